@@ -1,0 +1,50 @@
+"""One formula for two array libraries.
+
+The closed forms are plain arithmetic and a few special functions, so the same line serves NumPy arrays
+(instant, float64, no compilation) and JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
+"""
+
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+import scipy.special
+
+__all__ = ["log_rising", "namespace", "to_numpy"]
+
+
+def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
+    """Array library and special functions that fit the given values.
+
+    Parameters
+    ----------
+    *arrays
+        Values of a formula.
+
+    Returns
+    -------
+    tuple of module
+        ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
+        ``(numpy, scipy.special)``.
+    """
+    if any(isinstance(array, jax.Array) for array in arrays):
+        return jnp, jax.scipy.special
+    return np, scipy.special
+
+
+def log_rising(a: Any, x: Any) -> Any:
+    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and x >= 0.
+
+    Taken through the Beta function, which keeps its digits where `a` is large and the two terms nearly cancel.
+    """
+    xp, special = namespace(a, x)
+    positive = xp.where(x > 0, x, 1.0)
+    return xp.where(x > 0, special.gammaln(positive) - special.betaln(a, positive), 0.0)
+
+
+def to_numpy(tree: Any) -> Any:
+    """Copy every JAX array of a tree into a NumPy array, so that its precision is the caller's to keep."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, tree)

@@ -1,0 +1,334 @@
+"""What a family of feature distributions has to say.
+
+A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ConjugateFamily`
+where the posterior has the prior's type, register the class as a pytree, and everything else in the package works with
+it::
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Exponential(ConjugateFamily):
+        concentration: ArrayLike = 1.0
+        rate: ArrayLike = 1.0
+        ...
+
+Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
+column has categories. The methods must not care about the leading axes: the package calls them for one column, for one
+class a row, and under ``jax.vmap``.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+from bayesnb.arrays import to_numpy
+from bayesnb.stats import Statistics
+
+__all__ = [
+    "ConjugateFamily",
+    "Family",
+    "Parameters",
+    "Sample",
+    "broadcast_hyperparameter",
+    "format_number",
+    "log_weights",
+]
+
+Parameters = Mapping[str, Any]
+"""Parameter arrays by name, each of shape (..., classes, columns) or (..., classes, columns, categories)."""
+
+Sample = Callable[[str, dist.Distribution], Any]
+"""Draws a named parameter from its distribution: ``numpyro.sample`` inside a program, a fast sampler elsewhere."""
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """Distribution of the cells of a column given the class, with a prior on its parameters.
+
+    Class attributes a subclass may set:
+
+    cell
+        ``"number"`` (the default), ``"category"`` (the table's values are coded 0, 1, ...; a missing cell is NaN) or
+        ``"count vector"`` (the columns of a block form one observation).
+    support, holds
+        Which numbers a cell may hold, as a NumPyro constraint and in words.
+    hint
+        What to do about a value outside the support, for the error message.
+    positive
+        Names of the hyperparameters that must be positive.
+    sparse
+        Whether `statistics` and the row densities take SciPy CSR arrays, whose empty cells are zeros.
+    """
+
+    cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
+    support: ClassVar[Any] = constraints.real
+    holds: ClassVar[str] = "a finite number"
+    hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
+    positive: ClassVar[tuple[str, ...]] = ()
+    sparse: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in self.positive:
+            _require_positive(type(self).__name__, name, getattr(self, name))
+
+    @abstractmethod
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        """Draw the parameters, calling ``sample(name, distribution)`` for each of them.
+
+        Returns
+        -------
+        dict
+            The parameters by name, in the shapes of the hyperparameters.
+        """
+
+    @abstractmethod
+    def likelihood(self, **parameters: Any) -> dist.Distribution:
+        """Distribution of a cell (of a count vector, for that kind of family) given the parameters."""
+
+    @abstractmethod
+    def statistics(self, x: Any, membership: np.ndarray) -> Statistics:
+        """Sufficient statistics of rows.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Missing cells are NaN. CSR arrays come only to families that set `sparse`.
+        membership : array, shape (rows, classes)
+            Weight of each row in each class.
+        """
+
+    @abstractmethod
+    def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
+        """Log density of all the rows behind the statistics, shape (..., classes, columns).
+
+        Terms that hold no parameter (``log_base``) are left out.
+        """
+
+    def possible(self, statistics: Any) -> Any:
+        """Which cells of (classes, columns) hold statistics that some table could have given."""
+        return np.asarray(statistics.n) >= 0
+
+    def on_scale_of(self, pooled: Any) -> Self:
+        """Fill in the hyperparameters that were left to the scale of the data.
+
+        Parameters
+        ----------
+        pooled : Statistics
+            Statistics of all classes together, class axis of length one.
+        """
+        return self
+
+    def maximum_likelihood(self, statistics: Any) -> dict[str, Any] | None:
+        """Parameters that maximise the likelihood, NaN where none does; None where no closed form is known."""
+        return None
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters, in the order of the likelihood's arguments."""
+        signature = inspect.signature(self.likelihood)
+        return tuple(name for name in signature.parameters if name != "total_count")
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        """Log density of each row under each class, summed over the observed cells.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
+        x : array, shape (rows, columns)
+
+        Returns
+        -------
+        array, shape (..., rows, classes)
+        """
+        axis = -2 if self.cell == "number" else -3
+        spread = {name: jnp.expand_dims(value, axis - 1) for name, value in parameters.items()}
+        return _sum_over_cells(self.likelihood(**spread), x)
+
+    def story(self) -> tuple[str, str]:
+        """The likelihood and the prior, in words a reader of the model sees."""
+        hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
+        return type(self).__name__, hyperparameters
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The prior's hyperparameters by name."""
+        return {field.name: getattr(self, field.name) for field in _array_fields(self)}
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
+        """The same family with each hyperparameter as an array for every class and column.
+
+        Parameters
+        ----------
+        num_classes : int
+        names : tuple
+            Names of the columns.
+        sizes : tuple of int
+            Number of categories of each column; zero for columns of numbers.
+
+        Returns
+        -------
+        list of (list of int, Family)
+            Positions among `names` and the family of these columns; more than one entry where columns differ in their
+            number of categories.
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter does not broadcast to (columns,) or (classes, columns).
+        """
+        shape = (num_classes, len(names))
+        changes = {
+            name: broadcast_hyperparameter(self, name, value, shape)
+            for name, value in self.hyperparameters().items()
+            if value is not None
+        }
+        return [(list(range(len(names))), replace(self, **changes))]
+
+    def take(self, index: Any) -> Self:
+        """The same family with every hyperparameter array indexed by `index` (class axis first)."""
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+@dataclass(frozen=True)
+class ConjugateFamily(Family):
+    """A family whose posterior has the type of its prior."""
+
+    @abstractmethod
+    def update(self, statistics: Any) -> Self:
+        """Posterior given statistics; the same type, other hyperparameters."""
+
+    @abstractmethod
+    def predictive(self) -> dist.Distribution:
+        """Distribution of one new cell, the parameters integrated out."""
+
+    @abstractmethod
+    def log_evidence(self, statistics: Any) -> Any:
+        """Log density of the rows behind the statistics, parameters integrated out, shape (classes, columns)."""
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        """Distribution of each scalar parameter on its own, for comparison with samples.
+
+        The default reads them off `prior`; a family whose prior draws a vector, or one parameter given another, says
+        them itself.
+        """
+        found: dict[str, dist.Distribution] = {}
+
+        def note(name: str, distribution: dist.Distribution) -> Any:
+            if found or distribution.event_shape:
+                raise NotImplementedError(
+                    f"{type(self).__name__} draws several parameters or a vector: define marginals() to compare it"
+                )
+            found[name] = distribution
+            return distribution.mean
+
+        self.prior(note)
+        return found
+
+    def mean(self) -> dict[str, Any]:
+        """Mean of every parameter."""
+        with jax.enable_x64(True):
+            return to_numpy({name: marginal.mean for name, marginal in self.marginals().items()})
+
+    def mode(self) -> dict[str, Any] | None:
+        """Mode of the parameters' joint density, NaN where it is unbounded; None where no closed form is known."""
+        return None
+
+    def row_log_predictive(self, x: Any) -> Any:
+        """Log predictive density of each row under each class, summed over the observed cells.
+
+        Returns
+        -------
+        array, shape (rows, classes)
+        """
+        return _sum_over_cells(self.take(None).predictive(), x)
+
+
+def _sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:
+    """Sum of the cells' log densities; `distribution` has batch shape (..., 1, classes, columns)."""
+    with jax.enable_x64(True):
+        cells = np.asarray(x)[:, None, :]
+        missing = np.isnan(cells)
+        log_density = distribution.log_prob(jnp.where(missing, 1.0, cells))
+        return np.asarray(jnp.where(missing, 0.0, log_density).sum(axis=-1))
+
+
+def log_weights(x: Any, log_p: np.ndarray) -> np.ndarray:
+    """Sum over columns of x * log p, where a log p of minus infinity counts only against an x that is not zero.
+
+    Parameters
+    ----------
+    x : array or SciPy sparse array, shape (rows, columns)
+        Non-negative, no missing cell.
+    log_p : array, shape (..., columns)
+
+    Returns
+    -------
+    array, shape (..., rows)
+    """
+    leading = log_p.shape[:-1]
+    flat = log_p.reshape(-1, log_p.shape[-1])
+    impossible = np.isneginf(flat)
+    if impossible.any():
+        sums = np.asarray(x @ np.where(impossible, 0.0, flat).T)
+        sums = np.where(np.asarray(x @ impossible.T.astype(np.float64)) > 0, -np.inf, sums)
+    else:
+        sums = np.asarray(x @ flat.T)
+    return np.moveaxis(sums, 0, -1).reshape(*leading, x.shape[0])
+
+
+def broadcast_hyperparameter(family: Family, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
+    """A hyperparameter as an array of shape (classes, columns).
+
+    Raises
+    ------
+    ValueError
+        If it does not broadcast to that shape.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(
+            f"{type(family).__name__}({name}=...) has shape {array.shape}, which broadcasts neither to {shape[1:]}, one "
+            f"number per column, nor to {shape}, one per class and column"
+        ) from None
+
+
+def format_number(value: Any) -> str:
+    """A hyperparameter for the eye: one number where all are equal, else the shape."""
+    if value is None:
+        return "on the data's scale"
+    array = np.asarray(value)
+    if array.size and (array == array.flat[0]).all():
+        return f"{array.flat[0]:.4g}"
+    if array.ndim > 1 and (array == array[:1]).all():
+        return format_number(array[0])
+    if array.ndim == 1 and array.size <= 6:
+        return "(" + ", ".join(f"{number:.4g}" for number in array) + ")"
+    return f"<array of shape {array.shape}>"
+
+
+def _array_fields(family: Family) -> list[Any]:
+    return [field for field in fields(family) if not field.metadata.get("static")]
+
+
+def _require_positive(family: str, name: str, value: Any) -> None:
+    if value is None or isinstance(value, jax.core.Tracer):
+        return
+    if isinstance(value, str):
+        raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers")
+    if not isinstance(value, (int, float, list, tuple, np.ndarray, np.generic)):
+        return
+    numbers = np.asarray(value, dtype=np.float64)
+    wrong = ~((numbers > 0) & np.isfinite(numbers))
+    if wrong.any():
+        raise ValueError(
+            f"{family}({name}={value!r}): {numbers[wrong].flat[0]} is not a positive finite number, "
+            "as the prior's density needs"
+        )

@@ -1,0 +1,132 @@
+"""Bernoulli columns with a Beta prior."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import scipy.sparse
+from numpyro.distributions import constraints
+from numpy.typing import ArrayLike
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.stats import Counts, class_sums, observed_weight
+
+__all__ = ["Bernoulli"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bernoulli(ConjugateFamily):
+    r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
+
+    With :math:`N_{cj}` observed cells of class c, :math:`N_{1cj}` of them one, the posterior is
+    :math:`\mathrm{Beta}(a + N_{1cj},\, b + N_{cj} - N_{1cj})`, the predictive probability of a one
+    :math:`(a + N_{1cj}) / (a + b + N_{cj})` and the evidence a ratio of Beta functions: Murphy (2012), *Machine
+    Learning: a Probabilistic Perspective*, Eqs. 3.62, 3.67 and 3.80.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : float or array, default 1.0
+        Prior weight of a one and of a zero; each broadcasts to (columns,) or (classes, columns). Both 1 is the uniform
+        prior, whose predictive is Laplace's add-one rule.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [0], [0], [1], [1]], ["a"] * 5)
+    >>> round(float(posterior.predict_proba([[1]])[0, 0]), 3)
+    1.0
+    """
+
+    concentration1: ArrayLike = 1.0
+    concentration0: ArrayLike = 1.0
+
+    support: ClassVar[Any] = constraints.boolean
+    holds: ClassVar[str] = "0, 1, True or False"
+    hint: ClassVar[str] = "use nb.Categorical() for more than two values, nb.Poisson() for counts"
+    positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
+    sparse: ClassVar[bool] = True
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Beta(self.concentration1, self.concentration0))}
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return dist.Bernoulli(probs=prob)
+
+    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
+        n = observed_weight(x, membership)
+        ones = x if scipy.sparse.issparse(x) else np.nan_to_num(x)
+        return Counts(n, class_sums(ones, membership), np.zeros_like(n))
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        prob = parameters["prob"]
+        _, special = namespace(prob, statistics.n)
+        ones, zeros = statistics.total, statistics.n - statistics.total
+        return special.xlogy(ones, prob) + special.xlog1py(zeros, -prob)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n}
+
+    def update(self, statistics: Counts) -> Self:
+        ones, zeros = statistics.total, statistics.n - statistics.total
+        return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
+
+    def predictive(self) -> dist.Distribution:
+        return dist.BetaBinomial(self.concentration1, self.concentration0, total_count=1)
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        _, special = namespace(self.concentration1, statistics.n)
+        posterior = self.update(statistics)
+        return special.betaln(posterior.concentration1, posterior.concentration0) - special.betaln(
+            self.concentration1, self.concentration0
+        )
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": beta_mode(self.concentration1, self.concentration0)}
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        prob = np.asarray(parameters["prob"])
+        with np.errstate(divide="ignore"):
+            return _row_log_density(np.log(prob), np.log1p(-prob), x)
+
+    def row_log_predictive(self, x: Any) -> Any:
+        log_total = np.log(self.concentration1 + self.concentration0)
+        return _row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
+
+    def story(self) -> tuple[str, str]:
+        a, b = format_number(self.concentration1), format_number(self.concentration0)
+        return "Bernoulli(prob)", f"prob ~ Beta({a}, {b})"
+
+
+def beta_mode(a: Any, b: Any) -> Any:
+    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
+    return np.where((a < 1) | (b < 1), np.nan, mode)
+
+
+def _row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
+    """Sum over columns of the log probability of what the cell holds, shape (..., rows, classes)."""
+    finite = np.isfinite(log_zero).all()
+    if scipy.sparse.issparse(x):
+        if finite:
+            sums = log_weights(x, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
+        else:
+            sums = _row_log_density(log_one, log_zero, x.toarray()).swapaxes(-1, -2)
+    else:
+        observed = ~np.isnan(x)
+        ones = np.where(observed, x, 0.0)
+        sums = log_weights(ones, log_one) + log_weights(observed - ones, log_zero)
+    return np.swapaxes(sums, -1, -2)

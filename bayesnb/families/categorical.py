@@ -1,0 +1,182 @@
+"""Categorical columns with a Dirichlet prior."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from numpy.typing import ArrayLike
+from numpyro.distributions import constraints
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import ConjugateFamily, Parameters, Sample, broadcast_hyperparameter, format_number
+from bayesnb.stats import Counts
+
+__all__ = ["Categorical"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Categorical(ConjugateFamily):
+    r"""Columns of categories of any type; :math:`\theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha)`.
+
+    The posterior adds the counts of the categories to the concentration, and the predictive probability of category k
+    is :math:`(\alpha_k + N_{cjk}) / \sum_l (\alpha_l + N_{cjl})`: Murphy (2012), Eqs. 3.41 and 3.51. Columns may differ
+    in their categories.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Prior weight of each category: one number, or one per column (columns,) or per class and column
+        (classes, columns); for a single column also one per category (categories,) or (classes, categories).
+    categories : sequence, or mapping from column name to sequence, optional
+        Values that may occur, in the order wanted. By default those that the table declares (a pandas categorical, a
+        polars enum) or else shows, sorted.
+    other : bool, default False
+        Reserve one more category, with prior weight of its own, for every value that is not among the categories.
+        Without it, such a value counts as a missing cell, with a warning.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), [["red"], ["blue"], ["red"]], [0, 1, 0])
+    >>> posterior.predict_proba([["red"]]).round(3)
+    array([[0.818, 0.182]])
+    """
+
+    concentration: ArrayLike = 1.0
+    categories: Any = field(default=None, metadata={"static": True})
+    other: bool = field(default=False, metadata={"static": True})
+
+    cell: ClassVar[Any] = "category"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a category"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.categories, Mapping):
+            declared: Any = tuple((name, tuple(values)) for name, values in self.categories.items())
+            object.__setattr__(self, "categories", declared)
+        elif isinstance(self.categories, Sequence | np.ndarray) and not isinstance(self.categories, tuple):
+            object.__setattr__(self, "categories", tuple(self.categories))
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return dist.Categorical(probs=prob)
+
+    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
+        num_categories = np.shape(self.concentration)[-1]
+        total = np.empty((membership.shape[1], x.shape[1], num_categories))
+        for k in range(num_categories):
+            total[:, :, k] = membership.T @ (x == k).astype(np.float64)
+        n = total.sum(axis=-1)
+        return Counts(n, total, np.zeros_like(n))
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.total >= 0).all(axis=-1)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        prob = parameters["prob"]
+        _, special = namespace(prob, statistics.n)
+        return special.xlogy(statistics.total, prob).sum(axis=-1)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n[..., None]}
+
+    def update(self, statistics: Counts) -> Self:
+        return replace(self, concentration=self.concentration + statistics.total)
+
+    def predictive(self) -> dist.Distribution:
+        concentration = jnp.asarray(self.concentration)
+        return dist.Categorical(probs=concentration / concentration.sum(axis=-1, keepdims=True))
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        return dirichlet_log_evidence(self.concentration, statistics.total)
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        return {"prob": dirichlet_marginal(self.concentration)}
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": dirichlet_mode(self.concentration)}
+
+    def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
+        with np.errstate(divide="ignore"):
+            return _look_up(np.log(parameters["prob"]), x)
+
+    def row_log_predictive(self, x: np.ndarray) -> Any:
+        concentration = np.asarray(self.concentration)
+        return _look_up(np.log(concentration) - np.log(concentration.sum(axis=-1, keepdims=True)), x)
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
+        concentration = np.asarray(self.concentration, dtype=np.float64)
+        if len(names) == 1 and concentration.shape in {(sizes[0],), (num_classes, sizes[0])} and sizes[0] > 1:
+            shape = (num_classes, 1, sizes[0])
+            return [([0], replace(self, concentration=np.broadcast_to(concentration.reshape(-1, 1, sizes[0]), shape)))]
+        try:
+            weights = broadcast_hyperparameter(self, "concentration", concentration, (num_classes, len(names)))
+        except ValueError as error:
+            if len(names) > 1:
+                raise
+            raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
+        groups = []
+        for size in sorted(set(sizes)):
+            columns = [j for j, other in enumerate(sizes) if other == size]
+            spread = np.broadcast_to(weights[:, columns, None], (num_classes, len(columns), size))
+            groups.append((columns, replace(self, concentration=spread)))
+        return groups
+
+    def story(self) -> tuple[str, str]:
+        return "Categorical(prob)", f"prob ~ Dirichlet({format_number(self.concentration)})"
+
+
+def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
+    """Log density of a sequence of draws with the given counts, one Dirichlet along the last axis.
+
+    Murphy (2012), Eq. 5.24 without the multinomial coefficient.
+    """
+    _, special = namespace(concentration, total)
+    sum_concentration = concentration.sum(axis=-1)
+    return (special.gammaln(concentration + total) - special.gammaln(concentration)).sum(axis=-1) - (
+        special.gammaln(sum_concentration + total.sum(axis=-1)) - special.gammaln(sum_concentration)
+    )
+
+
+def dirichlet_marginal(concentration: Any) -> dist.Distribution:
+    """Beta distribution of each component of a Dirichlet."""
+    concentration = np.asarray(concentration)
+    return dist.Beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
+
+
+def dirichlet_mode(concentration: Any) -> Any:
+    """Mode of a Dirichlet along the last axis; the mean where it is flat, NaN where it is unbounded."""
+    concentration = np.asarray(concentration)
+    size = concentration.shape[-1]
+    excess = concentration - 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = excess / excess.sum(axis=-1, keepdims=True)
+    flat = (concentration == 1).all(axis=-1, keepdims=True)
+    unbounded = (concentration < 1).any(axis=-1, keepdims=True) & (size > 1)
+    return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
+
+
+def _look_up(log_prob: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Sum over columns of the log probability of each cell's category, shape (..., rows, classes)."""
+    codes = np.where(np.isnan(x), log_prob.shape[-1], x).astype(np.intp)
+    # One more category, certain under every class, stands for a missing cell.
+    table = np.concatenate([log_prob, np.zeros((*log_prob.shape[:-1], 1))], axis=-1)
+    sums = np.zeros((*log_prob.shape[:-2], x.shape[0]))
+    for j in range(x.shape[1]):
+        sums += table[..., j, codes[:, j]]
+    return np.swapaxes(sums, -1, -2)

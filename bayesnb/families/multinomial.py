@@ -1,0 +1,165 @@
+"""Vectors of counts, such as the words of a document, with a Dirichlet prior."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import scipy.sparse
+from numpy.typing import ArrayLike
+from numpyro.distributions import constraints
+from scipy.special import gammaln
+
+from bayesnb.arrays import log_rising, namespace
+from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.stats import Counts, class_sums
+
+__all__ = ["Multinomial"]
+
+LEVELS = 16
+"""Counts up to here are summed level by level, one sparse product each; what is beyond takes the log-gamma function."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Multinomial(ConjugateFamily):
+    r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
+
+    All columns of a block are one observation, of density
+    :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}` given the class (Murphy 2012, Eq. 3.78). The posterior is
+    :math:`\mathrm{Dirichlet}(\alpha_v + \sum_i x_{iv})`; the predictive of a whole document is the
+    Dirichlet-multinomial (Eq. 3.79), which knows that the words of a long document share one uncertain
+    :math:`\theta_c`, and not the product of the words' predictive probabilities.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Prior weight of each column; broadcasts to (columns,) or (classes, columns).
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    Examples
+    --------
+    Forty words in the proportions of the first class. Plugging in the mean word probabilities would claim 0.999999.
+
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1, 0], [1, 3, 0]], ["a", "b"])
+    >>> posterior.predict_proba([[30, 10, 0]]).round(3)
+    array([[0.871, 0.129]])
+    """
+
+    concentration: ArrayLike = 1.0
+
+    cell: ClassVar[Any] = "count vector"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    sparse: ClassVar[bool] = True
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
+
+    def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
+        return dist.Multinomial(total_count=total_count, probs=prob)
+
+    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
+        n = membership.sum(axis=0)[:, None]
+        return Counts(n, class_sums(x, membership), class_sums(_log_coefficient(x)[:, None], membership))
+
+    def possible(self, statistics: Counts) -> Any:
+        enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
+        return (statistics.n >= 0) & enough & (statistics.total >= 0)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        prob = parameters["prob"]
+        _, special = namespace(prob, statistics.n)
+        return special.xlogy(statistics.total, prob).sum(axis=-1, keepdims=True)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
+
+    def update(self, statistics: Counts) -> Self:
+        return replace(self, concentration=self.concentration + statistics.total)
+
+    def predictive(self, total_count: Any = 1) -> dist.Distribution:
+        return dist.DirichletMultinomial(self.concentration, total_count=total_count)
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        return {"prob": dirichlet_marginal(self.concentration)}
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": dirichlet_mode(self.concentration)}
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            sums = log_weights(x, np.log(parameters["prob"]))
+        return np.swapaxes(sums + _log_coefficient(x), -1, -2)
+
+    def row_log_predictive(self, x: Any) -> Any:
+        concentration = np.asarray(self.concentration)
+        length = np.asarray(x.sum(axis=1)).reshape(-1, 1)
+        sum_concentration = concentration.sum(axis=-1)
+        return (
+            _log_coefficient(x)[:, None]
+            + sum_log_rising(x, concentration)
+            - log_rising(sum_concentration, length)
+        )
+
+    def story(self) -> tuple[str, str]:
+        return "Multinomial(total, prob)", f"prob ~ Dirichlet({format_number(self.concentration)})"
+
+
+def sum_log_rising(x: Any, concentration: np.ndarray) -> np.ndarray:
+    r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
+
+    Parameters
+    ----------
+    x : array or SciPy sparse array of counts, shape (rows, columns)
+    concentration : array, shape (classes, columns)
+
+    Returns
+    -------
+    array, shape (rows, classes)
+    """
+    counts = scipy.sparse.csr_array(x)
+    counts.sum_duplicates()
+    sums = np.zeros((counts.shape[0], concentration.shape[0]))
+    for level in range(min(int(counts.data.max(initial=0)), LEVELS)):
+        reached = counts if level == 0 else _where(counts, counts.data > level)
+        indicator = scipy.sparse.csr_array((np.ones(reached.nnz), reached.indices, reached.indptr), counts.shape)
+        if level == 0:
+            indicator.data[reached.data == 0] = 0.0
+        sums += indicator @ np.log(concentration + level).T
+    beyond = _where(counts, counts.data > LEVELS)
+    if beyond.nnz:
+        for c, weights in enumerate(concentration):
+            alpha = weights[beyond.indices]
+            rest = gammaln(alpha + beyond.data) - gammaln(alpha + LEVELS)
+            sums[:, c] += scipy.sparse.csr_array((rest, beyond.indices, beyond.indptr), counts.shape).sum(axis=1)
+    return sums
+
+
+def _where(counts: Any, keep: np.ndarray) -> Any:
+    """The entries of a CSR array that `keep` names."""
+    rows_before = np.concatenate([[0], np.cumsum(keep)])
+    return scipy.sparse.csr_array((counts.data[keep], counts.indices[keep], rows_before[counts.indptr]), counts.shape)
+
+
+def _log_coefficient(x: Any) -> np.ndarray:
+    """Log multinomial coefficient of each row, shape (rows,)."""
+    if scipy.sparse.issparse(x):
+        repeats = scipy.sparse.csr_array(x, copy=True)
+        repeats.data = gammaln(repeats.data + 1.0)
+    else:
+        repeats = gammaln(np.asarray(x) + 1.0)
+    return gammaln(np.asarray(x.sum(axis=1)).ravel() + 1.0) - np.asarray(repeats.sum(axis=1)).ravel()

@@ -1,0 +1,118 @@
+"""Counts with a gamma prior on their rate."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpy.typing import ArrayLike
+from numpyro.distributions import constraints
+from scipy.special import gammaln
+
+from bayesnb.arrays import log_rising, namespace
+from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.stats import Counts, class_sums, observed_weight
+
+__all__ = ["Poisson"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Poisson(ConjugateFamily):
+    r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + S,\, b + N)` and the predictive negative
+    binomial: Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 2.6.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Shape of the gamma prior; broadcasts to (columns,) or (classes, columns).
+    rate : float or array, optional
+        Rate of the gamma prior. By default `concentration` over the column's mean, so that the prior's mean is the mean
+        of the data, whatever the unit.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not positive and finite.
+    """
+
+    concentration: ArrayLike = 1.0
+    rate: ArrayLike | None = None
+
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    hint: ClassVar[str] = "use nb.Gaussian() for measurements"
+    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
+
+    def likelihood(self, rate: Any) -> dist.Distribution:
+        return dist.Poisson(rate)
+
+    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
+        counts = np.nan_to_num(x)
+        log_base = -class_sums(gammaln(counts + 1.0), membership)
+        return Counts(observed_weight(x, membership), class_sums(counts, membership), log_base)
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
+
+    def on_scale_of(self, pooled: Counts) -> Self:
+        if self.rate is not None:
+            return self
+        mean = pooled.total / np.maximum(pooled.n, np.finfo(np.float64).tiny)
+        return replace(self, rate=self.concentration / np.where(mean > 0, mean, 1.0))
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        rate = parameters["rate"]
+        _, special = namespace(rate, statistics.n)
+        return special.xlogy(statistics.total, rate) - statistics.n * rate
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"rate": statistics.total / statistics.n}
+
+    def update(self, statistics: Counts) -> Self:
+        return type(self)(self.concentration + statistics.total, self.rate + statistics.n)
+
+    def predictive(self) -> dist.Distribution:
+        return dist.GammaPoisson(self.concentration, self.rate)
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        xp, special = namespace(self.concentration, statistics.n)
+        posterior = self.update(statistics)
+        return (
+            statistics.log_base
+            + special.gammaln(posterior.concentration)
+            - special.gammaln(self.concentration)
+            + self.concentration * xp.log(self.rate)
+            - posterior.concentration * xp.log(posterior.rate)
+        )
+
+    def mode(self) -> dict[str, Any]:
+        return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
+
+    def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
+        rate = np.asarray(parameters["rate"])
+        observed = ~np.isnan(x)
+        counts = np.where(observed, x, 0.0)
+        with np.errstate(divide="ignore"):
+            sums = log_weights(counts, np.log(rate)) - log_weights(observed.astype(np.float64), rate)
+        return np.swapaxes(sums - gammaln(counts + 1.0).sum(axis=-1), -1, -2)
+
+    def row_log_predictive(self, x: np.ndarray) -> Any:
+        observed = ~np.isnan(x)
+        counts = np.where(observed, x, 0.0)
+        result = np.empty((x.shape[0], np.shape(self.rate)[0]))
+        for c in range(result.shape[1]):
+            a, b = self.concentration[c], self.rate[c]
+            cells = log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
+            result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
+        return result
+
+    def story(self) -> tuple[str, str]:
+        return "Poisson(rate)", f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"

@@ -1,0 +1,35 @@
+"""What an inference is."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from bayesnb.model import Problem
+from bayesnb.posterior.base import Posterior
+
+__all__ = ["Inference"]
+
+
+@dataclass(frozen=True)
+class Inference(ABC):
+    """A way to condition a model on data: a frozen record of settings."""
+
+    @abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that this inference cannot solve, saying what is missing and what would work.
+
+        Raises
+        ------
+        ValueError
+        """
+
+    @abstractmethod
+    def fit(self, problem: Problem, *, key: Any = 0) -> Posterior:
+        """Condition the problem's model on its data.
+
+        Parameters
+        ----------
+        problem : Problem
+        key : int or JAX key, default 0
+            Source of randomness, for inferences that have any.
+        """

@@ -1,0 +1,190 @@
+"""Problem, inference, posterior: one way in, whatever conditions the model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Family
+from bayesnb.inference.base import Inference
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.tables import posterior_from_tables
+from bayesnb.model import CLASS_SITE, ModelParameters, NaiveBayes, Problem
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["fit", "from_parameters", "from_samples"]
+
+
+def fit(
+    model: NaiveBayes | Family,
+    X: Any,
+    y: Any,
+    inference: Inference | None = None,
+    *,
+    sample_weight: Any = None,
+    classes: Any = None,
+    key: Any = 0,
+) -> Posterior:
+    """Condition a model on a table.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+        A family alone stands for ``NaiveBayes(family)``.
+    X : table, shape (rows, columns)
+        NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
+        skipped, which is exact.
+    y : labels, shape (rows,)
+        Of any type; none may be missing.
+    inference : Inference, optional
+        `Exact()` by default; or `NUTS()`, `MAP()`, `MLE()`.
+    sample_weight : array, shape (rows,), optional
+        Each row counts as that many.
+    classes : sequence, optional
+        Labels that may occur, those without a row included, in the order wanted. By default the labels of `y`, sorted.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
+        naming one that can.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.771, 0.229]])
+    """
+    model = _as_model(model)
+    inference = Exact() if inference is None else inference
+    if isinstance(inference, type) and issubclass(inference, Inference):
+        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
+    if not isinstance(inference, Inference):
+        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.MAP() or nb.MLE()")
+    problem = _problem(model, X, y, sample_weight, classes)
+    inference.check(problem)
+    return inference.fit(problem, key=key)
+
+
+def from_parameters(
+    model: NaiveBayes | Family,
+    *,
+    classes: Any,
+    parameters: Mapping[Any, Any],
+    class_probs: Any = None,
+    columns: Any = None,
+) -> PointPosterior:
+    """A posterior at given parameters, such as the probability tables of a textbook.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+        Says which family each column has; its priors are not used.
+    classes : sequence
+        Labels, in the order of the class axis of every table below.
+    parameters : mapping
+        Values by site (``"island_prob"``), by block or column where the family has one parameter (``"island"``), by
+        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by block
+        or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a column of
+        categories.
+    class_probs : array, shape (classes,), optional
+        Needed unless the model has `class_probs`.
+    columns : sequence, optional
+        Names of the table's columns; by default those that the model names, else positions.
+
+    Returns
+    -------
+    PointPosterior
+
+    Raises
+    ------
+    ValueError
+        If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not sum
+        to one, a negative variance).
+
+    Examples
+    --------
+    Radio stations that the young and the old like (Barber 2012, Example 10.1).
+
+    >>> import bayesnb as nb
+    >>> likes = [[0.95, 0.05, 0.02, 0.20], [0.03, 0.82, 0.34, 0.92]]
+    >>> posterior = nb.from_parameters(
+    ...     nb.Bernoulli(), classes=["young", "old"], class_probs=[0.1, 0.9], parameters={"prob": likes}
+    ... )
+    >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
+    array([[0.9161, 0.0839]])
+    """
+    return posterior_from_tables(_as_model(model), classes, parameters, class_probs, columns)
+
+
+def from_samples(
+    model: NaiveBayes | Family,
+    samples: Mapping[str, Any],
+    *,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+) -> SampledPosterior:
+    """A posterior from draws of any other sampler.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+    samples : mapping
+        Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
+    X, y, sample_weight, classes
+        The data, as for `fit`; they say what the columns and classes are, and what the draws are conditioned on.
+
+    Returns
+    -------
+    SampledPosterior
+
+    Raises
+    ------
+    ValueError
+        If a site is missing, has the wrong shape, or holds values that are not finite.
+    """
+    problem = _problem(_as_model(model), X, y, sample_weight, classes)
+    resolved = problem.resolved
+    parameters = resolved.from_sites(samples)
+    leading = parameters.class_prob.ndim - 1
+    if leading not in (1, 2):
+        raise ValueError(
+            f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or (draw, "
+            "classes)"
+        )
+    for name, value in resolved.to_sites(parameters).items():
+        if value.shape[:leading] != parameters.class_prob.shape[:leading]:
+            raise ValueError(
+                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has {parameters.class_prob.shape[:leading]}"
+            )
+        if not np.isfinite(value).all():
+            raise ValueError(f"the draws of {name!r} are not all finite")
+    if leading == 1:
+        blocks = tuple({name: value[None] for name, value in block.items()} for block in parameters.blocks)
+        parameters = ModelParameters(parameters.class_prob[None], blocks)
+    return SampledPosterior(problem, resolved, parameters, {}, None)
+
+
+def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
+    if classes is not None or not model.bound:
+        model = model.bind(X, y, classes=classes)
+    return Problem(model, model.statistics(X, y, sample_weight=sample_weight))
+
+
+def _as_model(model: Any) -> NaiveBayes:
+    if isinstance(model, Family):
+        return NaiveBayes(model)
+    if not isinstance(model, NaiveBayes):
+        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+    return model

@@ -1,0 +1,246 @@
+"""The No-U-Turn sampler on sufficient statistics."""
+
+import os
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.infer.hmc import hmc
+from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
+from tqdm.auto import tqdm
+
+from bayesnb.arrays import to_numpy
+from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.draw import as_key, random_generator
+from bayesnb.inference.base import Inference
+from bayesnb.model import (
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    Problem,
+    draw_parameters,
+    statistics_program,
+)
+from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["NUTS", "ConvergenceWarning"]
+
+TEMPERATURE = 0.1
+"""Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the target."""
+
+PROGRESS_STEPS = 50
+"""Steps between two looks at the progress bar (and two chances to interrupt)."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The draws should not be trusted as they are."""
+
+
+@dataclass(frozen=True)
+class NUTS(Inference):
+    """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
+
+    The density is that of the statistics, which equals that of the rows up to a constant: a step costs the same at a
+    thousand rows and at a billion. Chains run side by side in one compiled function, in float64; another fit of the same
+    shape does not compile again. They start at draws from a tempered posterior, overdispersed for R-hat to mean
+    something.
+
+    Parameters
+    ----------
+    num_warmup : int, default 500
+        Steps of adaptation in each chain, not kept.
+    num_samples : int, default 1000
+        Draws kept in each chain.
+    num_chains : int, default 4
+    target_accept_prob : float, default 0.8
+        Raise it towards 1 against divergences.
+    max_tree_depth : int, default 10
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If there are divergences, a rank-normalised R-hat above 1.01, or a bulk or tail effective sample size below 100
+        a chain (Vehtari et al. 2021).
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+    """
+
+    num_warmup: int = 500
+    num_samples: int = 1000
+    num_chains: int = 4
+    target_accept_prob: float = 0.8
+    max_tree_depth: int = 10
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("num_warmup", "num_samples", "num_chains", "max_tree_depth"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"NUTS({name}={value!r}): give a whole number, one or more")
+        if not 0 < self.target_accept_prob < 1:
+            raise ValueError(f"NUTS(target_accept_prob={self.target_accept_prob!r}): give a number between 0 and 1")
+
+    def check(self, problem: Problem) -> None:
+        """Nothing to refuse: any family has a density."""
+
+    def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
+        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        self.check(problem)
+        model = problem.resolved
+        start_key, chain_key = jax.random.split(as_key(key))
+        with jax.enable_x64(True):
+            target = jax.tree.map(
+                lambda leaf: jnp.asarray(leaf, dtype=jnp.float64),
+                (model.class_prior, model.families, problem.statistics),
+            )
+            starts = self._starts(problem, start_key)
+            keys = jax.random.split(chain_key, self.num_chains)
+            state = _begin(starts, keys, target, self._settings)
+            kept = []
+            total = self.num_warmup + self.num_samples
+            with tqdm(total=total, desc="NUTS", unit="step", disable=not self._shows_progress(), leave=True) as bar:
+                for steps, keep in _schedule(self.num_warmup, self.num_samples):
+                    state, draws = _advance(state, target, self._settings, steps)
+                    jax.block_until_ready(state)
+                    bar.update(steps)
+                    if keep:
+                        kept.append(to_numpy(draws))
+        sites, stats = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
+        parameters = _from_program(sites, model.class_prior, model.families)
+        posterior = SampledPosterior(problem, model, parameters, _rename(stats, self.max_tree_depth), self)
+        _warn(diagnose(posterior.draws(), posterior.sample_stats), self)
+        return posterior
+
+    @property
+    def _settings(self) -> tuple[int, float, int]:
+        return self.num_warmup, self.target_accept_prob, self.max_tree_depth
+
+    def _starts(self, problem: Problem, key: jax.Array) -> dict[str, np.ndarray]:
+        """Constrained starting points, leading axis the chain."""
+        rng = random_generator(key)
+        tempered = problem.statistics * TEMPERATURE
+        families = [
+            family.update(counted) if isinstance(family, ConjugateFamily) else family
+            for family, counted in zip(problem.resolved.families, tempered.blocks, strict=True)
+        ]
+        class_prior = problem.resolved.class_prior.update(tempered.classes)
+        drawn = draw_parameters(class_prior, families, rng, (self.num_chains,))
+        starts = {} if class_prior.probs is not None else {"class_prob": _inside(drawn.class_prob)}
+        for i, block in enumerate(drawn.blocks):
+            starts |= {f"{i}.{name}": value for name, value in block.items()}
+        return starts
+
+    def _shows_progress(self) -> bool:
+        if self.progress is not None:
+            return self.progress
+        return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+Target = tuple[ClassPrior, tuple[Family, ...], ModelStatistics]
+Settings = tuple[int, float, int]
+
+
+def _sampler(target: Target, settings: Settings) -> Any:
+    """NumPyro's NUTS for the target: its init and its step."""
+    num_warmup, target_accept_prob, max_tree_depth = settings
+    init, step = hmc(partial(potential_energy, statistics_program, target, {}), algo="NUTS")
+    return (
+        partial(
+            init, num_warmup=num_warmup, target_accept_prob=target_accept_prob, max_tree_depth=max_tree_depth
+        ),
+        step,
+    )
+
+
+@partial(jax.jit, static_argnames="settings")
+def _begin(starts: dict[str, Any], keys: jax.Array, target: Target, settings: Settings) -> Any:
+    """State of every chain before its first step."""
+
+    def one_chain(start: dict[str, Any], key: jax.Array) -> Any:
+        init, _ = _sampler(target, settings)
+        return init(unconstrain_fn(statistics_program, target, {}, start), rng_key=key)
+
+    return jax.vmap(one_chain)(starts, keys)
+
+
+@partial(jax.jit, static_argnames=("settings", "num_steps"))
+def _advance(state: Any, target: Target, settings: Settings, num_steps: int) -> Any:
+    """Run every chain for some steps; returns the state, the parameters and the sampler's statistics."""
+
+    def one_chain(state: Any) -> Any:
+        init, step = _sampler(target, settings)
+        # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
+        init(state.z, rng_key=state.rng_key)
+
+        def one_step(state: Any, _: None) -> Any:
+            state = step(state)
+            values = constrain_fn(statistics_program, target, {}, state.z)
+            stats = {
+                "lp": -state.potential_energy,
+                "energy": state.energy,
+                "n_steps": state.num_steps,
+                "acceptance_rate": state.accept_prob,
+                "diverging": state.diverging,
+                "step_size": state.adapt_state.step_size,
+            }
+            return state, (values, stats)
+
+        return jax.lax.scan(one_step, state, None, length=num_steps)
+
+    return jax.vmap(one_chain)(state)
+
+
+def _schedule(num_warmup: int, num_samples: int) -> list[tuple[int, bool]]:
+    """Steps of each call to the compiled function, and whether its draws are kept."""
+    calls = []
+    for total, keep in ((num_warmup, False), (num_samples, True)):
+        calls += [(PROGRESS_STEPS, keep)] * (total // PROGRESS_STEPS)
+        if total % PROGRESS_STEPS:
+            calls.append((total % PROGRESS_STEPS, keep))
+    return calls
+
+
+def _from_program(sites: dict[str, np.ndarray], class_prior: ClassPrior, families: tuple[Family, ...]) -> ModelParameters:
+    """Parameters from the sites of `statistics_program`."""
+    leading = next(iter(sites.values())).shape[:2]
+    blocks = tuple(
+        {name: sites[f"{i}.{name}"] for name in family.parameter_names()} for i, family in enumerate(families)
+    )
+    known = class_prior.probs
+    class_prob = sites["class_prob"] if known is None else np.broadcast_to(known, (*leading, len(known)))
+    return ModelParameters(class_prob, blocks)
+
+
+def _inside(prob: np.ndarray) -> np.ndarray:
+    """Probabilities moved off the boundary, where the unconstrained scale has no finite point."""
+    tiny = np.finfo(np.float64).tiny
+    return np.clip(prob, tiny, None) / np.clip(prob, tiny, None).sum(axis=-1, keepdims=True)
+
+
+def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.ndarray]:
+    """The sampler's statistics, with those that follow from them."""
+    depth = np.floor(np.log2(stats["n_steps"])).astype(int) + 1
+    return {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= max_tree_depth}
+
+
+def _warn(diagnostics: Diagnostics, settings: NUTS) -> None:
+    problems = diagnostics.problems()
+    if problems:
+        warnings.warn(
+            f"NUTS: {'; '.join(problems)}. Raise num_warmup={settings.num_warmup}, num_samples={settings.num_samples} or "
+            f"target_accept_prob={settings.target_accept_prob}; nb.Exact() needs no sampling where the model is conjugate",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,111 @@
+"""Probability tables given by hand, read into parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.families.base import Family
+from bayesnb.model import CLASS_SITE, EVERY_COLUMN, Block, ModelStatistics, NaiveBayes, declared_categories, read_classes
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.schema import Schema
+from bayesnb.stats import ClassCounts
+
+__all__ = ["posterior_from_tables"]
+
+
+def posterior_from_tables(
+    model: NaiveBayes, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
+) -> PointPosterior:
+    """The work behind `from_parameters`."""
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values")
+    names, named = _columns(model, parameters, columns)
+    labels = read_classes(classes)
+    schema = Schema(names, named, labels)
+    categories: dict[int, tuple] = {}
+    for name, (family, chosen) in model.features.items():
+        if family.cell == "category":
+            for position in schema.positions(name, chosen):
+                column = schema.columns[position]
+                size = _find(parameters, column, "prob", family, alone=False).shape[-1]
+                declared = declared_categories(family, column)
+                if declared is not None and len(declared) != size:
+                    raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
+                categories[position] = tuple(range(size)) if declared is None else declared
+    bound = NaiveBayes(
+        model.features,
+        class_concentration=model.class_concentration,
+        class_probs=class_probs if class_probs is not None else model.class_probs,
+        schema=Schema(names, named, labels, categories),
+    )
+    if bound.class_probs is None:
+        raise ValueError("class_probs is missing: give the probability of each class")
+    # No data: the defaults that follow a scale take the unit one. These priors are not used.
+    empty = np.zeros((1, len(labels)))
+    blank = ModelStatistics(
+        ClassCounts(np.zeros(len(labels))),
+        tuple(block.family.statistics(np.ones((1, len(block.columns))), empty) for block in bound.blocks),
+    )
+    resolved = bound.resolve(blank)
+    alone = len(model.features) == 1 and EVERY_COLUMN in model.features
+    sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
+    for site in resolved.sites:
+        block = resolved.blocks[site.block]
+        owner = block.name if site.column is None else block.labels[site.column]
+        sites[site.name] = _find(parameters, owner, site.parameter, block.family, alone=alone)
+    values = resolved.from_sites(sites)
+    for block, given in zip(resolved.blocks, values.blocks, strict=True):
+        _check_support(block, given)
+    return PointPosterior(resolved, values)
+
+
+def _columns(model: NaiveBayes, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
+    if columns is not None:
+        return tuple(columns), any(isinstance(column, str) for column in columns)
+    names: list[Any] = []
+    for name, (family, chosen) in model.features.items():
+        if name is EVERY_COLUMN:
+            if family.cell == "category":
+                keys = list(parameters)
+                return tuple(keys), any(isinstance(key, str) for key in keys)
+            table = _find(parameters, "x", family.parameter_names()[0], family, alone=True)
+            if table.ndim != 2:
+                raise ValueError(f"the table has shape {table.shape}: give (classes, columns)")
+            return tuple(range(table.shape[1])), False
+        if isinstance(chosen, slice):
+            raise ValueError(f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]")
+        names += [name] if chosen is None else chosen
+    return tuple(names), any(isinstance(name, str) for name in names)
+
+
+def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:
+    """The values of a parameter under any of the names it may have."""
+    keys = [f"{owner}_{parameter}", f"{owner}_{parameter}s"] + ([parameter, f"{parameter}s"] if alone else [])
+    for key in keys:
+        if key in parameters:
+            return np.asarray(parameters[key], dtype=np.float64)
+    given = parameters.get(owner)
+    if isinstance(given, Mapping):
+        for key in (parameter, f"{parameter}s"):
+            if key in given:
+                return np.asarray(given[key], dtype=np.float64)
+    elif given is not None and len(family.parameter_names()) == 1:
+        return np.asarray(given, dtype=np.float64)
+    raise ValueError(f"parameters has no {keys[0]!r}: there are {list(parameters)}")
+
+
+def _check_support(block: Block, given: Mapping[str, Any]) -> None:
+    def compare(parameter: str, distribution: dist.Distribution) -> Any:
+        value = given[parameter]
+        if not np.all(distribution.support(value)):
+            raise ValueError(
+                f"{block.name!r}: the values of {parameter!r} are not all in {distribution.support}; "
+                f"they are {np.asarray(value).tolist() if np.size(value) <= 20 else '...'}"
+            )
+        return value
+
+    with jax.enable_x64(True):
+        block.family.prior(compare)

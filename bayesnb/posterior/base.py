@@ -1,0 +1,394 @@
+"""What every posterior answers, however it was made."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpyro.distributions as dist
+from scipy.special import logsumexp
+
+from bayesnb.arrays import to_numpy
+from bayesnb.families.draw import draw, random_generator
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.schema import as_table
+
+__all__ = ["Fitting", "Posterior", "normalise"]
+
+DRAW_BYTES = 2**26
+"""Memory for the densities of many draws at a time."""
+
+
+class Fitting(Protocol):
+    """What a posterior keeps of the inference that made it: enough to run it again on other statistics."""
+
+    def fit(self, problem: Problem, *, key: Any) -> "Posterior":
+        """Condition the problem's model on its data."""
+
+
+class Posterior(ABC):
+    """Distribution of a model's parameters given data.
+
+    Attributes
+    ----------
+    model : NaiveBayes
+        The model with every default resolved to the numbers used.
+    classes : array, shape (classes,)
+        Labels, in the column order of `predict_proba`.
+    problem : Problem or None
+        Model and statistics of the data; None where the parameters were given without data.
+    inference : object or None
+        What made the posterior; None where its draws or parameters were given.
+    """
+
+    model: NaiveBayes
+    problem: Problem | None
+    inference: Fitting | None
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Labels, in the column order of `predict_proba`."""
+        return self.model.schema.classes  # type: ignore[union-attr]
+
+    @abstractmethod
+    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
+
+    @abstractmethod
+    def _class_probs(self) -> np.ndarray:
+        """Predictive class probabilities before any feature is seen, shape (classes,)."""
+
+    @abstractmethod
+    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters, leading axes (chain, draw)."""
+
+    @abstractmethod
+    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        """Parameters of rows of the given classes, drawn anew for each row, shape (rows, columns, ...)."""
+
+    def log_joint(self, X: Any) -> np.ndarray:
+        """Log density of each row together with each class.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+
+        Returns
+        -------
+        array, shape (rows, classes)
+            log p(x, y=c | data), the parameters integrated out of the product (Murphy 2012, Eqs. 3.64-3.65).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X does not have the columns of the fit, or a cell is outside its family's support.
+        """
+        return self._by_chunk(X, self._log_joint)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log of `predict_proba`, computed without leaving the log scale.
+
+        Returns
+        -------
+        array, shape (rows, classes)
+        """
+        return normalise(self.log_joint(X), self._class_probs())
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Posterior predictive class probabilities.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+
+        Returns
+        -------
+        array, shape (rows, classes)
+            p(y=c | x, data): the joint density averaged over the posterior, then normalised, classes in the order of
+            `classes`. The average of the class probabilities of single draws is another quantity: `proba_draws`.
+
+        Warns
+        -----
+        UserWarning
+            If a row has probability zero under every class (only point estimates can do that): it gets the class
+            probabilities, as if no feature had been seen.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable label of each row, shape (rows,)."""
+        return self.classes[self.predict_log_proba(X).argmax(axis=1)]
+
+    def proba_draws(
+        self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
+    ) -> np.ndarray:
+        """Class probabilities under each draw of the parameters.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        num_draws, num_chains : int, optional
+            Draws in each chain, and chains; by default 500 in 4 for an exact posterior and all there are for a sampled
+            one.
+        key : int or JAX key, default 0
+
+        Returns
+        -------
+        array, shape (chain, draw, rows, classes)
+            p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
+            joint density.
+        """
+        parameters = self._parameters(num_chains, num_draws, key)
+        leading = parameters.class_prob.shape[:-1]
+
+        def one_chunk(chunk: tuple[Any, ...]) -> np.ndarray:
+            pieces = [self.model.log_joint(piece, chunk) for piece in _in_pieces(parameters, chunk)]
+            joint = np.concatenate(pieces)
+            prior = np.repeat(_flatten(parameters).class_prob[:, None, :], joint.shape[1], axis=1)
+            rows = normalise(joint.reshape(-1, joint.shape[-1]), prior.reshape(-1, joint.shape[-1]))
+            return np.exp(rows).reshape(*leading, *joint.shape[1:])
+
+        return self._by_chunk(X, one_chunk, row_axis=2)
+
+    def proba_interval(
+        self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
+    ) -> np.ndarray:
+        """Equal-tailed credible interval of the class probabilities.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        prob : float, default 0.89
+            Posterior probability of the interval.
+        num_draws, num_chains, key
+            As for `proba_draws`.
+
+        Returns
+        -------
+        array, shape (rows, classes, 2)
+            Lower and upper end for p(y=c | x, theta).
+        """
+        if not 0 < prob < 1:
+            raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+        draws = self.proba_draws(X, num_draws=num_draws, num_chains=num_chains, key=key)
+        ends = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
+        return np.moveaxis(ends, 0, -1)
+
+    def draws(self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0) -> dict[str, np.ndarray]:
+        """Draws of every parameter.
+
+        Parameters
+        ----------
+        num_chains, num_draws : int, optional
+            By default 4 chains of 1000 draws from an exact posterior, and all there are of a sampled one.
+        key : int or JAX key, default 0
+
+        Returns
+        -------
+        dict
+            Arrays of shape (chain, draw, ...) by site: ``class_prob`` (classes,); ``<block>_<parameter>`` (classes,
+            columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
+        """
+        parameters = self._parameters(num_chains, num_draws, key)
+        sites = self.model.to_sites(parameters)
+        return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
+
+    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
+        """New rows and labels from the posterior predictive distribution.
+
+        Each row has its own draw of the parameters, so that rows are independent draws of p(x, y | data).
+
+        Parameters
+        ----------
+        num_rows : int, default 100
+        key : int or JAX key, default 0
+        total_count : int or array of shape (rows,), optional
+            Total of each count vector; by default the mean total of the data.
+
+        Returns
+        -------
+        tuple
+            The table (a pandas frame where the columns have names, else an array) and the labels.
+        """
+        if num_rows < 1:
+            raise ValueError(f"num_rows is {num_rows}: give at least one")
+        rng = random_generator(key)
+        probs = np.broadcast_to(self._class_probs(), (num_rows, len(self.classes)))
+        codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
+        if total_count is None:
+            total_count = self._mean_total_count()
+        return self.model.draw_rows(codes, self._row_parameters(codes, rng), rng, total_count)
+
+    def _mean_total_count(self) -> int | None:
+        if self.problem is None:
+            return None
+        for block, counted in zip(self.model.blocks, self.problem.statistics.blocks, strict=True):
+            if isinstance(block.family, Multinomial) and counted.n.sum() > 0:  # type: ignore[attr-defined]
+                return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
+        return None
+
+    @property
+    def log_evidence(self) -> float:
+        """Log density of the data, all parameters integrated out.
+
+        Raises
+        ------
+        ValueError
+            If there are no data, or a family has no closed form.
+        """
+        problem = self._require_data("log_evidence")
+        if not problem.conjugate:
+            names = [type(family).__name__ for family in problem.model.families]
+            raise ValueError(f"log_evidence is known in closed form for conjugate families only, not for {names}")
+        return problem.log_evidence
+
+    def update(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
+        """The posterior with more data, the same as a fit to all of them together.
+
+        Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
+        merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels, shape (rows,)
+        sample_weight : array, shape (rows,), optional
+        key : int or JAX key, default 0
+            For posteriors that are sampled.
+        """
+        problem, inference = self._require_fit("update")
+        return inference.fit(problem.add(problem.model.statistics(X, y, sample_weight=sample_weight)), key=key)  # type: ignore[return-value]
+
+    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
+        """The posterior without data that it was given, the same as a fit to the rest.
+
+        Raises
+        ------
+        ValueError
+            If these rows cannot have been among the data; nothing changes.
+        """
+        problem, inference = self._require_fit("forget")
+        return inference.fit(problem.take_away(problem.model.statistics(X, y, sample_weight=sample_weight)), key=key)  # type: ignore[return-value]
+
+    def decision_boundary(self) -> tuple[np.ndarray, float]:
+        """Weights and bias of the linear rule that tells two classes apart by 0/1 features.
+
+        Returns
+        -------
+        tuple of array of shape (columns,) and float
+            w and a, such that log p(y=classes[1] | x) - log p(y=classes[0] | x) = w . x + a. The text behind this
+            formula (Barber 2012, *Bayesian Reasoning and Machine Learning*, section 10.2.1) leaves out the logarithms.
+
+        Raises
+        ------
+        ValueError
+            If there are not two classes, or a column is not Bernoulli.
+        """
+        from bayesnb.families.bernoulli import Bernoulli
+
+        if len(self.classes) != 2:
+            raise ValueError(f"there are {len(self.classes)} classes {self.classes.tolist()}: a linear rule parts two")
+        for block in self.model.blocks:
+            if not isinstance(block.family, Bernoulli):
+                raise ValueError(
+                    f"{block.name!r} is {type(block.family).__name__}: the rule is linear in 0/1 features only"
+                )
+        sizes = [len(block.columns) for block in self.model.blocks]
+        at_zero = self._log_joint(tuple(np.zeros((1, size)) for size in sizes))
+        bias = float(at_zero[0, 1] - at_zero[0, 0])
+        weights: dict[int, float] = {}
+        for i, block in enumerate(self.model.blocks):
+            chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
+            joint = self._log_joint(chunk)
+            weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
+        return np.array([weights[column] for column in sorted(weights)]), bias
+
+    def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """The posterior as an ``xarray.DataTree`` for ArviZ; see `bayesnb.datatree.to_datatree`."""
+        from bayesnb.datatree import to_datatree
+
+        return to_datatree(self, X, y, **options)
+
+    def save(self, path: Any) -> None:
+        """Write the posterior to a netCDF file, which `bayesnb.load` and xarray read; needs ``bayesnb[io]``."""
+        from bayesnb.datatree import save
+
+        save(self, path)
+
+    def _require_data(self, verb: str) -> Problem:
+        if self.problem is None:
+            raise ValueError(f"{verb} needs data: these parameters were given, not fitted; use nb.fit(model, X, y)")
+        return self.problem
+
+    def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
+        problem = self._require_data(verb)
+        if self.inference is None:
+            raise ValueError(
+                f"{verb} would need the sampler that made these draws: run it again on the new data and hand them over "
+                "with nb.from_samples, or use nb.fit(model, X, y)"
+            )
+        return problem, self.inference
+
+    def _by_chunk(self, X: Any, function: Any, row_axis: int = 0) -> np.ndarray:
+        table = as_table(X)
+        pieces = [function(chunk) for _, chunk in self.model.encode(table)]
+        if not pieces:
+            pieces = [function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=row_axis)
+
+    def __repr__(self) -> str:
+        rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
+        story = repr(self.model).split("\n", 1)[1]
+        return f"{type(self).__name__}: {rows}classes {self.classes.tolist()}{self._details()}\n{story}"
+
+    def _details(self) -> str:
+        return ""
+
+
+def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
+    """Log class probabilities from log joint densities, shape (rows, classes).
+
+    Rows whose joint density is zero under every class get the class probabilities, with a warning.
+    """
+    total = logsumexp(log_joint, axis=-1, keepdims=True)
+    lost = np.isneginf(total[..., 0])
+    if lost.any():
+        warnings.warn(
+            f"{int(lost.sum())} row(s), the first of them row {int(np.flatnonzero(lost)[0])}, have probability zero under "
+            "every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
+            "(nb.Exact(), nb.NUTS()) does not have this trouble",
+            UserWarning,
+            stacklevel=3,
+        )
+        with np.errstate(divide="ignore"):
+            fallback = np.broadcast_to(np.log(class_probs), log_joint.shape)
+        log_joint = np.where(lost[..., None], fallback, log_joint)
+        total = np.where(lost[..., None], 0.0, total)
+    return log_joint - total
+
+
+def _flatten(parameters: ModelParameters) -> ModelParameters:
+    """Chain and draw axes as one."""
+    shape = parameters.class_prob.shape[:-1]
+    number = int(np.prod(shape))
+
+    def flat(value: Any) -> np.ndarray:
+        array = np.asarray(value)
+        return array.reshape(number, *array.shape[len(shape) :])
+
+    blocks = tuple({name: flat(value) for name, value in block.items()} for block in parameters.blocks)
+    return ModelParameters(flat(parameters.class_prob), blocks)
+
+
+def _in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
+    """Draws, chain and draw axes as one, a memory-sized number at a time."""
+    flat = _flatten(parameters)
+    num_draws, num_classes = flat.class_prob.shape
+    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
+    step = max(1, DRAW_BYTES // max(8 * cells, 1))
+    for start in range(0, num_draws, step):
+        piece = slice(start, start + step)
+        blocks = tuple({name: value[piece] for name, value in block.items()} for block in flat.blocks)
+        yield ModelParameters(flat.class_prob[piece], blocks)

@@ -1,0 +1,90 @@
+"""Have the chains converged, and how many independent draws are they worth?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Diagnostics", "diagnose"]
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Diagnostics of draws; arrays over all scalar parameters, in the order of the sites.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        ``site[index]`` of each scalar parameter.
+    r_hat, ess_bulk, ess_tail : array, shape (parameters,)
+        Rank-normalised split R-hat and effective sample sizes of Vehtari et al. (2021), *Bayesian Analysis* 16(2).
+        R-hat is NaN with one chain.
+    divergences : int
+    num_chains, num_draws : int
+    """
+
+    labels: tuple[str, ...]
+    r_hat: np.ndarray
+    ess_bulk: np.ndarray
+    ess_tail: np.ndarray
+    divergences: int
+    num_chains: int
+    num_draws: int
+
+    def problems(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> list[str]:
+        """What is wrong with the draws, in words; empty if nothing is."""
+        found = []
+        if self.divergences:
+            found.append(
+                f"{self.divergences} of {self.num_chains * self.num_draws} draws diverged: the draws may miss part of the "
+                "posterior"
+            )
+        worst = _worst(self.r_hat, largest=True)
+        if worst is not None and self.r_hat[worst] > max_r_hat:
+            found.append(f"R-hat is {self.r_hat[worst]:.3f} for {self.labels[worst]}: the chains disagree")
+        for name, ess in (("bulk", self.ess_bulk), ("tail", self.ess_tail)):
+            worst = _worst(ess, largest=False)
+            if worst is not None and ess[worst] < min_ess_per_chain * self.num_chains:
+                found.append(
+                    f"{name} ESS is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and standard "
+                    "errors"
+                )
+        return found
+
+
+def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndarray]) -> Diagnostics:
+    """Diagnostics of draws by site, arrays of shape (chain, draw, ...)."""
+    from arviz_stats.base import array_stats
+
+    labels, r_hat, ess_bulk, ess_tail = [], [], [], []
+    for site, values in draws.items():
+        chains, steps = values.shape[:2]
+        flat = values.reshape(chains, steps, -1)
+        labels += [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
+        constant = (flat == flat[:1, :1]).all(axis=(0, 1))
+        # A known parameter does not move: it has nothing to converge.
+        varying = flat[:, :, ~constant]
+        for target, function in (
+            (r_hat, lambda array: array_stats.rhat(array, chain_axis=0, draw_axis=1)),
+            (ess_bulk, lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="bulk")),
+            (ess_tail, lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))),
+        ):
+            result = np.full(flat.shape[2], np.nan)
+            if varying.size and not (target is r_hat and chains < 2) and steps >= 4:
+                result[~constant] = function(varying)
+            target.append(result)
+    return Diagnostics(
+        labels=tuple(labels),
+        r_hat=np.concatenate(r_hat),
+        ess_bulk=np.concatenate(ess_bulk),
+        ess_tail=np.concatenate(ess_tail),
+        divergences=int(np.sum(sample_stats.get("diverging", 0))),
+        num_chains=chains,
+        num_draws=steps,
+    )
+
+
+def _worst(values: np.ndarray, *, largest: bool) -> int | None:
+    if np.isnan(values).all():
+        return None
+    return int(np.nanargmax(values) if largest else np.nanargmin(values))

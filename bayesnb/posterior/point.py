@@ -1,0 +1,51 @@
+"""A single value for every parameter."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.posterior.base import Fitting, Posterior
+
+__all__ = ["PointPosterior"]
+
+
+class PointPosterior(Posterior):
+    """All the posterior's mass at one point: a maximum likelihood or MAP estimate, or known parameters.
+
+    Attributes
+    ----------
+    parameters : ModelParameters
+        The values, no leading axes.
+    """
+
+    def __init__(
+        self,
+        model: NaiveBayes,
+        parameters: ModelParameters,
+        problem: Problem | None = None,
+        inference: Fitting | None = None,
+    ) -> None:
+        self.model = model
+        self.parameters = parameters
+        self.problem = problem
+        self.inference = inference
+
+    def mean(self) -> dict[str, np.ndarray]:
+        """The value of every parameter, by site."""
+        return {name: np.array(value) for name, value in self.model.to_sites(self.parameters).items()}
+
+    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        return self.model.log_joint(self.parameters, chunk)
+
+    def _class_probs(self) -> np.ndarray:
+        return np.asarray(self.parameters.class_prob)
+
+    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        raise ValueError(
+            "a point estimate has no spread to draw from: use nb.Exact() or nb.NUTS() for draws and intervals, or mean() for "
+            "the values"
+        )
+
+    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)

@@ -1,0 +1,80 @@
+"""Draws from the posterior."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.posterior.base import Fitting, Posterior, _in_pieces
+
+__all__ = ["SampledPosterior"]
+
+
+class SampledPosterior(Posterior):
+    """The posterior as draws, by NUTS or by any other sampler.
+
+    Attributes
+    ----------
+    parameters : ModelParameters
+        The draws, leading axes (chain, draw).
+    sample_stats : dict
+        What the sampler reported, arrays of shape (chain, draw), in ArviZ's names; empty for draws from elsewhere.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | None,
+        model: NaiveBayes,
+        parameters: ModelParameters,
+        sample_stats: dict[str, np.ndarray],
+        inference: Fitting | None,
+    ) -> None:
+        self.problem = problem
+        self.model = model
+        self.parameters = parameters
+        self.sample_stats = sample_stats
+        self.inference = inference
+
+    @property
+    def num_chains(self) -> int:
+        """Number of chains."""
+        return self.parameters.class_prob.shape[0]
+
+    @property
+    def num_draws(self) -> int:
+        """Number of draws in each chain."""
+        return self.parameters.class_prob.shape[1]
+
+    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        # Average the joint over draws, a piece at a time, on the log scale.
+        pieces = [logsumexp(self.model.log_joint(piece, chunk), axis=0) for piece in _in_pieces(self.parameters, chunk)]
+        return logsumexp(np.stack(pieces), axis=0) - np.log(self.num_chains * self.num_draws)
+
+    def _class_probs(self) -> np.ndarray:
+        return self.parameters.class_prob.mean(axis=(0, 1))
+
+    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        chains = self.num_chains if num_chains is None else num_chains
+        draws = self.num_draws if num_draws is None else num_draws
+        if not (1 <= chains <= self.num_chains and 1 <= draws <= self.num_draws):
+            raise ValueError(
+                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no more, or "
+                "sample more with nb.NUTS(num_chains=..., num_samples=...)"
+            )
+        # Evenly spaced draws stand for the whole chain better than its beginning.
+        kept = np.linspace(0, self.num_draws - 1, draws).round().astype(int)
+        blocks = tuple(
+            {name: value[:chains, kept] for name, value in block.items()} for block in self.parameters.blocks
+        )
+        return ModelParameters(self.parameters.class_prob[:chains, kept], blocks)
+
+    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        chain = rng.integers(self.num_chains, size=len(codes))
+        step = rng.integers(self.num_draws, size=len(codes))
+        return tuple(
+            {name: value[chain, step, codes] for name, value in block.items()} for block in self.parameters.blocks
+        )
+
+    def _details(self) -> str:
+        return f", {self.num_chains} chains of {self.num_draws} draws"

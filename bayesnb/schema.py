@@ -1,0 +1,601 @@
+"""What a table looks like: columns, classes and categories; arrays in, labels out.
+
+Everything that knows about pandas, polars, pyarrow (through narwhals), NumPy objects or missing cells is here. The rest
+of the package sees chunks of float64 cells (missing ones NaN, categories as codes), or CSR chunks.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+
+from bayesnb.families.base import Family
+
+__all__ = ["OTHER", "Schema", "Table", "as_table", "check_weights", "encode_labels", "learn_categories", "learn_classes"]
+
+OTHER = "<other>"
+"""Label of the category that stands for every value never seen."""
+
+CHUNK_CELLS = 2**18
+"""Cells read at a time: two mebibytes of float64, so that a chunk stays in the processor's cache."""
+
+Column = Any
+
+
+class Table(ABC):
+    """Rows and named columns, read a slice at a time.
+
+    Attributes
+    ----------
+    names : tuple
+        Column names; positions 0, 1, ... where the table has none.
+    named : bool
+        Whether the names come from the table.
+    num_rows : int
+    """
+
+    names: tuple[Column, ...]
+    named: bool
+    num_rows: int
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> Any:
+        """Cells as float64 (missing ones NaN), shape (rows, columns); CSR where asked for and natural."""
+
+    @abstractmethod
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        """Cells of one column as they are, shape (rows,)."""
+
+    def declared_categories(self, column: int) -> tuple | None:
+        """Categories that the column's type lists, if it does."""
+        return None
+
+    def kind(self, column: int) -> str:
+        """What the column holds: ``"boolean"``, ``"number"`` or ``"category"``.
+
+        Raises
+        ------
+        TypeError
+            If it holds neither numbers nor values that could be categories (dates, lists).
+        """
+        values = self.values(column, slice(None))
+        if values.dtype.kind in "biuf":
+            return "boolean" if values.dtype.kind == "b" else "number"
+        present = [value for value in values.tolist() if not is_missing(value)]
+        if present and all(isinstance(value, bool | np.bool_) for value in present):
+            return "boolean"
+        if all(isinstance(value, int | float | np.number) for value in present):
+            return "number"
+        if values.dtype.kind in "USO":
+            return "category"
+        raise TypeError(
+            f"column {self.names[column]!r} holds {values.dtype}, which is neither numbers nor categories: convert it, "
+            "or leave it out of the model"
+        )
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        """Slices of rows that fit the cache."""
+        size = max(256, CHUNK_CELLS // max(num_columns, 1))
+        for start in range(0, self.num_rows, size):
+            yield slice(start, min(start + size, self.num_rows))
+
+
+@dataclass(frozen=True)
+class ArrayTable(Table):
+    """A two-dimensional NumPy array, masked or not."""
+
+    array: Any
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = False
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> np.ndarray:
+        chunk = self.array[rows]
+        if len(columns) != len(self.names) or list(columns) != list(range(len(self.names))):
+            chunk = chunk[:, _as_slice(columns)]
+        if chunk.dtype.kind in "biuf" and not isinstance(chunk, np.ma.MaskedArray):
+            return chunk.astype(np.float64, copy=False)
+        return np.column_stack([to_numbers(chunk[:, j], self.names[column], rows) for j, column in enumerate(columns)])
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        return unmask(self.array[rows, column])
+
+
+@dataclass(frozen=True)
+class FrameTable(Table):
+    """A pandas, polars or pyarrow table, seen through narwhals."""
+
+    frame: nw.DataFrame
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = True
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> np.ndarray:
+        return np.column_stack([self._number_column(column, rows) for column in columns])
+
+    def _number_column(self, column: int, rows: slice) -> np.ndarray:
+        series = self._series(column, rows)
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+        return to_numbers(self._as_objects(series), self.names[column], rows)
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        series = self._series(column, rows)
+        return series.to_numpy() if series.dtype.is_numeric() else self._as_objects(series)
+
+    def _series(self, column: int, rows: slice) -> nw.Series:
+        return self.frame[:, column][rows]
+
+    @staticmethod
+    def _as_objects(series: nw.Series) -> np.ndarray:
+        values = series.to_numpy()
+        if values.dtype.kind == "b":
+            return values
+        result = np.empty(len(series), dtype=object)
+        result[:] = series.to_list()
+        return result
+
+    def declared_categories(self, column: int) -> tuple | None:
+        series = self.frame[:, column]
+        # A polars Categorical lists what its cache has met anywhere, which says nothing about this column.
+        if series.dtype == nw.Enum or (series.dtype == nw.Categorical and not series.implementation.is_polars()):
+            return tuple(series.cat.get_categories().to_list())
+        return None
+
+    def kind(self, column: int) -> str:
+        dtype = self.frame[:, column].dtype
+        if dtype == nw.Boolean:
+            return "boolean"
+        if dtype.is_numeric():
+            return "number"
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return "category"
+        if dtype == nw.Object:
+            return super().kind(column)
+        raise TypeError(
+            f"column {self.names[column]!r} holds {dtype}, which is neither numbers nor categories: convert it, or "
+            "leave it out of the model"
+        )
+
+
+@dataclass(frozen=True)
+class SparseTable(Table):
+    """A SciPy sparse matrix; its empty cells are zeros, never missing."""
+
+    matrix: Any
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = False
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> Any:
+        chunk = self.matrix[rows]
+        if len(columns) != len(self.names) or list(columns) != list(range(len(self.names))):
+            chunk = chunk[:, list(columns)]
+        chunk = chunk.astype(np.float64, copy=False)
+        return chunk if sparse else chunk.toarray()
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        return self.matrix[rows][:, [column]].toarray().ravel()
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        rows = np.searchsorted(self.matrix.indptr, np.arange(0, self.matrix.nnz, 4 * CHUNK_CELLS))
+        edges = np.unique(np.concatenate([[0], rows, [self.num_rows]])) if self.num_rows else [0]
+        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+            yield slice(int(start), int(stop))
+
+
+def as_table(X: Any) -> Table:
+    """Look at any kind of table as rows and named columns, without copying it.
+
+    Parameters
+    ----------
+    X : array, table or sparse matrix, shape (rows, columns)
+        NumPy array (masked or not), nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If it is not two-dimensional or names a column twice.
+    """
+    if isinstance(X, Table):
+        return X
+    if scipy.sparse.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
+        return SparseTable(scipy.sparse.csr_array(X), tuple(range(X.shape[1])), X.shape[0])
+    if isinstance(X, str | bytes | Mapping) or X is None:
+        raise TypeError(
+            f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
+        )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"column {twice[0]!r} occurs twice in X: rename or drop one")
+        return FrameTable(frame, names, len(frame))
+    array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
+            "reshape one column with X.reshape(-1, 1), one row with X.reshape(1, -1)"
+        )
+    if array.dtype.kind == "c":
+        raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
+    return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def _as_array(X: Any) -> np.ndarray:
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        # Nested lists of numbers and strings: NumPy would turn the numbers into text.
+        array = np.asarray(X, dtype=object)
+    return array
+
+
+def _as_slice(columns: Sequence[int]) -> Any:
+    """Consecutive columns as a slice, which does not copy."""
+    first, last = columns[0], columns[-1]
+    return slice(first, last + 1) if list(columns) == list(range(first, last + 1)) else list(columns)
+
+
+def unmask(values: np.ndarray) -> np.ndarray:
+    """Masked cells as None or NaN."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    objects = values.astype(object)
+    return objects.filled(None)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas.NA."""
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
+
+
+def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
+    """Float64 cells of a column of Python objects, missing ones NaN.
+
+    Raises
+    ------
+    TypeError
+        If a cell holds no number, naming column, row and value.
+    """
+    values = unmask(values)
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    numbers = np.empty(len(values))
+    for i, value in enumerate(values.tolist()):
+        if is_missing(value):
+            numbers[i] = np.nan
+        elif isinstance(value, str | bytes):
+            raise TypeError(
+                f"column {column!r} holds text ({value!r} in row {(rows.start or 0) + i}) where its family needs numbers: "
+                "use nb.Categorical() for it, or convert it"
+            )
+        else:
+            try:
+                numbers[i] = float(value)
+            except (TypeError, ValueError):
+                raise TypeError(
+                    f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) where "
+                    "its family needs numbers"
+                ) from None
+    return numbers
+
+
+def learn_categories(table: Table, column: int, declared: tuple | None, other: bool) -> tuple:
+    """Categories of a column: those declared, by the model or by the column's type, else those it shows, sorted."""
+    found = declared if declared is not None else table.declared_categories(column)
+    if found is None:
+        values = table.values(column, slice(None))
+        if values.dtype.kind in "biuf":
+            shown = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist()
+        else:
+            shown = _sort({value for value in values.tolist() if not is_missing(value)}, table.names[column])
+        found = tuple(shown)
+    if other:
+        found = (*found, OTHER)
+    if not found:
+        raise ValueError(
+            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column out, "
+            "or list them with nb.Categorical(categories=...)"
+        )
+    return found
+
+
+def _sort(values: set, column: Column) -> list:
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a model has learned about its table.
+
+    Attributes
+    ----------
+    columns : tuple
+        Names of the table's columns, positions where it has no names.
+    named : bool
+        Whether the table had names.
+    classes : array, shape (classes,)
+        Labels, in the order of every class axis.
+    categories : dict
+        Categories of each categorical column, by position.
+    """
+
+    columns: tuple[Column, ...]
+    named: bool
+    classes: np.ndarray
+    categories: Mapping[int, tuple] = field(default_factory=dict)
+
+    def positions(self, name: Any, columns: Any) -> list[int]:
+        """Positions of the columns of a feature, in the order given.
+
+        Parameters
+        ----------
+        name : str or int
+            Name of the feature: of its column, where `columns` is None.
+        columns : None, slice or list
+
+        Raises
+        ------
+        ValueError
+            If a column is not there.
+        """
+        if isinstance(columns, slice):
+            positions = list(range(len(self.columns)))[columns]
+            if not positions:
+                raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.columns)} columns")
+            return positions
+        return [self._position(column) for column in ([name] if columns is None else columns)]
+
+    def _position(self, column: Column) -> int:
+        if column in self.columns:
+            return self.columns.index(column)
+        if isinstance(column, int | np.integer) and 0 <= column < len(self.columns):
+            return int(column)
+        raise ValueError(
+            f"column {column!r} is not in X, whose columns are {list(self.columns)}: name one of these, or leave it out"
+        )
+
+    def locate(self, table: Table, used: Sequence[int]) -> dict[int, int]:
+        """Where each used column stands in another table.
+
+        Parameters
+        ----------
+        table : Table
+        used : sequence of int
+            Positions, in the schema, of the columns that the model reads.
+
+        Returns
+        -------
+        dict
+            From position in the schema to position in the table.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, renamed, or were not in the table at fit.
+        """
+        if not (self.named and table.named):
+            if len(table.names) == len(self.columns):
+                return {column: column for column in used}
+            raise ValueError(
+                f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same columns in "
+                "the same order"
+            )
+        wanted = [self.columns[column] for column in used]
+        missing = [name for name in wanted if name not in table.names]
+        extra = [name for name in table.names if name not in self.columns]
+        if missing or extra:
+            parts = [f"column {missing[0]!r} is missing"] if missing else []
+            parts += [f"column {extra[0]!r} was not there when the model was fitted"] if extra else []
+            raise ValueError(
+                f"X does not have the columns of the fit: {' and '.join(parts)} (fitted to {list(self.columns)}, got "
+                f"{list(table.names)}); rename, add or drop columns"
+            )
+        return {column: table.names.index(self.columns[column]) for column in used}
+
+    def codes(self, values: np.ndarray, column: int, unseen: dict[Any, int]) -> np.ndarray:
+        """Codes of a column's cells among its categories, missing ones NaN.
+
+        Parameters
+        ----------
+        values : array, shape (rows,)
+        column : int
+        unseen : dict
+            Receives the values that are not among the categories, with their number.
+        """
+        categories = self.categories[column]
+        default = float(len(categories) - 1) if categories[-1] == OTHER else np.nan
+        lookup = {category: float(code) for code, category in enumerate(categories)}
+        if values.dtype.kind in "biuf":
+            present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+            distinct, inverse = np.unique(values[present], return_inverse=True)
+            of_distinct = np.array([lookup.get(value, -1.0) for value in distinct.tolist()])
+            codes = np.full(len(values), np.nan)
+            codes[present] = of_distinct[inverse] if distinct.size else 0.0
+        else:
+            codes = np.array(
+                [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in values.tolist()], dtype=np.float64
+            )
+        strange = codes == -1.0
+        if strange.any():
+            for value in values[strange].tolist():
+                unseen[value] = unseen.get(value, 0) + 1
+            codes[strange] = default
+        return codes
+
+
+def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
+    """Refuse cells outside the family's support.
+
+    Raises
+    ------
+    ValueError
+        Naming the column, the row and the value.
+    """
+    cells = x.data if scipy.sparse.issparse(x) else x
+    with np.errstate(invalid="ignore"):
+        wrong = ~np.asarray(family.support(cells))
+    if family.cell == "number" or scipy.sparse.issparse(x):
+        wrong &= ~np.isnan(cells)
+    if not wrong.any():
+        return
+    if scipy.sparse.issparse(x):
+        entry = int(np.flatnonzero(wrong)[0])
+        row, column = int(np.searchsorted(x.indptr, entry, side="right")) - 1, int(x.indices[entry])
+        value = x.data[entry]
+    else:
+        row, column = (int(index[0]) for index in np.nonzero(wrong))
+        value = x[row, column]
+    name = type(family).__name__
+    where = f"column {names[column]!r}, row {(rows.start or 0) + row}"
+    if np.isnan(value):
+        raise ValueError(
+            f"{where}: the cell is missing, but nb.{name} reads a row as one vector of counts; fill in the count (0 if "
+            "the word does not occur) or drop the row"
+        )
+    raise ValueError(f"{where}: {value:g} is not {family.holds}, as nb.{name} needs; {family.hint}")
+
+
+def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
+    """Say which categories were never seen, and what became of them."""
+    for column, values in unseen.items():
+        shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
+        warnings.warn(
+            f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and count "
+            "as missing; nb.Categorical(other=True) would give them probability",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def learn_classes(y: Any, num_rows: int) -> np.ndarray:
+    """The distinct labels, sorted.
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one label for each row, or a label is missing.
+    """
+    labels = _labels(y, num_rows)
+    if labels.dtype.kind != "O":
+        return np.unique(labels)
+    return _label_array(_sort(set(labels.tolist()), "y"))
+
+
+def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
+    """Position of each label among the classes, shape (rows,).
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one label for each row, or a label is missing or not among the classes.
+    """
+    labels = _labels(y, num_rows)
+    if labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
+        order = np.argsort(classes)
+        codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+        unknown = classes[codes] != labels
+    else:
+        lookup = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        unknown = codes < 0
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y holds the label {labels[row].item() if hasattr(labels[row], 'item') else labels[row]!r} (row {row}), which "
+            f"is not among the classes {classes.tolist()}: name every class at the first fit with classes=[...]"
+        )
+    return codes
+
+
+def _labels(y: Any, num_rows: int) -> np.ndarray:
+    if y is None:
+        raise ValueError("y is None: give a label for each row")
+    if isinstance(y, str | bytes):
+        raise TypeError(f"y is the text {y!r}: give the labels themselves, such as table[{y!r}]")
+    series = nw.from_native(y, allow_series=True, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        labels = series.to_numpy()
+        if labels.dtype.kind not in "biufUS":
+            labels = _label_array(series.to_list())
+    else:
+        labels = unmask(y if isinstance(y, np.ma.MaskedArray) else _label_array(y))
+    if labels.ndim != 1:
+        raise ValueError(f"y has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
+    if len(labels) != num_rows:
+        raise ValueError(f"y has {len(labels)} labels, X has {num_rows} rows: give one label for each row")
+    if num_rows == 0:
+        raise ValueError("X has no rows: give at least one")
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        missing = np.array([is_missing(label) for label in labels.tolist()])
+    else:
+        missing = np.zeros(len(labels), dtype=bool)
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise ValueError(f"y is missing in row {row} ({labels[row]}): drop the rows without a label")
+    return labels
+
+
+def _label_array(labels: Any) -> np.ndarray:
+    """Labels as an array whose type keeps them as they are (NumPy would turn [1, "a"] into text)."""
+    if isinstance(labels, np.ndarray):
+        array = labels
+    else:
+        labels = list(labels)
+        array = np.asarray(labels)
+        kinds = {type(label) for label in labels}
+        if array.dtype.kind in "US" and any(not issubclass(kind, str | bytes) for kind in kinds):
+            array = _objects(labels)
+    if array.dtype.kind == "O" and array.ndim == 1:
+        simple = [label for label in array.tolist() if not is_missing(label)]
+        if len(simple) == len(array) and len({type(label) for label in simple}) == 1 and isinstance(simple[0], str | bool | int):
+            return np.asarray(simple)
+    return array
+
+
+def _objects(values: Sequence) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Weights of the rows as float64, ones by default.
+
+    Raises
+    ------
+    ValueError
+        If there is not one finite, non-negative weight for each row.
+    """
+    if sample_weight is None:
+        return np.ones(num_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(num_rows, float(weights))
+    if weights.shape != (num_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row")
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"sample_weight of row {row} is {weights[row]}: weights are finite and not negative")
+    return weights
