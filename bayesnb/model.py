@@ -21,7 +21,7 @@ from bayesnb.arrays import namespace, to_numpy
 from bayesnb.families.base import ConjugateFamily, Family, Parameters, format_number
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical, dirichlet_log_evidence
-from bayesnb.families.draw import draw, random_generator
+from bayesnb.families.fast import draw, random_generator
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.schema import (
     Schema,
@@ -452,6 +452,29 @@ variance ~ InverseGamma(1, on the data's scale)
                     taken.add(name)
                     found.append(Site(name, parameter, i, j))
         return tuple(found)
+
+    def site_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        """Name and labels of every axis of every site, in the order of `to_sites`.
+
+        Returns
+        -------
+        dict
+            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole block or
+            ``<column>_category`` for a column of categories.
+        """
+        schema = self._require_schema()
+        classes = ("class", tuple(schema.classes.tolist()))
+        axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,)}
+        for site in self.sites:
+            block = self.blocks[site.block]
+            if site.column is None:
+                axes[site.name] = (classes, (f"{block.name}_column", block.labels))
+            elif block.family.cell == "category":
+                categories = schema.categories[block.columns[site.column]]
+                axes[site.name] = (classes, (f"{block.labels[site.column]}_category", categories))
+            else:
+                axes[site.name] = (classes,)
+        return axes
 
     def to_sites(self, parameters: "ModelParameters") -> dict[str, Any]:
         """Parameters by the name that results use.

@@ -10,13 +10,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy
 from bayesnb.families.base import ConjugateFamily, Family
-from bayesnb.families.draw import as_key, random_generator
+from bayesnb.families.fast import as_key, random_generator
 from bayesnb.inference.base import Inference
 from bayesnb.model import (
     ClassPrior,
@@ -33,6 +34,9 @@ __all__ = ["NUTS", "ConvergenceWarning"]
 
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the target."""
+
+PILOT_DRAWS = 100
+"""Further draws from the tempered posterior, whose spread tells the sampler the scale of each parameter."""
 
 PROGRESS_STEPS = 50
 """Steps between two looks at the progress bar (and two chances to interrupt)."""
@@ -128,7 +132,7 @@ class NUTS(Inference):
         return self.num_warmup, self.target_accept_prob, self.max_tree_depth
 
     def _starts(self, problem: Problem, key: jax.Array) -> dict[str, np.ndarray]:
-        """Constrained starting points, leading axis the chain."""
+        """Draws from the tempered posterior, leading axis the chain and then the pilot draw."""
         rng = random_generator(key)
         tempered = problem.statistics * TEMPERATURE
         families = [
@@ -136,7 +140,7 @@ class NUTS(Inference):
             for family, counted in zip(problem.resolved.families, tempered.blocks, strict=True)
         ]
         class_prior = problem.resolved.class_prior.update(tempered.classes)
-        drawn = draw_parameters(class_prior, families, rng, (self.num_chains,))
+        drawn = draw_parameters(class_prior, families, rng, (self.num_chains + PILOT_DRAWS,))
         starts = {} if class_prior.probs is not None else {"class_prob": _inside(drawn.class_prob)}
         for i, block in enumerate(drawn.blocks):
             starts |= {f"{i}.{name}": value for name, value in block.items()}
@@ -167,12 +171,15 @@ def _sampler(target: Target, settings: Settings) -> Any:
 @partial(jax.jit, static_argnames="settings")
 def _begin(starts: dict[str, Any], keys: jax.Array, target: Target, settings: Settings) -> Any:
     """State of every chain before its first step."""
+    points = jax.vmap(partial(unconstrain_fn, statistics_program, target, {}))(starts)
+    # Closed-form moments set the scale at the start, so that warm-up need not find it; adaptation goes on from there.
+    variance = TEMPERATURE * jax.vmap(lambda point: ravel_pytree(point)[0])(points).var(axis=0)
 
-    def one_chain(start: dict[str, Any], key: jax.Array) -> Any:
+    def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(target, settings)
-        return init(unconstrain_fn(statistics_program, target, {}, start), rng_key=key)
+        return init(point, rng_key=key, inverse_mass_matrix=variance)
 
-    return jax.vmap(one_chain)(starts, keys)
+    return jax.vmap(one_chain)(jax.tree.map(lambda leaf: leaf[: len(keys)], points), keys)
 
 
 @partial(jax.jit, static_argnames=("settings", "num_steps"))

@@ -9,13 +9,12 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import logsumexp
 
-from bayesnb.arrays import to_numpy
-from bayesnb.families.draw import draw, random_generator
+from bayesnb.families.fast import draw, random_generator
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.model import ModelParameters, NaiveBayes, Problem
 from bayesnb.schema import as_table
 
-__all__ = ["Fitting", "Posterior", "normalise"]
+__all__ = ["Fitting", "Posterior", "in_pieces", "normalise"]
 
 DRAW_BYTES = 2**26
 """Memory for the densities of many draws at a time."""
@@ -130,7 +129,7 @@ class Posterior(ABC):
         ----------
         X : table, shape (rows, columns)
         num_draws, num_chains : int, optional
-            Draws in each chain, and chains; by default 500 in 4 for an exact posterior and all there are for a sampled
+            Draws in each chain, and chains; by default 1000 in 4 for an exact posterior and all there are for a sampled
             one.
         key : int or JAX key, default 0
 
@@ -140,15 +139,30 @@ class Posterior(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
+        joint = self.log_joint_draws(X, num_draws=num_draws, num_chains=num_chains, key=key)
+        class_prob = self._parameters(num_chains, num_draws, key).class_prob
+        return np.exp(normalise(joint, class_prob[:, :, None, :]))
+
+    def log_joint_draws(
+        self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
+    ) -> np.ndarray:
+        """Log density of each row together with each class, under each draw of the parameters.
+
+        Parameters
+        ----------
+        X, num_draws, num_chains, key
+            As for `proba_draws`.
+
+        Returns
+        -------
+        array, shape (chain, draw, rows, classes)
+            log p(x, y=c | theta) for each draw theta.
+        """
         parameters = self._parameters(num_chains, num_draws, key)
-        leading = parameters.class_prob.shape[:-1]
 
         def one_chunk(chunk: tuple[Any, ...]) -> np.ndarray:
-            pieces = [self.model.log_joint(piece, chunk) for piece in _in_pieces(parameters, chunk)]
-            joint = np.concatenate(pieces)
-            prior = np.repeat(_flatten(parameters).class_prob[:, None, :], joint.shape[1], axis=1)
-            rows = normalise(joint.reshape(-1, joint.shape[-1]), prior.reshape(-1, joint.shape[-1]))
-            return np.exp(rows).reshape(*leading, *joint.shape[1:])
+            joint = np.concatenate([self.model.log_joint(piece, chunk) for piece in in_pieces(parameters, chunk)])
+            return joint.reshape(*parameters.class_prob.shape[:-1], *joint.shape[1:])
 
         return self._by_chunk(X, one_chunk, row_axis=2)
 
@@ -348,7 +362,7 @@ class Posterior(ABC):
 
 
 def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
-    """Log class probabilities from log joint densities, shape (rows, classes).
+    """Log class probabilities from log joint densities, shape (..., rows, classes).
 
     Rows whose joint density is zero under every class get the class probabilities, with a warning.
     """
@@ -356,9 +370,9 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
     lost = np.isneginf(total[..., 0])
     if lost.any():
         warnings.warn(
-            f"{int(lost.sum())} row(s), the first of them row {int(np.flatnonzero(lost)[0])}, have probability zero under "
-            "every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-            "(nb.Exact(), nb.NUTS()) does not have this trouble",
+            f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero under every "
+            "class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior (nb.Exact(), "
+            "nb.NUTS()) does not have this trouble",
             UserWarning,
             stacklevel=3,
         )
@@ -369,7 +383,7 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
     return log_joint - total
 
 
-def _flatten(parameters: ModelParameters) -> ModelParameters:
+def flatten(parameters: ModelParameters) -> ModelParameters:
     """Chain and draw axes as one."""
     shape = parameters.class_prob.shape[:-1]
     number = int(np.prod(shape))
@@ -382,9 +396,9 @@ def _flatten(parameters: ModelParameters) -> ModelParameters:
     return ModelParameters(flat(parameters.class_prob), blocks)
 
 
-def _in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
+def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes as one, a memory-sized number at a time."""
-    flat = _flatten(parameters)
+    flat = flatten(parameters)
     num_draws, num_classes = flat.class_prob.shape
     cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
     step = max(1, DRAW_BYTES // max(8 * cells, 1))

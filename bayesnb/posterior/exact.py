@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import to_numpy
-from bayesnb.families.draw import random_generator
+from bayesnb.families.fast import random_generator
 from bayesnb.model import ModelParameters, NaiveBayes, Problem, draw_parameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior

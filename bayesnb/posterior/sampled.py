@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.model import ModelParameters, NaiveBayes, Problem
-from bayesnb.posterior.base import Fitting, Posterior, _in_pieces
+from bayesnb.posterior.base import Fitting, Posterior, in_pieces
 
 __all__ = ["SampledPosterior"]
 
@@ -48,7 +48,7 @@ class SampledPosterior(Posterior):
 
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         # Average the joint over draws, a piece at a time, on the log scale.
-        pieces = [logsumexp(self.model.log_joint(piece, chunk), axis=0) for piece in _in_pieces(self.parameters, chunk)]
+        pieces = [logsumexp(self.model.log_joint(piece, chunk), axis=0) for piece in in_pieces(self.parameters, chunk)]
         return logsumexp(np.stack(pieces), axis=0) - np.log(self.num_chains * self.num_draws)
 
     def _class_probs(self) -> np.ndarray:

@@ -1,0 +1,339 @@
+"""Do samples agree with the closed form, parameter by parameter?
+
+Both posteriors condition one model on one table, so every difference must be Monte Carlo error. Each scalar parameter is
+mapped through its exact marginal distribution to a normal score, which is standard normal if the draws are right,
+whatever the parameter's own distribution (a variance given few rows has no variance of its own, a normal score always
+has). Mean and spread of the scores are judged in units of their Monte Carlo standard errors, and the thinned PIT values
+by a test of uniformity; one more quantity, the log likelihood, looks across parameters. The verdict divides the stated
+error rate evenly among all tests (Bonferroni), which is valid however they depend on each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+from arviz_stats.base import array_stats
+from scipy.special import ndtr, ndtri
+
+from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.fast import cdf
+from bayesnb.model import CLASS_SITE
+from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["Comparison", "compare"]
+
+MIN_ESS = 400
+"""Effective draws below which nothing is said: Vehtari et al. (2021) ask for 400 to trust the standard errors."""
+
+MIN_THINNING = 4
+"""The uniformity test presumes independent draws; NUTS's, thinned by four, kept its size where all of them did not."""
+
+SCORE_LIMIT = 8.0
+"""Normal scores end here: a probability closer to 0 or 1 is not told apart from it in float64."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    agree : bool
+        Whether the draws are shown to come from the exact posterior, as far as their number tells. False both when they
+        contradict it and when they cannot tell; `verdict` says which.
+    verdict : str
+        The answer in words.
+    reasons : tuple of str
+        What speaks against, empty if nothing does.
+    table : pandas.DataFrame
+        A row per scalar parameter: ``exact_mean``, ``sampled_mean``, ``mcse_mean``, ``exact_sd``, ``sampled_sd``; ``z_mean``
+        and ``z_sd`` of the normal scores in Monte Carlo standard errors; ``p_uniform`` of the thinned PIT values;
+        ``ess_bulk``, ``ess_tail``, ``r_hat``.
+    probabilities : pandas.DataFrame or None
+        For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data).
+    z_log_likelihood : float
+        Difference of the mean log likelihood in standard errors.
+    error_rate : float
+        Probability of a wrong "no" when the draws are right.
+    critical_z : float
+        Absolute z beyond which a parameter speaks against.
+    exact, sampled : Posterior
+        What was compared.
+    """
+
+    agree: bool
+    verdict: str
+    reasons: tuple[str, ...]
+    table: pd.DataFrame
+    probabilities: pd.DataFrame | None
+    z_log_likelihood: float
+    error_rate: float
+    critical_z: float
+    exact: ExactPosterior
+    sampled: SampledPosterior
+
+    def plot(self, **options: Any) -> Any:
+        """Exact marginal densities over the sampled histograms; see `bayesnb.plot_comparison`."""
+        from bayesnb.plots.comparison import plot_comparison
+
+        return plot_comparison(self, **options)
+
+    def __repr__(self) -> str:
+        shown = self.table[["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform"]]
+        return f"{self.verdict}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.verdict}</b></p>{self.table.to_html(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+
+
+def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3) -> Comparison:
+    """Compare draws with the closed form.
+
+    Parameters
+    ----------
+    exact : ExactPosterior
+    sampled : SampledPosterior
+        At least two chains.
+    X : table, shape (rows, columns), optional
+        Rows whose class probabilities are compared too, for the eye: they follow from the parameters and do not enter the
+        verdict.
+    error_rate : float, default 0.001
+        Probability of saying no to draws that are right.
+
+    Returns
+    -------
+    Comparison
+        Its `agree` is True only if no test speaks against, the chains have converged (no divergence, rank-normalised
+        R-hat below 1.01), and at least 400 effective draws stand behind every parameter.
+
+    Raises
+    ------
+    TypeError
+        If the first is not an exact posterior or the second not a sampled one.
+    ValueError
+        If they have other classes or parameters, or there is one chain only.
+
+    Notes
+    -----
+    The z-scores follow Vehtari et al. (2021) for the standard errors; the uniformity test is ArviZ's ``pot_c`` (Tesso and
+    Vehtari 2026).
+    """
+    _require_comparable(exact, sampled, error_rate)
+    diagnostics = diagnose(sampled.draws(), sampled.sample_stats)
+    table = pd.DataFrame(_rows(exact, sampled, diagnostics)).set_index("parameter")
+    z_joint = _z_log_likelihood(exact, sampled)
+
+    num_tests = 3 * len(table) + 1
+    level = error_rate / num_tests
+    critical_z = float(-ndtri(level / 2))
+    different = _other_problem(exact, sampled)
+    against = [*different, *_against(table, z_joint, critical_z, level)]
+    unclear = [] if against else diagnostics.problems(min_ess_per_chain=MIN_ESS / diagnostics.num_chains)
+    verdict = _verdict(against, unclear, num_tests, error_rate, critical_z)
+    return Comparison(
+        agree=not (against or unclear),
+        verdict=verdict,
+        reasons=tuple(against or unclear),
+        table=table,
+        probabilities=None if X is None else _probabilities(exact, sampled, X),
+        z_log_likelihood=z_joint,
+        error_rate=error_rate,
+        critical_z=critical_z,
+        exact=exact,
+        sampled=sampled,
+    )
+
+
+def exact_marginals(exact: ExactPosterior) -> dict[str, dist.Distribution]:
+    """Exact distribution of every parameter by site, batch shape that of the site."""
+    model = exact.model
+    found: dict[str, dist.Distribution] = {}
+    with jax.enable_x64(True):
+        if exact.class_posterior.probs is None:
+            found[CLASS_SITE] = dirichlet_marginal(exact.class_posterior.concentration)
+        for site in model.sites:
+            family = exact.families[site.block]
+            if site.column is not None:
+                family = family.take((slice(None), site.column))
+            found[site.name] = family.marginals()[site.parameter]
+    return found
+
+
+def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
+    if not isinstance(exact, ExactPosterior):
+        raise TypeError(f"exact is a {type(exact).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
+    if not isinstance(sampled, SampledPosterior):
+        raise TypeError(
+            f"sampled is a {type(sampled).__name__}: give draws, nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
+        )
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
+    if exact.classes.tolist() != sampled.classes.tolist():
+        raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")
+    mine, theirs = ([site.name for site in posterior.model.sites] for posterior in (exact, sampled))
+    if mine != theirs:
+        raise ValueError(f"the parameters differ: {sorted(set(mine) ^ set(theirs))} stand in only one of the posteriors")
+    if sampled.num_chains < 2:
+        raise ValueError(
+            "there is one chain, which cannot show that it converged: sample at least two, four by default, with "
+            "nb.NUTS(num_chains=4)"
+        )
+    if sampled.num_draws < 4:
+        raise ValueError(f"there are {sampled.num_draws} draws in each chain: R-hat needs at least four")
+
+
+def _rows(exact: ExactPosterior, sampled: SampledPosterior, diagnostics: Diagnostics) -> Iterator[dict[str, Any]]:
+    draws = sampled.draws()
+    labels = dict(zip(draws, _labels(sampled), strict=True))
+    marginals = exact_marginals(exact)
+    position = 0
+    for site, values in draws.items():
+        chains, steps = values.shape[:2]
+        flat = values.reshape(chains, steps, -1)
+        size = flat.shape[2]
+        of_site = slice(position, position + size)
+        position += size
+        if site not in marginals:  # class probabilities that are known
+            continue
+        marginal = marginals[site]
+        with jax.enable_x64(True):
+            mean, sd = (np.asarray(part).ravel() for part in (marginal.mean, np.sqrt(marginal.variance)))
+        pit = np.clip(cdf(marginal, values).reshape(flat.shape), 0.0, 1.0)
+        columns = _judge(flat, pit, diagnostics, of_site)
+        for k in range(size):
+            if sd[k] == 0:  # the only category of a column: nothing to compare
+                continue
+            yield {
+                "parameter": labels[site][k],
+                "exact_mean": mean[k],
+                "sampled_mean": flat[:, :, k].mean(),
+                "mcse_mean": columns["mcse_mean"][k],
+                "exact_sd": sd[k],
+                "sampled_sd": flat[:, :, k].std(ddof=1),
+                "z_mean": columns["z_mean"][k],
+                "z_sd": columns["z_sd"][k],
+                "p_uniform": columns["p_uniform"][k],
+                "ess_bulk": diagnostics.ess_bulk[of_site][k],
+                "ess_tail": diagnostics.ess_tail[of_site][k],
+                "r_hat": diagnostics.r_hat[of_site][k],
+            }
+
+
+def _judge(flat: np.ndarray, pit: np.ndarray, diagnostics: Diagnostics, of_site: slice) -> dict[str, np.ndarray]:
+    """Test quantities of each scalar parameter of a site, from draws of shape (chain, draw, parameters)."""
+    scores = np.clip(ndtri(pit), -SCORE_LIMIT, SCORE_LIMIT)
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    draws = flat.shape[0] * flat.shape[1]
+    ess = np.fmin(diagnostics.ess_bulk[of_site], diagnostics.ess_tail[of_site])
+    slowest = np.nanmin(ess) if np.isfinite(ess).any() else 1.0
+    thinning = max(MIN_THINNING, int(np.ceil(draws / max(slowest, 1.0))))
+    thinned = pit[:, ::thinning].reshape(-1, pit.shape[2]).T
+    return {
+        "mcse_mean": array_stats.mcse(flat, **axes, method="mean"),
+        "z_mean": _in_units(scores.mean(axis=(0, 1)), array_stats.mcse(scores, **axes, method="mean")),
+        "z_sd": _in_units(scores.std(axis=(0, 1), ddof=1) - 1, array_stats.mcse(scores, **axes, method="sd")),
+        "p_uniform": np.asarray(array_stats.uniformity_test(thinned, axis=-1)[0]),
+    }
+
+
+def _in_units(difference: np.ndarray, mcse: np.ndarray) -> np.ndarray:
+    """Difference over its standard error; infinite where draws that do not move are in the wrong place."""
+    moving = np.isfinite(mcse) & (mcse > 0)
+    stuck = np.where(difference == 0, 0.0, np.copysign(np.inf, difference))
+    return np.where(moving, difference / np.where(moving, mcse, 1.0), stuck)
+
+
+def _z_log_likelihood(exact: ExactPosterior, sampled: SampledPosterior) -> float:
+    """Difference of the mean log likelihood between the draws and as many exact draws, in standard errors."""
+    statistics = exact.problem.statistics
+    exact_parameters = exact._parameters(sampled.num_chains, sampled.num_draws, 0)
+    mine = np.asarray(exact.model.log_density(exact_parameters, statistics))
+    theirs = np.asarray(exact.model.log_density(sampled.parameters, statistics))
+    error = float(array_stats.mcse(theirs, chain_axis=0, draw_axis=1, method="mean"))
+    return float(_in_units(np.asarray(theirs.mean() - mine.mean()), np.hypot(error, mine.std() / np.sqrt(mine.size))))
+
+
+def _against(table: pd.DataFrame, z_joint: float, critical_z: float, level: float) -> list[str]:
+    found = []
+    for column, what in (("z_mean", "mean"), ("z_sd", "spread")):
+        beyond = table[column].abs() > critical_z
+        if beyond.any():
+            worst = table[column].abs().idxmax()
+            found.append(
+                f"the {what} of {int(beyond.sum())} of {len(table)} parameters is off, most of all {worst} (z = "
+                f"{table.loc[worst, column]:.1f})"
+            )
+    uneven = table["p_uniform"] < level
+    if uneven.any():
+        found.append(
+            f"the draws of {int(uneven.sum())} of {len(table)} parameters do not follow the exact distribution, least of all "
+            f"{table['p_uniform'].idxmin()}"
+        )
+    if abs(z_joint) > critical_z:
+        found.append(f"the mean log likelihood is off (z = {z_joint:.1f})")
+    return found
+
+
+def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str]:
+    """Differences of prior and data that the posteriors themselves record."""
+    if sampled.problem is None:
+        return []
+    mine, theirs = exact.problem, sampled.problem
+    found = []
+    if not _same((mine.resolved.class_prior, mine.resolved.families), (theirs.resolved.class_prior, theirs.resolved.families)):
+        found.append("the priors differ")
+    if not _same(mine.statistics, theirs.statistics):
+        found.append("the data differ")
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    return jax.tree.structure(one) == jax.tree.structure(other) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate: float, critical_z: float) -> str:
+    if against:
+        return f"NO, the samples do not agree with the closed form: {'; '.join(against)}."
+    if unclear:
+        return f"UNDECIDED, the draws cannot tell: {'; '.join(unclear)}."
+    return (
+        f"YES, the samples agree with the closed form: none of {num_tests} tests speaks against (error rate {error_rate:g}, "
+        f"|z| up to {critical_z:.2f})."
+    )
+
+
+def _labels(sampled: SampledPosterior) -> list[list[str]]:
+    """``site[class, column]`` of every scalar parameter, by site in the order of the draws."""
+    model = sampled.model
+    axes = model.site_axes()
+    found = []
+    for site in model.to_sites(sampled.parameters):
+        coordinates = [[str(label) for label in labels] for _, labels in axes[site]]
+        index = np.ndindex(*[len(labels) for labels in coordinates])
+        found.append([f"{site}[{', '.join(labels[k] for labels, k in zip(coordinates, at, strict=True))}]" for at in index])
+    return found
+
+
+def _probabilities(exact: ExactPosterior, sampled: SampledPosterior, X: Any) -> pd.DataFrame:
+    """Class probabilities of rows by both posteriors; the standard error by the delta method for a ratio of means."""
+    truth = exact.predict_proba(X)
+    estimate = sampled.predict_proba(X)
+    joint = sampled.log_joint_draws(X)
+    weight = np.exp(joint - joint.max(axis=(0, 1, 3), keepdims=True))
+    total = weight.sum(axis=3, keepdims=True)
+    influence = (weight - estimate * total) / total.mean(axis=(0, 1), keepdims=True)
+    mcse = array_stats.mcse(influence, chain_axis=0, draw_axis=1, method="mean")
+    index = pd.MultiIndex.from_product([range(len(truth)), exact.classes.tolist()], names=["row", "class"])
+    z = _in_units(estimate - truth, np.asarray(mcse))
+    return pd.DataFrame(
+        {"exact": truth.ravel(), "sampled": estimate.ravel(), "mcse": np.ravel(mcse), "z": z.ravel()}, index=index
+    )

@@ -1,0 +1,82 @@
+"""The picture of a comparison: exact marginal densities over the sampled histograms."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.checks.compare import Comparison, exact_marginals
+
+__all__ = ["plot_comparison"]
+
+
+def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: int = 4) -> Any:
+    """Exact marginal density (line) over the histogram of the draws (bars), one panel a parameter.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    max_panels : int, default 24
+        The parameters with the largest absolute z come first.
+    columns : int, default 4
+        Panels side by side.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from matplotlib.figure import Figure
+
+    table = comparison.table
+    worst = table[["z_mean", "z_sd"]].abs().max(axis=1).sort_values(ascending=False, kind="stable")
+    chosen = set(worst.index[:max_panels])
+    panels = [panel for panel in _panels(comparison) if panel[0] in chosen]
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.2 * columns, 0.9 + 2.3 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    for axis, (label, draws, density) in zip(axes.flat, panels, strict=False):
+        low, high = np.quantile(draws, [0.001, 0.999])
+        axis.hist(draws, bins=40, range=(low, high), density=True, color="0.8", edgecolor="0.6", linewidth=0.3)
+        grid = np.linspace(low, high, 200)
+        axis.plot(grid, density(grid), color="C0", linewidth=1.8)
+        row = table.loc[label]
+        axis.set_title(f"{_wrap(label)}\nz mean {row.z_mean:+.1f}, z sd {row.z_sd:+.1f}", fontsize=8)
+        axis.set_yticks([])
+        axis.tick_params(labelsize=7)
+        axis.locator_params(axis="x", nbins=4)
+        axis.spines[["left", "top", "right"]].set_visible(False)
+    shown = f"{len(panels)} of {len(table)} parameters" if len(panels) < len(table) else f"{len(table)} parameters"
+    answer = comparison.verdict.split(",")[0]
+    figure.suptitle(f"{answer}: draws (bars) and exact density (line), {shown}", fontsize=10)
+    return figure
+
+
+def _wrap(label: str) -> str:
+    return label if len(label) <= 32 else label.replace("[", "\n[", 1)
+
+
+def _panels(comparison: Comparison) -> list[tuple[str, np.ndarray, Any]]:
+    """Label, draws and exact density of every compared parameter."""
+    labels = iter(comparison.table.index)
+    found = []
+    draws = comparison.sampled.draws()
+    with jax.enable_x64(True):
+        for site, marginal in exact_marginals(comparison.exact).items():
+            variance = np.asarray(marginal.variance)
+            for index in np.ndindex(variance.shape):
+                if variance[index] == 0:
+                    continue
+                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(marginal, index)))
+    return found
+
+
+def _density(marginal: Any, index: tuple[int, ...]) -> Any:
+    def density(grid: np.ndarray) -> np.ndarray:
+        with jax.enable_x64(True):
+            points = grid.reshape(-1, *[1] * len(marginal.batch_shape))
+            return np.exp(np.asarray(marginal.log_prob(points)))[(slice(None), *index)]
+
+    return density
