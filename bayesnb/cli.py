@@ -30,7 +30,9 @@ def compare_command(
     target: Annotated[str, typer.Option(help="Column that holds the class.")],
     out: Annotated[Path, typer.Option(help="Folder for the plot, the table and the DataTrees.")] = Path("bayesnb-out"),
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    categorical: Annotated[list[str] | None, typer.Option(help="Column to read as categories; may be repeated.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Column to read as categories; may be repeated.")
+    ] = None,
     missing: Annotated[list[str] | None, typer.Option(help="Text that marks a missing cell, such as '?'.")] = None,
     warmup: Annotated[int, typer.Option(min=1, help="Warm-up steps of each chain.")] = 500,
     samples: Annotated[int, typer.Option(min=4, help="Draws of each chain.")] = 1000,

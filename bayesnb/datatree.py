@@ -13,6 +13,8 @@ import xarray as xr
 from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
+from bayesnb.blocks import ModelStatistics
+from bayesnb.description import EVERY_COLUMN
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -23,12 +25,13 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model import EVERY_COLUMN, ModelStatistics, NaiveBayes, Problem
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.schema import as_table, encode_labels, Schema
+from bayesnb.problem import Problem
+from bayesnb.schema import Schema, as_table, encode_labels
 from bayesnb.stats import ClassCounts, Counts, Moments
 
 __all__ = ["load", "save", "to_datatree"]
@@ -78,12 +81,12 @@ def to_datatree(
     parameters = posterior._parameters(num_chains, num_draws, key)
     shape = parameters.class_prob.shape[:2]
     model = posterior.model
-    axes = model.site_axes()
+    axes = model.sites.axes()
     dims = {site: [name for name, _ in axis] for site, axis in axes.items()}
     coords = {name: _coordinate(labels) for axis in axes.values() for name, labels in axis}
     groups: dict[str, Any] = {
-        "posterior": model.to_sites(parameters),
-        "prior": model.to_sites(model.draw_prior(np.random.default_rng(0), shape)),
+        "posterior": model.sites.by_name(parameters),
+        "prior": model.sites.by_name(model.draw_prior(np.random.default_rng(0), shape)),
     }
     if isinstance(posterior, SampledPosterior) and posterior.sample_stats:
         chains, draws = shape
@@ -103,7 +106,9 @@ def to_datatree(
         tree["log_likelihood"] = xr.DataTree(
             dict_to_dataset(likelihood, coords=rows, dims={"y": ["row"], "joint": ["row"]})
         )
-        observed = xr.Dataset({"y": ("row", codes)}, coords=rows, attrs={"classes": [str(c) for c in posterior.classes]})
+        observed = xr.Dataset(
+            {"y": ("row", codes)}, coords=rows, attrs={"classes": [str(c) for c in posterior.classes]}
+        )
         tree["observed_data"] = xr.DataTree(observed)
     for node in (tree, *tree.children.values()):
         node.attrs.update(_attributes(posterior))
@@ -160,7 +165,7 @@ def save(posterior: Posterior, path: Any) -> None:
         "inference": _write_record(posterior.inference),
     }
     if isinstance(posterior, SampledPosterior | PointPosterior):
-        sites = posterior.model.to_sites(posterior.parameters)
+        sites = posterior.model.sites.by_name(posterior.parameters)
         description["sites"] = list(sites)
         arrays["parameters"] = [np.asarray(value) for value in sites.values()]
     if isinstance(posterior, SampledPosterior):
@@ -205,7 +210,9 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
         with xr.open_datatree(path, engine="h5netcdf") as opened:
             tree = opened.load()
     except Exception as error:
-        raise ValueError(f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save") from error
+        raise ValueError(
+            f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
+        ) from error
     if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
     if int(tree.attrs["bayesnb_format"]) > FORMAT:
@@ -234,7 +241,7 @@ def _read_posterior(
     if description["posterior"] == "ExactPosterior":
         assert problem is not None
         return ExactPosterior(problem, inference or Exact())
-    parameters = model.from_sites(dict(zip(description["sites"], arrays["parameters"], strict=True)))
+    parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
     if description["posterior"] == "PointPosterior":
         return PointPosterior(model, parameters, problem, inference)
     stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
@@ -273,7 +280,9 @@ def _require_backend(verb: str) -> None:
 def _write_label(label: Any) -> Any:
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, str | int | float | bool):
-        raise TypeError(f"{label!r} is a {type(label).__name__}: only text, numbers and booleans can be saved as labels")
+        raise TypeError(
+            f"{label!r} is a {type(label).__name__}: only text, numbers and booleans can be saved as labels"
+        )
     return plain
 
 
@@ -315,13 +324,13 @@ def _restore(value: Any, arrays: Mapping[str, list[np.ndarray]]) -> Any:
 def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
     features = []
     for name, (family, columns) in model.features.items():
-        static = {
-            field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")
-        }
+        static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
         features.append(
             {
                 "name": None if name is EVERY_COLUMN else _write_label(name),
-                "columns": {"slice": [columns.start, columns.stop, columns.step]} if isinstance(columns, slice) else columns,
+                "columns": {"slice": [columns.start, columns.stop, columns.step]}
+                if isinstance(columns, slice)
+                else columns,
                 "family": type(family).__name__,
                 "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
                 "settings": static,

@@ -16,7 +16,16 @@ import scipy.sparse
 
 from bayesnb.families.base import Family
 
-__all__ = ["OTHER", "Schema", "Table", "as_table", "check_weights", "encode_labels", "learn_categories", "learn_classes"]
+__all__ = [
+    "OTHER",
+    "Schema",
+    "Table",
+    "as_table",
+    "check_weights",
+    "encode_labels",
+    "learn_categories",
+    "learn_classes",
+]
 
 OTHER = "<other>"
 """Label of the category that stands for every value never seen."""
@@ -432,7 +441,8 @@ class Schema:
             codes[present] = of_distinct[inverse] if distinct.size else 0.0
         else:
             codes = np.array(
-                [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in values.tolist()], dtype=np.float64
+                [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in values.tolist()],
+                dtype=np.float64,
             )
         strange = codes == -1.0
         if strange.any():
@@ -568,7 +578,11 @@ def _label_array(labels: Any) -> np.ndarray:
             array = _objects(labels)
     if array.dtype.kind == "O" and array.ndim == 1:
         simple = [label for label in array.tolist() if not is_missing(label)]
-        if len(simple) == len(array) and len({type(label) for label in simple}) == 1 and isinstance(simple[0], str | bool | int):
+        if (
+            len(simple) == len(array)
+            and len({type(label) for label in simple}) == 1
+            and isinstance(simple[0], str | bool | int)
+        ):
             return np.asarray(simple)
     return array
 
@@ -593,7 +607,9 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     if weights.ndim == 0:
         weights = np.full(num_rows, float(weights))
     if weights.shape != (num_rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row")
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row"
+        )
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])

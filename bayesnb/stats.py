@@ -138,7 +138,7 @@ class Moments(Statistics):
 
 
 def _share(part: Any, whole: Any) -> Any:
-    """part / whole, zero where the whole is empty."""
+    """Part / whole, zero where the whole is empty."""
     xp, _ = namespace(part, whole)
     empty = whole == 0
     return xp.where(empty, 0.0, part / xp.where(empty, 1.0, whole))

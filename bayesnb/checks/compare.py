@@ -17,11 +17,11 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 from arviz_stats.base import array_stats
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
+from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import cdf
-from bayesnb.model import CLASS_SITE
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -89,7 +89,9 @@ class Comparison:
         return f"{self.verdict}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.verdict}</b></p>{self.table.to_html(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+        return (
+            f"<p><b>{self.verdict}</b></p>{self.table.to_html(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+        )
 
 
 def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3) -> Comparison:
@@ -178,7 +180,9 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")
     mine, theirs = ([site.name for site in posterior.model.sites] for posterior in (exact, sampled))
     if mine != theirs:
-        raise ValueError(f"the parameters differ: {sorted(set(mine) ^ set(theirs))} stand in only one of the posteriors")
+        raise ValueError(
+            f"the parameters differ: {sorted(set(mine) ^ set(theirs))} stand in only one of the posteriors"
+        )
     if sampled.num_chains < 2:
         raise ValueError(
             "there is one chain, which cannot show that it converged: sample at least two, four by default, with "
@@ -286,7 +290,9 @@ def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str
         return []
     mine, theirs = exact.problem, sampled.problem
     found = []
-    if not _same((mine.resolved.class_prior, mine.resolved.families), (theirs.resolved.class_prior, theirs.resolved.families)):
+    if not _same(
+        (mine.resolved.class_prior, mine.resolved.families), (theirs.resolved.class_prior, theirs.resolved.families)
+    ):
         found.append("the priors differ")
     if not _same(mine.statistics, theirs.statistics):
         found.append("the data differ")
@@ -296,7 +302,8 @@ def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str
 def _same(one: Any, other: Any) -> bool:
     mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
     return jax.tree.structure(one) == jax.tree.structure(other) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(mine, theirs, strict=True)
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
+        for a, b in zip(mine, theirs, strict=True)
     )
 
 
@@ -314,12 +321,14 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
 def _labels(sampled: SampledPosterior) -> list[list[str]]:
     """``site[class, column]`` of every scalar parameter, by site in the order of the draws."""
     model = sampled.model
-    axes = model.site_axes()
+    axes = model.sites.axes()
     found = []
-    for site in model.to_sites(sampled.parameters):
+    for site in model.sites.by_name(sampled.parameters):
         coordinates = [[str(label) for label in labels] for _, labels in axes[site]]
         index = np.ndindex(*[len(labels) for labels in coordinates])
-        found.append([f"{site}[{', '.join(labels[k] for labels, k in zip(coordinates, at, strict=True))}]" for at in index])
+        found.append(
+            [f"{site}[{', '.join(labels[k] for labels, k in zip(coordinates, at, strict=True))}]" for at in index]
+        )
     return found
 
 

@@ -7,8 +7,8 @@ it::
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
     class Exponential(ConjugateFamily):
-        concentration: ArrayLike = 1.0
-        rate: ArrayLike = 1.0
+        concentration: Hyperparameter = 1.0
+        rate: Hyperparameter = 1.0
         ...
 
 Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
@@ -34,12 +34,16 @@ from bayesnb.stats import Statistics
 __all__ = [
     "ConjugateFamily",
     "Family",
+    "Hyperparameter",
     "Parameters",
     "Sample",
     "broadcast_hyperparameter",
     "format_number",
     "log_weights",
 ]
+
+Hyperparameter = Any
+"""A number or an array; inside a bound model an array of shape (classes, columns[, categories])."""
 
 Parameters = Mapping[str, Any]
 """Parameter arrays by name, each of shape (..., classes, columns) or (..., classes, columns, categories)."""
@@ -89,7 +93,7 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def likelihood(self, **parameters: Any) -> dist.Distribution:
+    def likelihood(self, *args: Any, **parameters: Any) -> dist.Distribution:
         """Distribution of a cell (of a count vector, for that kind of family) given the parameters."""
 
     @abstractmethod

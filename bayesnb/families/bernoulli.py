@@ -8,10 +8,9 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
-from numpy.typing import ArrayLike
 
 from bayesnb.arrays import namespace
-from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.stats import Counts, class_sums, observed_weight
 
 __all__ = ["Bernoulli"]
@@ -46,8 +45,8 @@ class Bernoulli(ConjugateFamily):
     1.0
     """
 
-    concentration1: ArrayLike = 1.0
-    concentration0: ArrayLike = 1.0
+    concentration1: Hyperparameter = 1.0
+    concentration0: Hyperparameter = 1.0
 
     support: ClassVar[Any] = constraints.boolean
     holds: ClassVar[str] = "0, 1, True or False"

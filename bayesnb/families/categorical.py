@@ -8,11 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from numpy.typing import ArrayLike
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
-from bayesnb.families.base import ConjugateFamily, Parameters, Sample, broadcast_hyperparameter, format_number
+from bayesnb.families.base import (
+    ConjugateFamily,
+    Hyperparameter,
+    Parameters,
+    Sample,
+    broadcast_hyperparameter,
+    format_number,
+)
 from bayesnb.stats import Counts
 
 __all__ = ["Categorical"]
@@ -52,7 +58,7 @@ class Categorical(ConjugateFamily):
     array([[0.818, 0.182]])
     """
 
-    concentration: ArrayLike = 1.0
+    concentration: Hyperparameter = 1.0
     categories: Any = field(default=None, metadata={"static": True})
     other: bool = field(default=False, metadata={"static": True})
 

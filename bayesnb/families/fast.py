@@ -97,7 +97,9 @@ def _(distribution: dist.Poisson, rng: np.random.Generator, shape: tuple[int, ..
 @_draw.register
 def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     probs = np.asarray(distribution.probs, dtype=np.float64)
-    return rng.multinomial(np.asarray(distribution.total_count), probs / probs.sum(-1, keepdims=True), shape).astype(float)
+    return rng.multinomial(np.asarray(distribution.total_count), probs / probs.sum(-1, keepdims=True), shape).astype(
+        float
+    )
 
 
 @singledispatch

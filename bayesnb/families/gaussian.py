@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from numpy.typing import ArrayLike
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number
+from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
 from bayesnb.stats import Moments, moments
 
 __all__ = ["Gaussian"]
@@ -52,10 +51,10 @@ class Gaussian(ConjugateFamily):
         If `kappa`, `concentration` or `rate` is not positive and finite.
     """
 
-    loc: ArrayLike | None = None
-    kappa: ArrayLike = 0.1
-    concentration: ArrayLike = 1.0
-    rate: ArrayLike | None = None
+    loc: Hyperparameter = None
+    kappa: Hyperparameter = 0.1
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
 
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
     positive: ClassVar[tuple[str, ...]] = ("kappa", "concentration", "rate")

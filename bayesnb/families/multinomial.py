@@ -7,12 +7,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 import scipy.sparse
-from numpy.typing import ArrayLike
 from numpyro.distributions import constraints
 from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
 from bayesnb.stats import Counts, class_sums
 
@@ -53,7 +52,7 @@ class Multinomial(ConjugateFamily):
     array([[0.871, 0.129]])
     """
 
-    concentration: ArrayLike = 1.0
+    concentration: Hyperparameter = 1.0
 
     cell: ClassVar[Any] = "count vector"
     support: ClassVar[Any] = constraints.nonnegative_integer
@@ -109,11 +108,7 @@ class Multinomial(ConjugateFamily):
         concentration = np.asarray(self.concentration)
         length = np.asarray(x.sum(axis=1)).reshape(-1, 1)
         sum_concentration = concentration.sum(axis=-1)
-        return (
-            _log_coefficient(x)[:, None]
-            + sum_log_rising(x, concentration)
-            - log_rising(sum_concentration, length)
-        )
+        return _log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - log_rising(sum_concentration, length)
 
     def story(self) -> tuple[str, str]:
         return "Multinomial(total, prob)", f"prob ~ Dirichlet({format_number(self.concentration)})"

@@ -6,12 +6,11 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 import numpyro.distributions as dist
-from numpy.typing import ArrayLike
 from numpyro.distributions import constraints
 from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.families.base import ConjugateFamily, Parameters, Sample, format_number, log_weights
+from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.stats import Counts, class_sums, observed_weight
 
 __all__ = ["Poisson"]
@@ -39,8 +38,8 @@ class Poisson(ConjugateFamily):
         If a hyperparameter is not positive and finite.
     """
 
-    concentration: ArrayLike = 1.0
-    rate: ArrayLike | None = None
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
 
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."

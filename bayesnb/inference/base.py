@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.model import Problem
 from bayesnb.posterior.base import Posterior
+from bayesnb.problem import Problem
 
 __all__ = ["Inference"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.inference.base import Inference
-from bayesnb.model import Problem
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["Exact"]
 

@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.tables import posterior_from_tables
-from bayesnb.model import CLASS_SITE, ModelParameters, NaiveBayes, Problem
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["fit", "from_parameters", "from_samples"]
 
@@ -156,14 +158,14 @@ def from_samples(
     """
     problem = _problem(_as_model(model), X, y, sample_weight, classes)
     resolved = problem.resolved
-    parameters = resolved.from_sites(samples)
+    parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
         raise ValueError(
             f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or (draw, "
             "classes)"
         )
-    for name, value in resolved.to_sites(parameters).items():
+    for name, value in resolved.sites.by_name(parameters).items():
         if value.shape[:leading] != parameters.class_prob.shape[:leading]:
             raise ValueError(
                 f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has {parameters.class_prob.shape[:leading]}"

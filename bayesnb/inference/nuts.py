@@ -16,19 +16,19 @@ from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy
-from bayesnb.families.base import ConjugateFamily, Family
-from bayesnb.families.fast import as_key, random_generator
-from bayesnb.inference.base import Inference
-from bayesnb.model import (
+from bayesnb.blocks import (
     ClassPrior,
     ModelParameters,
     ModelStatistics,
-    Problem,
     draw_parameters,
     statistics_program,
 )
+from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.fast import as_key, random_generator
+from bayesnb.inference.base import Inference
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["NUTS", "ConvergenceWarning"]
 
@@ -161,9 +161,7 @@ def _sampler(target: Target, settings: Settings) -> Any:
     num_warmup, target_accept_prob, max_tree_depth = settings
     init, step = hmc(partial(potential_energy, statistics_program, target, {}), algo="NUTS")
     return (
-        partial(
-            init, num_warmup=num_warmup, target_accept_prob=target_accept_prob, max_tree_depth=max_tree_depth
-        ),
+        partial(init, num_warmup=num_warmup, target_accept_prob=target_accept_prob, max_tree_depth=max_tree_depth),
         step,
     )
 
@@ -219,7 +217,9 @@ def _schedule(num_warmup: int, num_samples: int) -> list[tuple[int, bool]]:
     return calls
 
 
-def _from_program(sites: dict[str, np.ndarray], class_prior: ClassPrior, families: tuple[Family, ...]) -> ModelParameters:
+def _from_program(
+    sites: dict[str, np.ndarray], class_prior: ClassPrior, families: tuple[Family, ...]
+) -> ModelParameters:
     """Parameters from the sites of `statistics_program`."""
     leading = next(iter(sites.values())).shape[:2]
     blocks = tuple(

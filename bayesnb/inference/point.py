@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_mode
 from bayesnb.inference.base import Inference
-from bayesnb.model import ModelParameters, Problem
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["MAP", "MLE"]
 

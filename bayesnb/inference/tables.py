@@ -7,8 +7,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.blocks import CLASS_SITE, Block, ModelStatistics
+from bayesnb.description import EVERY_COLUMN, declared_categories, read_classes
 from bayesnb.families.base import Family
-from bayesnb.model import CLASS_SITE, EVERY_COLUMN, Block, ModelStatistics, NaiveBayes, declared_categories, read_classes
+from bayesnb.families.categorical import Categorical
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.schema import Schema
 from bayesnb.stats import ClassCounts
@@ -21,13 +24,15 @@ def posterior_from_tables(
 ) -> PointPosterior:
     """The work behind `from_parameters`."""
     if not isinstance(parameters, Mapping):
-        raise TypeError(f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values")
+        raise TypeError(
+            f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
+        )
     names, named = _columns(model, parameters, columns)
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
     categories: dict[int, tuple] = {}
     for name, (family, chosen) in model.features.items():
-        if family.cell == "category":
+        if isinstance(family, Categorical):
             for position in schema.positions(name, chosen):
                 column = schema.columns[position]
                 size = _find(parameters, column, "prob", family, alone=False).shape[-1]
@@ -56,7 +61,7 @@ def posterior_from_tables(
         block = resolved.blocks[site.block]
         owner = block.name if site.column is None else block.labels[site.column]
         sites[site.name] = _find(parameters, owner, site.parameter, block.family, alone=alone)
-    values = resolved.from_sites(sites)
+    values = resolved.sites.parameters(sites)
     for block, given in zip(resolved.blocks, values.blocks, strict=True):
         _check_support(block, given)
     return PointPosterior(resolved, values)
@@ -76,7 +81,9 @@ def _columns(model: NaiveBayes, parameters: Mapping[Any, Any], columns: Sequence
                 raise ValueError(f"the table has shape {table.shape}: give (classes, columns)")
             return tuple(range(table.shape[1])), False
         if isinstance(chosen, slice):
-            raise ValueError(f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]")
+            raise ValueError(
+                f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]"
+            )
         names += [name] if chosen is None else chosen
     return tuple(names), any(isinstance(name, str) for name in names)
 

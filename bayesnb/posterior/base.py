@@ -9,9 +9,11 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import logsumexp
 
+from bayesnb.blocks import ModelParameters
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.model import NaiveBayes
+from bayesnb.problem import Problem
 from bayesnb.schema import as_table
 
 __all__ = ["Fitting", "Posterior", "in_pieces", "normalise"]
@@ -190,7 +192,9 @@ class Posterior(ABC):
         ends = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
         return np.moveaxis(ends, 0, -1)
 
-    def draws(self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0) -> dict[str, np.ndarray]:
+    def draws(
+        self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0
+    ) -> dict[str, np.ndarray]:
         """Draws of every parameter.
 
         Parameters
@@ -206,7 +210,7 @@ class Posterior(ABC):
             columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
         """
         parameters = self._parameters(num_chains, num_draws, key)
-        sites = self.model.to_sites(parameters)
+        sites = self.model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
 
     def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:

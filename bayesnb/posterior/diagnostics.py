@@ -67,7 +67,10 @@ def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndar
         for target, function in (
             (r_hat, lambda array: array_stats.rhat(array, chain_axis=0, draw_axis=1)),
             (ess_bulk, lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="bulk")),
-            (ess_tail, lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))),
+            (
+                ess_tail,
+                lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95)),
+            ),
         ):
             result = np.full(flat.shape[2], np.nan)
             if varying.size and not (target is r_hat and chains < 2) and steps >= 4:

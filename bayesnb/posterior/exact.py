@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import to_numpy
+from bayesnb.blocks import ModelParameters, draw_parameters
 from bayesnb.families.fast import random_generator
-from bayesnb.model import ModelParameters, NaiveBayes, Problem, draw_parameters
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["ExactPosterior"]
 
@@ -59,7 +61,7 @@ class ExactPosterior(Posterior):
         dict
             The shapes of `draws` without the chain and draw axes.
         """
-        return {name: np.array(value) for name, value in self.model.to_sites(self._mean_parameters()).items()}
+        return {name: np.array(value) for name, value in self.model.sites.by_name(self._mean_parameters()).items()}
 
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.blocks import ModelParameters
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.problem import Problem
 
 __all__ = ["PointPosterior"]
 
@@ -33,7 +35,7 @@ class PointPosterior(Posterior):
 
     def mean(self) -> dict[str, np.ndarray]:
         """The value of every parameter, by site."""
-        return {name: np.array(value) for name, value in self.model.to_sites(self.parameters).items()}
+        return {name: np.array(value) for name, value in self.model.sites.by_name(self.parameters).items()}
 
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         return self.model.log_joint(self.parameters, chunk)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesnb.model import ModelParameters, NaiveBayes, Problem
+from bayesnb.blocks import ModelParameters
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior, in_pieces
+from bayesnb.problem import Problem
 
 __all__ = ["SampledPosterior"]
 

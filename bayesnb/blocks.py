@@ -1,0 +1,212 @@
+"""The arrays behind a bound model: blocks of columns, the class prior, statistics and parameters of them all."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from bayesnb.arrays import namespace, to_numpy
+from bayesnb.families.base import Family
+from bayesnb.families.categorical import dirichlet_log_evidence
+from bayesnb.families.fast import draw
+from bayesnb.stats import ClassCounts, Statistics
+
+__all__ = [
+    "CLASS_SITE",
+    "Block",
+    "ClassPrior",
+    "ModelParameters",
+    "ModelStatistics",
+    "draw_parameters",
+    "join_blocks",
+    "statistics_program",
+]
+
+CLASS_SITE = "class_prob"
+"""Name of the class probabilities in results."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that one family describes, with hyperparameters of one shape.
+
+    Attributes
+    ----------
+    name : str
+        Name of the block, or of its column.
+    family : Family
+        Hyperparameters spread to (classes, columns) or (classes, columns, categories).
+    columns : tuple of int
+        Positions in the schema.
+    labels : tuple
+        Names of the columns.
+    by_column : bool
+        Whether each column is a site of its own in results.
+    """
+
+    name: str
+    family: Family
+    columns: tuple[int, ...]
+    labels: tuple[Any, ...]
+    by_column: bool
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the block's columns form one observation, a vector of counts."""
+        return self.family.cell == "count vector"
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether the block's columns hold categories."""
+        return self.family.cell == "category"
+
+    @property
+    def members(self) -> Sequence[int | None]:
+        """What results name: each column of the block, or (None) the block as a whole."""
+        return range(len(self.columns)) if self.by_column else [None]
+
+    @property
+    def group_key(self) -> Hashable:
+        """Equal for blocks whose arrays may stand side by side: the same family, with fields of the same shape."""
+        leaves, structure = jax.tree.flatten(self.family)
+        return structure, tuple(leaf.shape[2:] for leaf in leaves)
+
+
+def join_blocks(blocks: list[Block]) -> Block:
+    """Several blocks as one, their columns side by side."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return Block(
+        blocks[0].name,
+        jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *[block.family for block in blocks]),
+        tuple(column for block in blocks for column in block.columns),
+        tuple(label for block in blocks for label in block.labels),
+        by_column=True,
+    )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ModelStatistics:
+    """Sufficient statistics of a table under a model: the classes' and each block's.
+
+    Attributes
+    ----------
+    classes : ClassCounts
+    blocks : tuple of Statistics
+    """
+
+    classes: ClassCounts
+    blocks: tuple[Statistics, ...]
+
+    def __add__(self, other: Self) -> Self:
+        blocks = tuple(mine + theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
+        return type(self)(self.classes + other.classes, blocks)
+
+    def __sub__(self, other: Self) -> Self:
+        blocks = tuple(mine - theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
+        return type(self)(self.classes - other.classes, blocks)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.classes * factor, tuple(block * factor for block in self.blocks))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ModelParameters:
+    """Values of all parameters; any leading axes.
+
+    Attributes
+    ----------
+    class_prob : array, shape (..., classes)
+    blocks : tuple of dict
+        For each block its parameters, shape (..., classes, columns) or (..., classes, columns, categories).
+    """
+
+    class_prob: Any
+    blocks: tuple[dict[str, Any], ...]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ClassPrior:
+    """Dirichlet prior on the class probabilities, or known probabilities.
+
+    Attributes
+    ----------
+    concentration : array, shape (classes,), or None where the probabilities are known
+    probs : array, shape (classes,), or None where they are learned
+    """
+
+    concentration: Any
+    probs: Any
+
+    def prior(self, sample: Callable) -> Any:
+        """Draw the class probabilities, or return the known ones."""
+        if self.probs is not None:
+            return self.probs
+        return sample(CLASS_SITE, dist.Dirichlet(self.concentration))
+
+    def update(self, counts: ClassCounts) -> "ClassPrior":
+        """Posterior given the classes' weights."""
+        return self if self.probs is not None else ClassPrior(self.concentration + counts.n, None)
+
+    def mean(self) -> Any:
+        """Mean of the class probabilities, shape (classes,)."""
+        return self.probs if self.probs is not None else self.concentration / self.concentration.sum()
+
+    def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
+        """Log probability of the labels, shape (...,)."""
+        _, special = namespace(prob, counts.n)
+        return special.xlogy(counts.n, prob).sum(axis=-1)
+
+    def log_evidence(self, counts: ClassCounts) -> float:
+        """Log probability of the labels, class probabilities integrated out."""
+        if self.probs is not None:
+            return float(self.log_likelihood(self.probs, counts))
+        return float(dirichlet_log_evidence(self.concentration, counts.n))
+
+
+def draw_parameters(
+    class_prior: ClassPrior,
+    families: Sequence[Family],
+    rng: np.random.Generator,
+    sample_shape: tuple[int, ...] = (),
+) -> ModelParameters:
+    """Independent draws of all parameters from priors (or posteriors, which have their form)."""
+
+    def sample(_: str, distribution: dist.Distribution) -> np.ndarray:
+        # A distribution given a parameter already drawn has the sample shape in its batch shape.
+        extra = sample_shape if len(distribution.batch_shape) <= depth else ()
+        return draw(distribution, rng, extra)
+
+    with jax.enable_x64(True):
+        depth = 1
+        class_prob = class_prior.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
+        blocks = []
+        for family in families:
+            leaf = np.asarray(jax.tree.leaves(family)[0])
+            depth = leaf.ndim
+            blocks.append(to_numpy(family.prior(sample)))
+    return ModelParameters(np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1])), tuple(blocks))
+
+
+def statistics_program(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> None:
+    """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
+
+    Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block.
+    """
+    class_prob = jnp.asarray(class_prior.prior(numpyro.sample))
+    numpyro.factor("classes", class_prior.log_likelihood(class_prob, statistics.classes))
+    for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
+
+        def sample(name: str, distribution: dist.Distribution, i: int = i) -> Any:
+            return numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+
+        values = family.prior(sample)
+        numpyro.factor(f"{i}", family.log_likelihood(values, counted).sum())

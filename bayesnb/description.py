@@ -1,0 +1,137 @@
+"""What a user may write to describe a model, read and checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Family, format_number
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.schema import Table, learn_classes
+
+__all__ = [
+    "EVERY_COLUMN",
+    "block_name",
+    "class_story",
+    "declared_categories",
+    "feature_label",
+    "guess_family",
+    "read_class_concentration",
+    "read_class_probs",
+    "read_classes",
+    "read_features",
+]
+
+EVERY_COLUMN = object()
+"""Stands for the name of the only feature of a model that is one family for every column."""
+
+
+def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
+    if isinstance(features, Family):
+        return {EVERY_COLUMN: (features, slice(None))}
+    if isinstance(features, type) and issubclass(features, Family):
+        raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
+    if not isinstance(features, Mapping):
+        raise TypeError(
+            f"features is a {type(features).__name__}: give a family such as nb.Bernoulli(), or a mapping from columns to "
+            "families"
+        )
+    if not features:
+        raise ValueError("features names no column: give at least one")
+    result: dict[Any, tuple[Family, Any]] = {}
+    for name, value in features.items():
+        family, columns = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        if isinstance(family, type) and issubclass(family, Family):
+            raise TypeError(f"{name!r} has the class {family.__name__}: give an instance, {family.__name__}()")
+        if not isinstance(family, Family):
+            raise TypeError(
+                f"{name!r} has {value!r}, which is neither a family nor (family, columns): write "
+                f"{{{name!r}: nb.Gaussian()}} or {{{name!r}: (nb.Gaussian(), [columns])}}"
+            )
+        if columns is not None and not isinstance(columns, slice):
+            columns = [columns] if isinstance(columns, str | int) else list(columns)
+            if not columns:
+                raise ValueError(f"block {name!r} names no column: give at least one")
+        result[name] = (family, columns)
+    return result
+
+
+def read_class_concentration(value: Any) -> Any:
+    concentration = np.asarray(value, dtype=np.float64)
+    if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
+        raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
+    return float(concentration) if concentration.ndim == 0 else concentration
+
+
+def read_class_probs(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value != "empirical":
+            raise ValueError(
+                f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
+            )
+        return value
+    probs = np.asarray(list(value.values()) if isinstance(value, Mapping) else value, dtype=np.float64)
+    if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
+        raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
+    if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
+    return dict(value) if isinstance(value, Mapping) else probs
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Labels in the order given."""
+    labels = learn_classes(classes, len(classes))
+    given = list(classes)
+    if len(labels) != len(given):
+        raise ValueError(f"classes {given} names a class twice")
+    order = {label: position for position, label in enumerate(given)}
+    return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]
+
+
+def declared_categories(family: Categorical, column: Any) -> tuple | None:
+    """Categories that the model lists for a column."""
+    if family.categories is None:
+        return None
+    if family.categories and all(isinstance(entry, tuple) and len(entry) == 2 for entry in family.categories):
+        return dict(family.categories).get(column)
+    return tuple(family.categories)
+
+
+def guess_family(table: Table, position: int) -> Family:
+    kind = table.kind(position)
+    if kind == "boolean":
+        return Bernoulli()
+    if kind == "category":
+        return Categorical()
+    cells = table.numbers([position], slice(None))
+    cells = cells[~np.isnan(cells)]
+    return Bernoulli() if cells.size and np.isin(cells, (0.0, 1.0)).all() else Gaussian()
+
+
+def block_name(name: Any) -> str:
+    return "x" if name is EVERY_COLUMN else str(name)
+
+
+def feature_label(name: Any, columns: Any) -> str:
+    if name is EVERY_COLUMN:
+        return "every column"
+    if columns is None:
+        return str(name)
+    if isinstance(columns, slice):
+        return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
+    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
+    return f"{name}[{shown}]"
+
+
+def class_story(concentration: Any, probs: Any) -> tuple[str, str]:
+    if probs is None:
+        return f"Dirichlet({format_number(concentration)})", ""
+    if isinstance(probs, str):
+        return "the frequencies of the data, known", ""
+    if isinstance(probs, Mapping):
+        return f"{dict(probs)}, known", ""
+    return f"{format_number(probs)}, known", ""

@@ -1,0 +1,110 @@
+"""A model with the statistics of its data: all that any inference reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.blocks import Block, ClassPrior, ModelStatistics
+from bayesnb.families.base import ConjugateFamily
+from bayesnb.model import NaiveBayes
+from bayesnb.stats import ClassCounts
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What inference is given: a bound model and the statistics of its data.
+
+    Attributes
+    ----------
+    model : NaiveBayes
+        Bound, with hyperparameters as the user left them.
+    statistics : ModelStatistics
+    """
+
+    model: NaiveBayes
+    statistics: ModelStatistics
+
+    @cached_property
+    def resolved(self) -> NaiveBayes:
+        """The model with every default set to the numbers used."""
+        return self.model.resolve(self.statistics)
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether every family has a closed form."""
+        return all(isinstance(family, ConjugateFamily) for family in self.model.families)
+
+    @cached_property
+    def posterior_families(self) -> tuple[ConjugateFamily, ...]:
+        """Each block's family given the data; needs conjugate families."""
+        return tuple(
+            family.update(counted)  # type: ignore[attr-defined]
+            for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True)
+        )
+
+    @property
+    def posterior_classes(self) -> ClassPrior:
+        """The class prior given the data."""
+        return self.resolved.class_prior.update(self.statistics.classes)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """Log density of the data, every parameter integrated out; needs conjugate families."""
+        total = self.resolved.class_prior.log_evidence(self.statistics.classes)
+        for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True):
+            total += float(np.sum(family.log_evidence(counted)))  # type: ignore[attr-defined]
+        return total
+
+    def add(self, statistics: ModelStatistics) -> "Problem":
+        """The problem with more data."""
+        return Problem(self.model, self.statistics + statistics)
+
+    def take_away(self, statistics: ModelStatistics) -> "Problem":
+        """The problem with data taken away.
+
+        Raises
+        ------
+        ValueError
+            If these data cannot have been among the problem's.
+        """
+        left = self.statistics - statistics
+        classes = self.model.schema.classes  # type: ignore[union-attr]
+        _refuse(left.classes.n < -_tolerance(self.statistics.classes.n), lambda c: f"class {classes.tolist()[c]!r}")
+        blocks = []
+        for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
+            cleaned = jax.tree.map(_clear_rounding, after, before)
+
+            def cell(c: int, j: int = 0, block: Block = block) -> str:
+                column = block.name if block.is_vector else block.labels[j]
+                return f"column {column!r} in class {classes.tolist()[c]!r}"
+
+            _refuse(~np.asarray(block.family.possible(cleaned)), cell)
+            blocks.append(cleaned)
+        return Problem(
+            self.model,
+            ModelStatistics(ClassCounts(_clear_rounding(left.classes.n, self.statistics.classes.n)), tuple(blocks)),
+        )
+
+
+def _tolerance(before: Any) -> Any:
+    return 1e-11 * np.abs(before)
+
+
+def _clear_rounding(after: Any, before: Any) -> Any:
+    """Differences that are only rounding become zero."""
+    return np.where(np.abs(after) <= _tolerance(before), 0.0, after)
+
+
+def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
+    if impossible.any():
+        index = tuple(int(axis[0]) for axis in np.nonzero(impossible))
+        raise ValueError(
+            f"these rows were never among the data: without them, {where(*index)} would have statistics that no table has; "
+            "forget only rows that were given to fit or update"
+        )

@@ -1,0 +1,142 @@
+"""Names of the parameters in results: sites, dimensions and labels."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.blocks import CLASS_SITE, Block, ModelParameters
+from bayesnb.schema import Schema
+
+__all__ = ["Site", "Sites"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A named parameter of results: of a whole block, or of one of its columns."""
+
+    name: str
+    parameter: str
+    block: int
+    column: int | None
+
+
+class Sites:
+    """Every parameter of a bound model by the name that results use.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    schema : Schema
+    """
+
+    def __init__(self, blocks: Sequence[Block], schema: Schema) -> None:
+        self._blocks = blocks
+        self._schema = schema
+        taken = {CLASS_SITE}
+        found = []
+        for i, block in enumerate(blocks):
+            for parameter in block.family.parameter_names():
+                for j in block.members:
+                    owner = block.name if j is None else block.labels[j]
+                    name = f"{owner}_{parameter}"
+                    while name in taken:
+                        name = name.replace(f"_{parameter}", f"__{parameter}")
+                    taken.add(name)
+                    found.append(Site(name, parameter, i, j))
+        self._sites = tuple(found)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self._sites)
+
+    def axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        """Name and labels of every axis of every site, in the order of `by_name`.
+
+        Returns
+        -------
+        dict
+            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole block or
+            ``<column>_category`` for a column of categories.
+        """
+        classes = ("class", tuple(self._schema.classes.tolist()))
+        axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,)}
+        for site in self:
+            block = self._blocks[site.block]
+            if site.column is None:
+                axes[site.name] = (classes, (f"{block.name}_column", block.labels))
+            elif block.has_categories:
+                categories = self._schema.categories[block.columns[site.column]]
+                axes[site.name] = (classes, (f"{block.labels[site.column]}_category", categories))
+            else:
+                axes[site.name] = (classes,)
+        return axes
+
+    def by_name(self, parameters: ModelParameters) -> dict[str, Any]:
+        """Parameters by the name that results use.
+
+        Returns
+        -------
+        dict
+            ``class_prob`` of shape (..., classes) and for each block or column its parameters, of shape
+            (..., classes, columns), (..., classes) or (..., classes, categories).
+        """
+        result = {CLASS_SITE: parameters.class_prob}
+        for site in self:
+            value = parameters.blocks[site.block][site.parameter]
+            category = self._blocks[site.block].has_categories
+            result[site.name] = value if site.column is None else value[(..., site.column, *[slice(None)] * category)]
+        return result
+
+    def parameters(self, sites: Mapping[str, Any], known: Any = None) -> ModelParameters:
+        """Parameters from arrays by site name; the inverse of `by_name`.
+
+        Parameters
+        ----------
+        sites : mapping
+        known : array, shape (classes,), optional
+            The class probabilities, where they are known and need not be among the sites.
+
+        Raises
+        ------
+        ValueError
+            If a site is missing or has the wrong trailing shape.
+        """
+        num_classes = len(self._schema.classes)
+        class_prob = _site_array(sites, CLASS_SITE, (num_classes,), known)
+        leading = class_prob.shape[:-1]
+        blocks: list[dict[str, Any]] = [{} for _ in self._blocks]
+        for site in self:
+            block = self._blocks[site.block]
+            shape = jax.tree.leaves(block.family)[0].shape
+            event = shape if site.column is None else (shape[0], *shape[2:])
+            value = _site_array(sites, site.name, event, None)
+            if known is not None and not leading:
+                leading = value.shape[: value.ndim - len(event)]
+            if site.column is None:
+                blocks[site.block][site.parameter] = value
+            else:
+                axis = value.ndim - len(event) + 1
+                blocks[site.block].setdefault(site.parameter, []).append(np.expand_dims(value, axis))
+        joined = tuple(
+            {
+                name: np.concatenate(value, axis=value[0].ndim - (2 if block.has_categories else 1))
+                if isinstance(value, list)
+                else value
+                for name, value in parameters.items()
+            }
+            for block, parameters in zip(self._blocks, blocks, strict=True)
+        )
+        return ModelParameters(np.broadcast_to(class_prob, (*leading, num_classes)), joined)
+
+
+def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], known: Any) -> np.ndarray:
+    if name not in sites:
+        if known is not None:
+            return np.asarray(known)
+        raise ValueError(f"no values for {name!r}: there are {sorted(map(str, sites))}")
+    value = np.asarray(sites[name], dtype=np.float64)
+    if value.shape[value.ndim - len(event) :] != event or value.ndim < len(event):
+        raise ValueError(f"{name!r} has shape {value.shape}, which does not end in {event}")
+    return value
