@@ -39,8 +39,8 @@ __all__ = ["load", "save", "to_datatree"]
 FORMAT = 1
 """Version of the file's layout; a reader refuses a newer one."""
 
-FAMILIES = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
-INFERENCES = (Exact, MAP, MLE, NUTS)
+FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
+INFERENCES: tuple[type[Inference], ...] = (Exact, MAP, MLE, NUTS)
 STATISTICS = (Counts, Moments)
 
 
@@ -70,8 +70,8 @@ def to_datatree(
     Returns
     -------
     xarray.DataTree
-        ``posterior`` with the dimensions chain, draw, class, ``<block>_column`` and ``<column>_category``, all labelled;
-        ``prior``; ``sample_stats`` for sampled posteriors.
+        ``posterior`` with the dimensions chain, draw, class, ``<block>_column`` and ``<column>_category``, all
+        labelled; ``prior``; ``sample_stats`` for sampled posteriors.
 
     Raises
     ------
@@ -82,8 +82,8 @@ def to_datatree(
     shape = parameters.class_prob.shape[:2]
     model = posterior.model
     axes = model.sites.axes()
-    dims = {site: [name for name, _ in axis] for site, axis in axes.items()}
-    coords = {name: _coordinate(labels) for axis in axes.values() for name, labels in axis}
+    dims: dict[Any, Any] = {site: [name for name, _ in axis] for site, axis in axes.items()}
+    coords: dict[Any, Any] = {name: _coordinate(labels) for axis in axes.values() for name, labels in axis}
     groups: dict[str, Any] = {
         "posterior": model.sites.by_name(parameters),
         "prior": model.sites.by_name(model.draw_prior(np.random.default_rng(0), shape)),
@@ -101,7 +101,7 @@ def to_datatree(
         codes = encode_labels(y, table.num_rows, posterior.classes)
         joint = posterior.log_joint_draws(table, num_chains=num_chains, num_draws=num_draws, key=key)
         of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
-        rows = {"row": np.arange(table.num_rows)}
+        rows: dict[Any, Any] = {"row": np.arange(table.num_rows)}
         likelihood = {"y": of_label - logsumexp(joint, axis=-1), "joint": of_label}
         tree["log_likelihood"] = xr.DataTree(
             dict_to_dataset(likelihood, coords=rows, dims={"y": ["row"], "joint": ["row"]})
@@ -199,8 +199,8 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family that
-        is not known.
+        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family
+        that is not known.
     """
     _require_backend("load")
     path = Path(path)
@@ -217,7 +217,8 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
     if int(tree.attrs["bayesnb_format"]) > FORMAT:
         raise ValueError(
-            f"{str(path)!r} has format {int(tree.attrs['bayesnb_format'])}, this version of bayesnb reads up to {FORMAT}: "
+            f"{str(path)!r} has format {int(tree.attrs['bayesnb_format'])}, this version of bayesnb reads up to "
+            f"{FORMAT}: "
             "upgrade bayesnb"
         )
     groups = {name: node.to_dataset() for name, node in tree.children.items()}

@@ -29,13 +29,15 @@ EVERY_COLUMN = object()
 
 
 def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
+    """Features as a mapping from name to (family, columns); columns None stands for the column of that name."""
     if isinstance(features, Family):
         return {EVERY_COLUMN: (features, slice(None))}
     if isinstance(features, type) and issubclass(features, Family):
         raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
     if not isinstance(features, Mapping):
         raise TypeError(
-            f"features is a {type(features).__name__}: give a family such as nb.Bernoulli(), or a mapping from columns to "
+            f"features is a {type(features).__name__}: give a family such as nb.Bernoulli(), or a mapping from "
+            "columns to "
             "families"
         )
     if not features:
@@ -59,6 +61,7 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 
 
 def read_class_concentration(value: Any) -> Any:
+    """The class prior's concentration, a number or an array."""
     concentration = np.asarray(value, dtype=np.float64)
     if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
@@ -66,6 +69,7 @@ def read_class_concentration(value: Any) -> Any:
 
 
 def read_class_probs(value: Any) -> Any:
+    """Known class probabilities: an array, a mapping from label, "empirical" or None."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -102,6 +106,7 @@ def declared_categories(family: Categorical, column: Any) -> tuple | None:
 
 
 def guess_family(table: Table, position: int) -> Family:
+    """Family that the type of a column suggests."""
     kind = table.kind(position)
     if kind == "boolean":
         return Bernoulli()
@@ -113,10 +118,12 @@ def guess_family(table: Table, position: int) -> Family:
 
 
 def block_name(name: Any) -> str:
+    """Name of a feature in results."""
     return "x" if name is EVERY_COLUMN else str(name)
 
 
 def feature_label(name: Any, columns: Any) -> str:
+    """Name and columns of a feature, for the eye."""
     if name is EVERY_COLUMN:
         return "every column"
     if columns is None:
@@ -128,6 +135,7 @@ def feature_label(name: Any, columns: Any) -> str:
 
 
 def class_story(concentration: Any, probs: Any) -> tuple[str, str]:
+    """Prior of the class probabilities, in words."""
     if probs is None:
         return f"Dirichlet({format_number(concentration)})", ""
     if isinstance(probs, str):

@@ -173,7 +173,7 @@ variance ~ InverseGamma(1, on the data's scale)
                 for position in positions:
                     declared = declared_categories(family, schema.columns[position])
                     categories[position] = learn_categories(table, position, declared, family.other)
-        bound = NaiveBayes(
+        bound = type(self)(
             self.features,
             class_concentration=self.class_concentration,
             class_probs=self.class_probs,
@@ -195,7 +195,8 @@ variance ~ InverseGamma(1, on the data's scale)
             for position in positions:
                 if position in used:
                     raise ValueError(
-                        f"column {schema.columns[position]!r} stands in {used[position]!r} and in {name!r}: each column "
+                        f"column {schema.columns[position]!r} stands in {used[position]!r} and in {name!r}: each "
+                        "column "
                         "belongs to one family"
                     )
                 used[position] = name
@@ -253,7 +254,8 @@ variance ~ InverseGamma(1, on the data's scale)
     def _require_schema(self) -> Schema:
         if self.schema is None:
             raise ValueError(
-                "the model does not know its columns and classes yet: fit it, or bind it to a table with model.bind(X, y)"
+                "the model does not know its columns and classes yet: fit it, or bind it to a table with "
+                "model.bind(X, y)"
             )
         return self.schema
 
@@ -467,7 +469,8 @@ variance ~ InverseGamma(1, on the data's scale)
             for name, value in block.family.hyperparameters().items():
                 if value is None:
                     raise ValueError(
-                        f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give "
+                        f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: "
+                        "give "
                         "a number, or take the model of a fit (posterior.model)"
                     )
 
@@ -482,8 +485,8 @@ variance ~ InverseGamma(1, on the data's scale)
         X : table, shape (rows, columns), optional
             Features; drawn if not given.
         y : labels, shape (rows,), optional
-            Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class stands
-            before the features: for class probabilities use `predict_proba`, which sums over all classes.
+            Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class
+            stands before the features: for class probabilities use `predict_proba`, which sums over all classes.
         num_rows : int, default 1
             Rows to draw where neither X nor y is given.
         total_count : int or array, optional

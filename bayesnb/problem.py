@@ -105,6 +105,7 @@ def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
     if impossible.any():
         index = tuple(int(axis[0]) for axis in np.nonzero(impossible))
         raise ValueError(
-            f"these rows were never among the data: without them, {where(*index)} would have statistics that no table has; "
+            f"these rows were never among the data: without them, {where(*index)} would have statistics that no "
+            "table has; "
             "forget only rows that were given to fit or update"
         )

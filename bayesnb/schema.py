@@ -4,6 +4,7 @@ Everything that knows about pandas, polars, pyarrow (through narwhals), NumPy ob
 of the package sees chunks of float64 cells (missing ones NaN, categories as codes), or CSR chunks.
 """
 
+import itertools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -194,7 +195,7 @@ class SparseTable(Table):
     def chunks(self, num_columns: int) -> Iterator[slice]:
         rows = np.searchsorted(self.matrix.indptr, np.arange(0, self.matrix.nnz, 4 * CHUNK_CELLS))
         edges = np.unique(np.concatenate([[0], rows, [self.num_rows]])) if self.num_rows else [0]
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in itertools.pairwise(edges):
             yield slice(int(start), int(stop))
 
 
@@ -221,7 +222,8 @@ def as_table(X: Any) -> Table:
         return SparseTable(scipy.sparse.csr_array(X), tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
-            f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
+            f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
+            "matrix"
         )
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -258,13 +260,13 @@ def _as_slice(columns: Sequence[int]) -> Any:
     return slice(first, last + 1) if list(columns) == list(range(first, last + 1)) else list(columns)
 
 
-def unmask(values: np.ndarray) -> np.ndarray:
+def unmask(values: Any) -> np.ndarray:
     """Masked cells as None or NaN."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     if values.dtype.kind == "f":
         return values.filled(np.nan)
-    objects = values.astype(object)
+    objects: Any = values.astype(object)
     return objects.filled(None)
 
 
@@ -290,7 +292,8 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
             numbers[i] = np.nan
         elif isinstance(value, str | bytes):
             raise TypeError(
-                f"column {column!r} holds text ({value!r} in row {(rows.start or 0) + i}) where its family needs numbers: "
+                f"column {column!r} holds text ({value!r} in row {(rows.start or 0) + i}) where its family needs "
+                "numbers: "
                 "use nb.Categorical() for it, or convert it"
             )
         else:
@@ -298,7 +301,8 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
                 numbers[i] = float(value)
             except (TypeError, ValueError):
                 raise TypeError(
-                    f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) where "
+                    f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) "
+                    "where "
                     "its family needs numbers"
                 ) from None
     return numbers
@@ -318,7 +322,8 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
         found = (*found, OTHER)
     if not found:
         raise ValueError(
-            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column out, "
+            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column "
+            "out, "
             "or list them with nb.Categorical(categories=...)"
         )
     return found
@@ -405,7 +410,8 @@ class Schema:
             if len(table.names) == len(self.columns):
                 return {column: column for column in used}
             raise ValueError(
-                f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same columns in "
+                f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
+                "columns in "
                 "the same order"
             )
         wanted = [self.columns[column] for column in used]
@@ -489,7 +495,8 @@ def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
     for column, values in unseen.items():
         shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
         warnings.warn(
-            f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and count "
+            f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and "
+            "count "
             "as missing; nb.Categorical(other=True) would give them probability",
             UserWarning,
             stacklevel=2,
@@ -530,7 +537,8 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
-            f"y holds the label {labels[row].item() if hasattr(labels[row], 'item') else labels[row]!r} (row {row}), which "
+            f"y holds the label {labels[row].item() if hasattr(labels[row], 'item') else labels[row]!r} (row {row}), "
+            "which "
             f"is not among the classes {classes.tolist()}: name every class at the first fit with classes=[...]"
         )
     return codes

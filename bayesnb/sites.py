@@ -57,8 +57,8 @@ class Sites:
         Returns
         -------
         dict
-            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole block or
-            ``<column>_category`` for a column of categories.
+            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole
+            block or ``<column>_category`` for a column of categories.
         """
         classes = ("class", tuple(self._schema.classes.tolist()))
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,)}

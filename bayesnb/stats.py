@@ -189,8 +189,7 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
         Arrays of shape (classes, columns).
     """
     missing = np.isnan(x)
-    if not missing.any():
-        missing = None
+    complete = not missing.any()
     n = observed_weight(x, membership)
     mean = np.zeros_like(n)
     ssd = np.zeros_like(n)
@@ -200,8 +199,8 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
             continue
         weight = membership[rows, c]
         cells = x[rows]
-        present = 1.0 if missing is None else ~missing[rows]
-        cells = cells if missing is None else np.where(present, cells, 0.0)
+        present = 1.0 if complete else ~missing[rows]
+        cells = cells if complete else np.where(present, cells, 0.0)
         approximate = _share(weight @ cells, n[c])
         deviation = (cells - approximate) * present
         correction = _share(weight @ deviation, n[c])

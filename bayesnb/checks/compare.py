@@ -1,7 +1,7 @@
 """Do samples agree with the closed form, parameter by parameter?
 
-Both posteriors condition one model on one table, so every difference must be Monte Carlo error. Each scalar parameter is
-mapped through its exact marginal distribution to a normal score, which is standard normal if the draws are right,
+Both posteriors condition one model on one table, so every difference must be Monte Carlo error. Each scalar parameter
+is mapped through its exact marginal distribution to a normal score, which is standard normal if the draws are right,
 whatever the parameter's own distribution (a variance given few rows has no variance of its own, a normal score always
 has). Mean and spread of the scores are judged in units of their Monte Carlo standard errors, and the thinned PIT values
 by a test of uniformity; one more quantity, the log likelihood, looks across parameters. The verdict divides the stated
@@ -52,9 +52,9 @@ class Comparison:
     reasons : tuple of str
         What speaks against, empty if nothing does.
     table : pandas.DataFrame
-        A row per scalar parameter: ``exact_mean``, ``sampled_mean``, ``mcse_mean``, ``exact_sd``, ``sampled_sd``; ``z_mean``
-        and ``z_sd`` of the normal scores in Monte Carlo standard errors; ``p_uniform`` of the thinned PIT values;
-        ``ess_bulk``, ``ess_tail``, ``r_hat``.
+        A row per scalar parameter: ``exact_mean``, ``sampled_mean``, ``mcse_mean``, ``exact_sd``, ``sampled_sd``;
+        ``z_mean`` and ``z_sd`` of the normal scores in Monte Carlo standard errors; ``p_uniform`` of the thinned PIT
+        values; ``ess_bulk``, ``ess_tail``, ``r_hat``.
     probabilities : pandas.DataFrame or None
         For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data).
     z_log_likelihood : float
@@ -103,8 +103,8 @@ def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, 
     sampled : SampledPosterior
         At least two chains.
     X : table, shape (rows, columns), optional
-        Rows whose class probabilities are compared too, for the eye: they follow from the parameters and do not enter the
-        verdict.
+        Rows whose class probabilities are compared too, for the eye: they follow from the parameters and do not enter
+        the verdict.
     error_rate : float, default 0.001
         Probability of saying no to draws that are right.
 
@@ -123,8 +123,8 @@ def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, 
 
     Notes
     -----
-    The z-scores follow Vehtari et al. (2021) for the standard errors; the uniformity test is ArviZ's ``pot_c`` (Tesso and
-    Vehtari 2026).
+    The z-scores follow Vehtari et al. (2021) for the standard errors; the uniformity test is ArviZ's ``pot_c`` (Tesso
+    and Vehtari 2026).
     """
     _require_comparable(exact, sampled, error_rate)
     diagnostics = diagnose(sampled.draws(), sampled.sample_stats)
@@ -276,7 +276,8 @@ def _against(table: pd.DataFrame, z_joint: float, critical_z: float, level: floa
     uneven = table["p_uniform"] < level
     if uneven.any():
         found.append(
-            f"the draws of {int(uneven.sum())} of {len(table)} parameters do not follow the exact distribution, least of all "
+            f"the draws of {int(uneven.sum())} of {len(table)} parameters do not follow the exact distribution, "
+            "least of all "
             f"{table['p_uniform'].idxmin()}"
         )
     if abs(z_joint) > critical_z:
@@ -300,8 +301,9 @@ def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str
 
 
 def _same(one: Any, other: Any) -> bool:
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
     mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
-    return jax.tree.structure(one) == jax.tree.structure(other) and all(
+    return bool(structures[0] == structures[1]) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
         for a, b in zip(mine, theirs, strict=True)
     )
@@ -313,7 +315,8 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
     if unclear:
         return f"UNDECIDED, the draws cannot tell: {'; '.join(unclear)}."
     return (
-        f"YES, the samples agree with the closed form: none of {num_tests} tests speaks against (error rate {error_rate:g}, "
+        f"YES, the samples agree with the closed form: none of {num_tests} tests speaks against (error rate "
+        f"{error_rate:g}, "
         f"|z| up to {critical_z:.2f})."
     )
 

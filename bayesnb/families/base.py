@@ -299,7 +299,8 @@ def broadcast_hyperparameter(family: Family, name: str, value: Any, shape: tuple
         return np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(
-            f"{type(family).__name__}({name}=...) has shape {array.shape}, which broadcasts neither to {shape[1:]}, one "
+            f"{type(family).__name__}({name}=...) has shape {array.shape}, which broadcasts neither to {shape[1:]}, "
+            "one "
             f"number per column, nor to {shape}, one per class and column"
         ) from None
 

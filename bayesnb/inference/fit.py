@@ -95,9 +95,9 @@ def from_parameters(
         Labels, in the order of the class axis of every table below.
     parameters : mapping
         Values by site (``"island_prob"``), by block or column where the family has one parameter (``"island"``), by
-        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by block
-        or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a column of
-        categories.
+        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by
+        block or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a
+        column of categories.
     class_probs : array, shape (classes,), optional
         Needed unless the model has `class_probs`.
     columns : sequence, optional
@@ -110,8 +110,8 @@ def from_parameters(
     Raises
     ------
     ValueError
-        If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not sum
-        to one, a negative variance).
+        If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not
+        sum to one, a negative variance).
 
     Examples
     --------
@@ -162,13 +162,15 @@ def from_samples(
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
         raise ValueError(
-            f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or (draw, "
+            f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
+            "(draw, "
             "classes)"
         )
     for name, value in resolved.sites.by_name(parameters).items():
         if value.shape[:leading] != parameters.class_prob.shape[:leading]:
             raise ValueError(
-                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has {parameters.class_prob.shape[:leading]}"
+                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has "
+                f"{parameters.class_prob.shape[:leading]}"
             )
         if not np.isfinite(value).all():
             raise ValueError(f"the draws of {name!r} are not all finite")

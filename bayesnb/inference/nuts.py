@@ -33,7 +33,8 @@ from bayesnb.problem import Problem
 __all__ = ["NUTS", "ConvergenceWarning"]
 
 TEMPERATURE = 0.1
-"""Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the target."""
+"""Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
+target."""
 
 PILOT_DRAWS = 100
 """Further draws from the tempered posterior, whose spread tells the sampler the scale of each parameter."""
@@ -51,8 +52,8 @@ class NUTS(Inference):
     """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
 
     The density is that of the statistics, which equals that of the rows up to a constant: a step costs the same at a
-    thousand rows and at a billion. Chains run side by side in one compiled function, in float64; another fit of the same
-    shape does not compile again. They start at draws from a tempered posterior, overdispersed for R-hat to mean
+    thousand rows and at a billion. Chains run side by side in one compiled function, in float64; another fit of the
+    same shape does not compile again. They start at draws from a tempered posterior, overdispersed for R-hat to mean
     something.
 
     Parameters
@@ -246,8 +247,10 @@ def _warn(diagnostics: Diagnostics, settings: NUTS) -> None:
     problems = diagnostics.problems()
     if problems:
         warnings.warn(
-            f"NUTS: {'; '.join(problems)}. Raise num_warmup={settings.num_warmup}, num_samples={settings.num_samples} or "
-            f"target_accept_prob={settings.target_accept_prob}; nb.Exact() needs no sampling where the model is conjugate",
+            f"NUTS: {'; '.join(problems)}. Raise num_warmup={settings.num_warmup}, "
+            f"num_samples={settings.num_samples} or "
+            f"target_accept_prob={settings.target_accept_prob}; nb.Exact() needs no sampling where the model is "
+            "conjugate",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -27,7 +27,8 @@ class MLE(Inference):
         for block in problem.model.blocks:
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
-                    f"{block.name!r} is {type(block.family).__name__}, which gives no maximum_likelihood: use nb.Exact(), "
+                    f"{block.name!r} is {type(block.family).__name__}, which gives no maximum_likelihood: use "
+                    "nb.Exact(), "
                     "nb.MAP() or nb.NUTS()"
                 )
 
@@ -69,7 +70,8 @@ class MAP(Inference):
         class_prob = posterior.probs if posterior.probs is not None else dirichlet_mode(posterior.concentration)
         if np.isnan(class_prob).any():
             raise ValueError(
-                "the density of the class probabilities is unbounded (class_concentration below one and a class without "
+                "the density of the class probabilities is unbounded (class_concentration below one and a class "
+                "without "
                 "rows), so it has no mode: use a class_concentration of at least one, or nb.Exact()"
             )
         blocks = []
@@ -89,6 +91,7 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
             c, j = lost[0][:2]
             owner = block.name if block.family.cell == "count vector" else block.labels[j]
             raise ValueError(
-                f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist ({why}); "
+                f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
+                f"({why}); "
                 "use nb.Exact() or another prior"
             )

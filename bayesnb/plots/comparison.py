@@ -77,6 +77,7 @@ def _density(marginal: Any, index: tuple[int, ...]) -> Any:
     def density(grid: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
             points = grid.reshape(-1, *[1] * len(marginal.batch_shape))
-            return np.exp(np.asarray(marginal.log_prob(points)))[(slice(None), *index)]
+            densities: Any = np.exp(np.asarray(marginal.log_prob(points)))
+        return densities[(..., *index)]
 
     return density

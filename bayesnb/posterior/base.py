@@ -374,7 +374,8 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
     lost = np.isneginf(total[..., 0])
     if lost.any():
         warnings.warn(
-            f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero under every "
+            f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
+            "under every "
             "class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior (nb.Exact(), "
             "nb.NUTS()) does not have this trouble",
             UserWarning,

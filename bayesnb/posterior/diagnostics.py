@@ -36,7 +36,8 @@ class Diagnostics:
         found = []
         if self.divergences:
             found.append(
-                f"{self.divergences} of {self.num_chains * self.num_draws} draws diverged: the draws may miss part of the "
+                f"{self.divergences} of {self.num_chains * self.num_draws} draws diverged: the draws may miss part "
+                "of the "
                 "posterior"
             )
         worst = _worst(self.r_hat, largest=True)
@@ -46,7 +47,8 @@ class Diagnostics:
             worst = _worst(ess, largest=False)
             if worst is not None and ess[worst] < min_ess_per_chain * self.num_chains:
                 found.append(
-                    f"{name} ESS is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and standard "
+                    f"{name} ESS is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and "
+                    "standard "
                     "errors"
                 )
         return found
@@ -56,7 +58,14 @@ def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndar
     """Diagnostics of draws by site, arrays of shape (chain, draw, ...)."""
     from arviz_stats.base import array_stats
 
-    labels, r_hat, ess_bulk, ess_tail = [], [], [], []
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    functions = {
+        "r_hat": lambda array: array_stats.rhat(array, **axes),
+        "ess_bulk": lambda array: array_stats.ess(array, **axes, method="bulk"),
+        "ess_tail": lambda array: array_stats.ess(array, **axes, method="tail", prob=(0.05, 0.95)),
+    }
+    labels: list[str] = []
+    found: dict[str, list[np.ndarray]] = {"r_hat": [], "ess_bulk": [], "ess_tail": []}
     for site, values in draws.items():
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
@@ -64,23 +73,14 @@ def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndar
         constant = (flat == flat[:1, :1]).all(axis=(0, 1))
         # A known parameter does not move: it has nothing to converge.
         varying = flat[:, :, ~constant]
-        for target, function in (
-            (r_hat, lambda array: array_stats.rhat(array, chain_axis=0, draw_axis=1)),
-            (ess_bulk, lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="bulk")),
-            (
-                ess_tail,
-                lambda array: array_stats.ess(array, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95)),
-            ),
-        ):
+        for name, results in found.items():
             result = np.full(flat.shape[2], np.nan)
-            if varying.size and not (target is r_hat and chains < 2) and steps >= 4:
-                result[~constant] = function(varying)
-            target.append(result)
+            if varying.size and steps >= 4 and not (name == "r_hat" and chains < 2):
+                result[~constant] = functions[name](varying)
+            results.append(result)
     return Diagnostics(
         labels=tuple(labels),
-        r_hat=np.concatenate(r_hat),
-        ess_bulk=np.concatenate(ess_bulk),
-        ess_tail=np.concatenate(ess_tail),
+        **{name: np.concatenate(results) for name, results in found.items()},
         divergences=int(np.sum(sample_stats.get("diverging", 0))),
         num_chains=chains,
         num_draws=steps,

@@ -45,7 +45,8 @@ class PointPosterior(Posterior):
 
     def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         raise ValueError(
-            "a point estimate has no spread to draw from: use nb.Exact() or nb.NUTS() for draws and intervals, or mean() for "
+            "a point estimate has no spread to draw from: use nb.Exact() or nb.NUTS() for draws and intervals, or "
+            "mean() for "
             "the values"
         )
 

@@ -61,7 +61,8 @@ class SampledPosterior(Posterior):
         draws = self.num_draws if num_draws is None else num_draws
         if not (1 <= chains <= self.num_chains and 1 <= draws <= self.num_draws):
             raise ValueError(
-                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no more, or "
+                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no "
+                "more, or "
                 "sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
         # Evenly spaced draws stand for the whole chain better than its beginning.
