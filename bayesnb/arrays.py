@@ -4,6 +4,8 @@ The closed forms are plain arithmetic and a few special functions, so the same l
 (instant, float64, no compilation) and JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
 """
 
+from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +15,7 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["log_rising", "namespace", "to_numpy"]
+__all__ = ["in_float64", "log_beta", "log_rising", "namespace", "to_numpy"]
 
 
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
@@ -35,14 +37,36 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     return np, scipy.special
 
 
+def log_beta(a: Any, b: Any) -> Any:
+    """Log of the Beta function.
+
+    SciPy's keeps its digits where one argument is large; JAX's loses half of them for small ones, so log-gammas serve there.
+    """
+    xp, special = namespace(a, b)
+    if xp is np:
+        return special.betaln(a, b)
+    return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b)
+
+
 def log_rising(a: Any, x: Any) -> Any:
     r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and x >= 0.
 
-    Taken through the Beta function, which keeps its digits where `a` is large and the two terms nearly cancel.
+    Taken through the Beta function, so that the two terms do not cancel where `a` is large.
     """
     xp, special = namespace(a, x)
     positive = xp.where(x > 0, x, 1.0)
-    return xp.where(x > 0, special.gammaln(positive) - special.betaln(a, positive), 0.0)
+    return xp.where(x > 0, special.gammaln(positive) - log_beta(a, positive), 0.0)
+
+
+def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function with JAX in float64, whatever the user's global setting, which stays as it is."""
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 def to_numpy(tree: Any) -> Any:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import scipy.sparse
 
+from bayesnb.arrays import in_float64
 from bayesnb.blocks import (
     CLASS_SITE,
     Block,
@@ -259,6 +259,7 @@ variance ~ InverseGamma(1, on the data's scale)
             )
         return self.schema
 
+    @in_float64
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The bound model with every default that follows the data set to the numbers used."""
         families = [
@@ -354,6 +355,7 @@ variance ~ InverseGamma(1, on the data's scale)
         """Names of all parameters in results; needs a bound model."""
         return Sites(self.blocks, self._require_schema())
 
+    @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log density of each row and each class given parameters, shape (..., rows, classes)."""
         with np.errstate(divide="ignore"):
@@ -362,11 +364,12 @@ variance ~ InverseGamma(1, on the data's scale)
             total = total + np.asarray(block.family.row_log_likelihood(values, x))
         return total
 
+    @in_float64
     def log_density(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
         """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
         total = self.class_prior.log_likelihood(parameters.class_prob, statistics.classes)
         for block, values, counted in zip(self.blocks, parameters.blocks, statistics.blocks, strict=True):
-            total = total + block.family.log_likelihood(values, counted).sum(axis=(-1, -2))
+            total = total + np.asarray(block.family.log_likelihood(values, counted)).sum(axis=(-1, -2))
         return total
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
@@ -409,6 +412,7 @@ variance ~ InverseGamma(1, on the data's scale)
         X, y = self.draw_rows(codes, rows, rng, total_count)
         return (X, y, self.sites.by_name(parameters)) if return_parameters else (X, y)
 
+    @in_float64
     def draw_rows(
         self, codes: np.ndarray, parameters: Sequence[Parameters], rng: np.random.Generator, total_count: Any = None
     ) -> tuple[Any, np.ndarray]:
@@ -428,10 +432,9 @@ variance ~ InverseGamma(1, on the data's scale)
             The table and the labels.
         """
         cells = []
-        with jax.enable_x64(True):
-            for block, values in zip(self.blocks, parameters, strict=True):
-                size = {"total_count": self._total_count(total_count, len(codes))} if block.is_vector else {}
-                cells.append(draw(block.family.likelihood(**values, **size), rng))
+        for block, values in zip(self.blocks, parameters, strict=True):
+            size = {"total_count": self._total_count(total_count, len(codes))} if block.is_vector else {}
+            cells.append(draw(block.family.likelihood(**values, **size), rng))
         return self._to_table(cells), self._require_schema().classes[codes]
 
     def _total_count(self, total_count: Any, num_rows: int) -> np.ndarray:
@@ -464,15 +467,22 @@ variance ~ InverseGamma(1, on the data's scale)
             ordered = {name: column.astype(object) for name, column in ordered.items()}
         return np.column_stack(list(ordered.values()))
 
-    def _require_numbers(self) -> None:
+    def _open_hyperparameter(self) -> tuple[Block, str] | None:
+        """A hyperparameter that follows the scale of the data and has no number yet."""
         for block in self.blocks:
             for name, value in block.family.hyperparameters().items():
                 if value is None:
-                    raise ValueError(
-                        f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: "
-                        "give "
-                        "a number, or take the model of a fit (posterior.model)"
-                    )
+                    return block, name
+        return None
+
+    def _require_numbers(self) -> None:
+        found = self._open_hyperparameter()
+        if found is not None:
+            block, name = found
+            raise ValueError(
+                f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
+                "number, or take the model of a fit (posterior.model)"
+            )
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
@@ -498,7 +508,7 @@ variance ~ InverseGamma(1, on the data's scale)
             If the model is not bound and X and y do not both come with it.
         """
         model = self if self.bound else self._bind_for_program(X, y)
-        if X is not None and any(None in block.family.hyperparameters().values() for block in model.blocks):
+        if X is not None and y is not None and model._open_hyperparameter() is not None:
             model = model.resolve(model.statistics(X, y))
         model._require_numbers()
         schema = model._require_schema()
@@ -576,6 +586,8 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
         cells = np.where(missing, _some_value(cells), cells)
         if missing.any():
             likelihood = likelihood.mask(~missing)
+        if block.has_categories:
+            cells = cells.astype(np.int64)
     numpyro.sample(name, likelihood.to_event(len(likelihood.batch_shape) - 1), obs=cells)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelStatistics
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.model import NaiveBayes
@@ -41,10 +42,11 @@ class Problem:
         return all(isinstance(family, ConjugateFamily) for family in self.model.families)
 
     @cached_property
+    @in_float64
     def posterior_families(self) -> tuple[ConjugateFamily, ...]:
         """Each block's family given the data; needs conjugate families."""
         return tuple(
-            family.update(counted)  # type: ignore[attr-defined]
+            to_numpy(family.update(counted))  # type: ignore[attr-defined]
             for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True)
         )
 
@@ -54,6 +56,7 @@ class Problem:
         return self.resolved.class_prior.update(self.statistics.classes)
 
     @cached_property
+    @in_float64
     def log_evidence(self) -> float:
         """Log density of the data, every parameter integrated out; needs conjugate families."""
         total = self.resolved.class_prior.log_evidence(self.statistics.classes)

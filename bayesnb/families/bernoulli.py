@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import namespace
+from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.stats import Counts, class_sums, observed_weight
 
@@ -86,9 +86,8 @@ class Bernoulli(ConjugateFamily):
         return dist.BetaBinomial(self.concentration1, self.concentration0, total_count=1)
 
     def log_evidence(self, statistics: Counts) -> Any:
-        _, special = namespace(self.concentration1, statistics.n)
         posterior = self.update(statistics)
-        return special.betaln(posterior.concentration1, posterior.concentration0) - special.betaln(
+        return log_beta(posterior.concentration1, posterior.concentration0) - log_beta(
             self.concentration1, self.concentration0
         )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import in_float64
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_mode
@@ -32,6 +33,7 @@ class MLE(Inference):
                     "nb.MAP() or nb.NUTS()"
                 )
 
+    @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
         self.check(problem)
         n = problem.statistics.classes.n
@@ -64,6 +66,7 @@ class MAP(Inference):
                     f"{block.name!r} is {type(block.family).__name__}, which gives no mode: use nb.Exact() or nb.NUTS()"
                 )
 
+    @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
         self.check(problem)
         posterior = problem.posterior_classes

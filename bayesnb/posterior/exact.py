@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import to_numpy
+from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import ModelParameters, draw_parameters
 from bayesnb.families.fast import random_generator
 from bayesnb.model import NaiveBayes
@@ -33,6 +33,7 @@ class ExactPosterior(Posterior):
         self.families = problem.posterior_families
         self.class_posterior = problem.posterior_classes
 
+    @in_float64
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         with np.errstate(divide="ignore"):
             total = np.log(self._class_probs())[None, :]

@@ -1,0 +1,236 @@
+"""Worked examples of textbooks and lectures, each with the number it must give."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import dirichlet_multinomial
+
+import bayesnb as nb
+
+ENGLISH = [
+    [0, 1, 1, 1, 0, 0],
+    [0, 0, 1, 1, 1, 0],
+    [1, 1, 0, 0, 0, 0],
+    [1, 1, 0, 0, 0, 1],
+    [1, 0, 1, 0, 1, 0],
+]
+SCOTTISH = [
+    [1, 1, 1, 1, 1, 1, 1],
+    [0, 1, 1, 1, 1, 0, 0],
+    [0, 0, 1, 0, 0, 1, 1],
+    [1, 0, 1, 1, 1, 1, 0],
+    [1, 1, 0, 0, 1, 0, 0],
+]
+HABITS = ["shortbread", "lager", "whiskey", "porridge", "football"]
+PEOPLE = np.hstack([ENGLISH, SCOTTISH]).T
+NATIONS = ["english"] * 6 + ["scottish"] * 7
+SOMEBODY = [[1, 0, 1, 1, 0]]
+
+
+def scottish(posterior) -> float:
+    return posterior.predict_proba(SOMEBODY)[0, list(posterior.classes).index("scottish")]
+
+
+def test_evidence_of_five_tosses_is_one_sixtieth():
+    """Murphy (2012), Exercise 3.2: Eq. 3.80 and the chain of predictions 3.83."""
+    tosses = np.array([[1], [0], [0], [1], [1]])
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[1.0])
+    posterior = nb.fit(model, tosses, ["coin"] * 5)
+    assert posterior.log_evidence == pytest.approx(-np.log(60), abs=1e-12)
+    chain, seen = 1.0, None
+    for toss in tosses:
+        joint = (
+            np.exp(nb.from_parameters(model, classes=["coin"], parameters={"prob": [[0.5]]}).log_joint([toss]))
+            if seen is None
+            else np.exp(seen.log_joint([toss]))
+        )
+        chain *= joint[0, 0]
+        seen = nb.fit(model, [toss], ["coin"]) if seen is None else seen.update([toss], ["coin"])
+    assert chain == pytest.approx(1 / 60, rel=1e-12)
+
+
+def test_mary_had_a_little_lamb():
+    """Murphy (2012), Eqs. 3.52-3.53: words never seen get mass."""
+    words = ["mary", "lamb", "little", "big", "fleece", "white", "black", "snow", "rain", "unk"]
+    counts = [2, 4, 4, 0, 1, 1, 0, 1, 0, 4]
+    expected = np.array([3, 5, 5, 1, 2, 2, 1, 2, 1, 5]) / 27
+    tokens = np.repeat(words, counts).reshape(-1, 1)
+    one_class = ["song"] * len(tokens)
+    as_cells = nb.fit(nb.NaiveBayes(nb.Categorical(categories=words)), tokens, one_class)
+    np.testing.assert_allclose(np.exp(as_cells.log_joint(np.reshape(words, (-1, 1))))[:, 0], expected, rtol=1e-12)
+    as_counts = nb.fit(nb.NaiveBayes(nb.Multinomial()), [counts], ["song"])
+    np.testing.assert_allclose(np.exp(as_counts.log_joint(np.eye(10)))[:, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(as_counts.mean()["x_prob"][0], expected, rtol=1e-12)
+
+
+def test_are_they_scottish():
+    """Barber (2012), section 10.2.1; Murphy (2012), Algorithms 3.1 and 3.2 and Eqs. 3.66-3.68."""
+    model = nb.NaiveBayes(nb.Bernoulli())
+    assert scottish(nb.fit(model, PEOPLE, NATIONS, nb.MLE())) == pytest.approx(0.8076276, abs=5e-8)
+    posterior = nb.fit(model, PEOPLE, NATIONS)
+    assert scottish(posterior) == pytest.approx(0.7602506, abs=5e-8)
+    assert posterior.log_evidence == pytest.approx(-58.6151130, abs=5e-8)
+    empirical = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    assert scottish(nb.fit(empirical, PEOPLE, NATIONS)) == pytest.approx(0.7639887, abs=5e-8)
+    known = nb.NaiveBayes(nb.Bernoulli(), class_probs={"english": 6 / 13, "scottish": 7 / 13})
+    assert scottish(nb.fit(known, PEOPLE, NATIONS)) == pytest.approx(0.7639887, abs=5e-8)
+    frame = pd.DataFrame(PEOPLE, columns=HABITS)
+    by_name = nb.fit(nb.NaiveBayes({name: nb.Bernoulli() for name in HABITS}), frame, NATIONS)
+    assert scottish(by_name) == pytest.approx(0.7602506, abs=5e-8)
+
+
+def test_maximum_likelihood_counts_by_class():
+    """The printed algorithm divides by all rows; the estimate is the frequency within the class."""
+    estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), PEOPLE, NATIONS, nb.MLE())
+    np.testing.assert_allclose(estimate.mean()["x_prob"][1], [1, 4 / 7, 3 / 7, 5 / 7, 3 / 7])
+    np.testing.assert_allclose(estimate.mean()["class_prob"], [6 / 13, 7 / 13])
+    # Nobody Scottish goes without shortbread: 0 log 0 must not become NaN, nor the certain answer.
+    np.testing.assert_allclose(estimate.predict_proba([[0, 0, 1, 1, 0]]), [[1.0, 0.0]])
+    np.testing.assert_allclose(estimate.predict_proba([[1, 0, 1, 1, 0]]).sum(), 1.0)
+
+
+def test_black_swan():
+    """Murphy (2012), section 3.5.1.2: a word in every training document, absent from a new one."""
+    X = [[1, 0], [1, 1], [1, 0], [1, 1]]
+    y = ["a", "a", "a", "b"]
+    estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, nb.MLE())
+    assert np.isneginf(estimate.log_joint([[0, 1]])).all()
+    with pytest.warns(UserWarning, match="row 0, have probability zero under every class"):
+        proba = estimate.predict_proba([[0, 1]])
+    np.testing.assert_allclose(proba, [[0.75, 0.25]])
+    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y).predict_proba([[0, 1]])
+    by_hand = np.array([(4 / 6) * (1 / 5) * (2 / 5), (2 / 6) * (1 / 3) * (2 / 3)])
+    np.testing.assert_allclose(exact[0], by_hand / by_hand.sum(), rtol=1e-12)
+
+
+def test_log_sum_exp_survives_a_hundred_thousand_features(rng):
+    """Murphy (2012), Eq. 3.73."""
+    assert logsumexp([-120, -121]) == pytest.approx(-119.6867383, abs=5e-8)
+    known = nb.from_parameters(
+        nb.NaiveBayes({"x": nb.Categorical()}),
+        classes=["a", "b"],
+        class_probs=[0.5, 0.5],
+        parameters={"x": [[2 * np.exp(-120), 1 - 2 * np.exp(-120)], [2 * np.exp(-121), 1 - 2 * np.exp(-121)]]},
+    )
+    assert logsumexp(known.log_joint(pd.DataFrame({"x": [0]}))) == pytest.approx(-119.6867383, abs=5e-8)
+    X = rng.integers(0, 2, (6, 100_000))
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, ["a", "b"] * 3)
+    log_proba = posterior.predict_log_proba(X)
+    assert np.isfinite(log_proba).all()
+    np.testing.assert_allclose(logsumexp(log_proba, axis=1), 0.0, atol=1e-9)
+    assert (posterior.log_joint(X) < -40_000).all()
+
+
+def test_linear_decision_boundary():
+    """Barber (2012), section 10.2.1, with the logarithms that the text leaves out."""
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), PEOPLE, NATIONS)
+    weights, bias = posterior.decision_boundary()
+    np.testing.assert_allclose(weights, [2.0794415, 0.2231436, 0.2876821, 0.6931472, -0.2231436], atol=5e-8)
+    assert bias == pytest.approx(-1.9062167, abs=5e-8)
+    log_odds = posterior.log_joint(PEOPLE) @ [-1, 1]
+    np.testing.assert_allclose(PEOPLE @ weights + bias, log_odds, rtol=1e-10)
+
+
+def test_radio_listeners():
+    """Barber (2012), Example 10.1."""
+    likes = [[0.95, 0.05, 0.02, 0.20], [0.03, 0.82, 0.34, 0.92]]
+    posterior = nb.from_parameters(
+        nb.NaiveBayes(nb.Bernoulli()), classes=["young", "old"], class_probs=[0.1, 0.9], parameters={"prob": likes}
+    )
+    assert posterior.predict_proba([[1, 0, 1, 0]])[0, 0] == pytest.approx(0.9161320, abs=5e-8)
+
+
+def test_intelligence_given_sat_and_grade():
+    """P(I), P(S | I) and P(G | I) of a lecture on conditional independence."""
+    model = nb.NaiveBayes(
+        {"S": nb.Categorical(categories=["low", "high"]), "G": nb.Categorical(categories=["high", "medium", "low"])}
+    )
+    posterior = nb.from_parameters(
+        model,
+        classes=["low", "high"],
+        class_probs=[0.7, 0.3],
+        parameters={"S": [[0.95, 0.05], [0.2, 0.8]], "G": [[0.2, 0.34, 0.46], [0.74, 0.17, 0.09]]},
+    )
+    student = pd.DataFrame({"S": ["high"], "G": ["high"]})
+    assert posterior.predict_proba(student)[0, 1] == pytest.approx(0.9620802, abs=5e-8)
+    assert np.exp(posterior.log_joint(student))[0, 1] == pytest.approx(0.3 * 0.8 * 0.74, rel=1e-12)
+
+
+def test_categorical_features_predict_by_counts(rng):
+    """Barber (2012), sections 10.2.2-10.3: (n + u) / (N + sum u) for each feature."""
+    X = rng.integers(0, 3, (25, 2))
+    y = rng.integers(0, 2, 25)
+    u = np.array([0.5, 1.5])
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical(concentration=u, categories=[0, 1, 2])), X, y)
+    every = np.array([[a, b] for a in range(3) for b in range(3)])
+    joint = np.empty((9, 2))
+    for c in range(2):
+        rows = X[y == c]
+        joint[:, c] = (1 + len(rows)) / (2 + len(X))
+        for j in range(2):
+            counts = np.bincount(rows[:, j], minlength=3)
+            joint[:, c] *= (counts[every[:, j]] + u[j]) / (len(rows) + 3 * u[j])
+    np.testing.assert_allclose(posterior.predict_proba(every), joint / joint.sum(1, keepdims=True), rtol=1e-12)
+    assert np.exp(posterior.log_joint(every)).sum() == pytest.approx(1.0)
+    best = nb.fit(nb.NaiveBayes(nb.Categorical(concentration=u + 1)), X, y, nb.MAP()).mean()
+    counts = np.bincount(X[y == 0, 1], minlength=3)
+    np.testing.assert_allclose(best["1_prob"][0], (counts + 1.5) / (counts.sum() + 4.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_laplace_smoothing_is_the_predictive_under_a_uniform_prior(size):
+    """(c + 1) / (n + 2), and (c + 1) / (n + s) for s values."""
+    cells = np.array([0, 0, 1, 0]).reshape(-1, 1)
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical(categories=range(size))), cells, ["c"] * 4)
+    expected = (np.bincount(cells[:, 0], minlength=size) + 1) / (4 + size)
+    np.testing.assert_allclose(np.exp(posterior.log_joint(np.arange(size).reshape(-1, 1)))[:, 0], expected)
+    if size == 2:
+        bernoulli = nb.fit(nb.NaiveBayes(nb.Bernoulli()), cells, ["c"] * 4)
+        np.testing.assert_allclose(np.exp(bernoulli.log_joint([[0], [1]]))[:, 0], expected)
+
+
+def test_dirichlet_multinomial_predictive():
+    """One word: (alpha_w + n_w) / (N + sum alpha); a document: the Dirichlet-multinomial."""
+    alpha, counts = np.array([0.5, 1.0, 2.0]), np.array([3, 1, 0])
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial(alpha)), [counts], ["c"])
+    words = np.exp(posterior.log_joint(np.eye(3)))[:, 0]
+    np.testing.assert_allclose(words, (alpha + counts) / (alpha + counts).sum(), rtol=1e-12)
+    document = [4, 2, 1]
+    expected = dirichlet_multinomial.logpmf(document, alpha + counts, 7)
+    assert posterior.log_joint([document])[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_long_document_is_not_as_certain_as_its_plug_in():
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1, 0], [1, 3, 0]], ["a", "b"])
+    assert posterior.predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.871, abs=5e-4)
+    assert posterior.plugin().predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.999999, abs=5e-7)
+
+
+def test_penguins_mix_continuous_and_categorical_columns_with_missing_cells(penguins):
+    X, y = penguins
+    assert X.isna().to_numpy().sum() > 0
+    posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    families = {name: type(family).__name__ for name, (family, _) in posterior.model.features.items()}
+    assert families["island"] == families["sex"] == "Categorical"
+    assert families["body_mass_g"] == "Gaussian"
+    assert (posterior.predict(X) == y.to_numpy()).mean() > 0.97
+    # A missing cell contributes nothing: the row scores as one without the column.
+    gap = X.iloc[[0]].assign(bill_length_mm=np.nan)
+    rest = [column for column in X.columns if column != "bill_length_mm"]
+    families = nb.NaiveBayes.from_frame(X[rest])
+    np.testing.assert_allclose(
+        posterior.log_joint(gap), nb.fit(families, X[rest], y).log_joint(X[rest].iloc[[0]]), rtol=1e-12
+    )
+
+
+def test_iris_by_maximum_likelihood():
+    from sklearn.datasets import load_iris
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = load_iris(return_X_y=True)
+    estimate = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, nb.MLE())
+    np.testing.assert_allclose(estimate.mean()["x_mean"], [X[y == c].mean(0) for c in range(3)])
+    np.testing.assert_allclose(estimate.mean()["x_variance"], [X[y == c].var(0) for c in range(3)])
+    theirs = GaussianNB(var_smoothing=0.0).fit(X, y)
+    np.testing.assert_allclose(estimate.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
