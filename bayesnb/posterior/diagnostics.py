@@ -70,13 +70,17 @@ def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndar
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
         labels += [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
+        # A known parameter does not move: it has nothing to converge. One that stands still in every chain, but elsewhere
+        # in each, has not begun to.
         constant = (flat == flat[:1, :1]).all(axis=(0, 1))
-        # A known parameter does not move: it has nothing to converge.
-        varying = flat[:, :, ~constant]
+        stuck = (flat == flat[:, :1]).all(axis=(0, 1)) & ~constant
+        moving = ~(constant | stuck)
         for name, results in found.items():
             result = np.full(flat.shape[2], np.nan)
-            if varying.size and steps >= 4 and not (name == "r_hat" and chains < 2):
-                result[~constant] = functions[name](varying)
+            if steps >= 4 and not (name == "r_hat" and chains < 2):
+                result[stuck] = np.inf if name == "r_hat" else 0.0
+                if moving.any():
+                    result[moving] = functions[name](flat[:, :, moving])
             results.append(result)
     return Diagnostics(
         labels=tuple(labels),

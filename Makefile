@@ -1,0 +1,46 @@
+# Every target sets up what it needs: a virtual environment in .venv with the package and its extras.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test test-slow lint format clean
+
+help: ## show the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: .venv/demo ## fit the Palmer penguins in closed form and with NUTS, and compare
+	$(BIN)/bayesnb compare penguins --target species --drop year --out demo
+
+test: .venv/test ## run the tests (a few minutes)
+	$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
+
+test-slow: .venv/test ## run the long statistical suites too
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: .venv/test ## check style, types and the layers of the package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/test ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the virtual environment and what the targets wrote
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/base: .ci/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "bayesnb needs Python 3.12 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(PIP) install --upgrade pip
+	@touch $@
+
+.venv/demo: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[demo]"
+	@touch $@
+
+.venv/test: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,lint]"
+	@touch $@

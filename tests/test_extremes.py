@@ -1,0 +1,114 @@
+"""Tables at the edge of what is possible: finite, right answers."""
+
+import numpy as np
+import pytest
+
+import bayesnb as nb
+
+
+@pytest.mark.parametrize(
+    ("family", "cell"),
+    [
+        (nb.Bernoulli(), 1),
+        (nb.Categorical(), "red"),
+        (nb.Multinomial(), 3),
+        (nb.Gaussian(), 2.5),
+        (nb.Gaussian(), 0.0),
+        (nb.Poisson(), 4),
+        (nb.Poisson(), 0),
+    ],
+    ids=repr,
+)
+def test_one_row_in_all(family, cell):
+    X = np.array([[cell]], dtype=object)
+    posterior = nb.fit(nb.NaiveBayes(family), X, ["only"])
+    np.testing.assert_allclose(posterior.predict_proba(X), [[1.0]])
+    assert np.isfinite(posterior.log_evidence)
+    assert np.isfinite(posterior.log_joint(X)).all()
+    assert all(np.isfinite(value).all() for value in posterior.draws(num_draws=50).values())
+
+
+def test_one_row_per_class_is_not_certain():
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), [[0.0], [1.0]], ["a", "b"])
+    near, middle = posterior.predict_proba([[0.4], [0.5]])
+    assert 0.5 < near[0] < 0.75
+    assert middle[0] == pytest.approx(0.5)
+    tight = nb.fit(nb.NaiveBayes(nb.Gaussian()), [[0.0], [0.01], [1.0], [1.01]], [0, 0, 1, 1]).predict_proba([[0.45]])
+    assert 0.5 < tight[0, 0] < 0.9
+
+
+@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson(), nb.Bernoulli(), nb.Categorical()], ids=repr)
+def test_a_constant_column_in_balanced_classes_says_nothing(family):
+    X = np.column_stack([np.ones(8), [0, 1, 1, 0, 1, 0, 0, 0]])
+    y = np.arange(8) % 2
+    with_constant = nb.fit(nb.NaiveBayes({0: family, 1: nb.Bernoulli()}), X, y)
+    without = nb.fit(nb.NaiveBayes({1: nb.Bernoulli()}), X, y)
+    np.testing.assert_allclose(with_constant.predict_proba(X), without.predict_proba(X), rtol=1e-12)
+
+
+def test_a_class_that_no_cell_of_a_column_reached():
+    X = np.array([[1.0, 3.0], [0.0, 4.0], [1.0, np.nan], [1.0, np.nan]])
+    y = ["a", "a", "b", "b"]
+    posterior = nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Gaussian(3.5, 1.0, 2.0, 2.0)}), X, y)
+    # For class b the second column has its prior still: Student-t with 4 degrees of freedom, squared scale 2 / 2 * 2.
+    from scipy.stats import t
+
+    row = np.array([[np.nan, 5.0]])
+    assert posterior.log_joint(row)[0, 1] == pytest.approx(np.log(0.5) + t.logpdf(5.0, 4, 3.5, np.sqrt(2.0)), rel=1e-12)
+    with pytest.raises(ValueError, match=r"column 1 in class 'b'.*'mean' does not exist"):
+        nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Gaussian()}), X, y, nb.MLE())
+
+
+def test_a_class_seen_once_and_a_class_never_seen():
+    X, y = np.array([[1, 0], [1, 1], [0, 1]]), ["a", "a", "b"]
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, classes=["a", "b", "c"])
+    np.testing.assert_allclose(
+        np.exp(posterior.log_joint([[1, 1]]))[0], [3 / 6 * 3 / 4 * 2 / 4, 2 / 6 / 3 * 2 / 3, 1 / 6 / 4]
+    )
+    assert np.isfinite(posterior.log_evidence)
+
+
+def test_weights_of_zero():
+    X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 1]
+    model = nb.NaiveBayes(nb.Gaussian(1.0, 1.0, 1.0, 1.0))
+    without = nb.fit(model, X[:2], y[:2], classes=[0, 1])
+    np.testing.assert_allclose(nb.fit(model, X, y, sample_weight=[1, 1, 0]).log_joint(X), without.log_joint(X))
+    nothing = nb.fit(model, X, y, sample_weight=[0, 0, 0])
+    assert nothing.log_evidence == 0.0
+    np.testing.assert_allclose(nothing.predict_proba(X), 0.5)
+    by_default = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, sample_weight=[0, 0, 0])
+    np.testing.assert_allclose(by_default.predict_proba(X), 0.5)
+
+
+def test_probabilities_of_1e_minus_300():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[1e-300] * 5, [2e-300] * 5]}
+    )
+    np.testing.assert_allclose(known.predict_proba([[1] * 5])[0], np.array([1, 32]) / 33, rtol=1e-12)
+    np.testing.assert_allclose(known.predict_proba([[0] * 5])[0], [0.5, 0.5])
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(1e-300, 1.0)), [[0], [0], [0]], ["a", "b", "b"])
+    log_joint = posterior.log_joint([[1]])[0]
+    np.testing.assert_allclose(log_joint, np.log([2 / 5, 3 / 5]) + np.log(1e-300) - np.log([2.0, 3.0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_hundred_thousand_features(rng, sparse):
+    import scipy.sparse
+
+    X = (rng.uniform(size=(8, 100_000)) < 0.01).astype(int)
+    y = [0, 1] * 4
+    form = scipy.sparse.csr_array(X) if sparse else X
+    for family in (nb.Bernoulli(), nb.Multinomial()):
+        posterior = nb.fit(nb.NaiveBayes(family), form, y)
+        assert np.isfinite(posterior.predict_log_proba(form)).all()
+        assert (posterior.predict(form) == y).all()
+        assert np.isfinite(posterior.log_evidence)
+
+
+def test_a_column_without_any_observed_cell():
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, [0, 1, 1])
+    alone = nb.fit(nb.NaiveBayes(nb.Gaussian()), X[:, :1], [0, 1, 1])
+    np.testing.assert_allclose(posterior.predict_proba(X), alone.predict_proba(X[:, :1]))
+    with pytest.raises(ValueError, match="column 1 has no observed cell"):
+        nb.fit(nb.NaiveBayes(nb.Categorical()), X, [0, 1, 1])

@@ -1,0 +1,232 @@
+"""NUTS on statistics, and the comparison that judges it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from cases import CASES
+
+import bayesnb as nb
+from bayesnb.inference import nuts
+
+
+@pytest.fixture(scope="module")
+def coins():
+    rng = np.random.default_rng(11)
+    X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+    return nb.NaiveBayes(nb.Bernoulli()), X, y
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_family_agrees_with_its_closed_form(case):
+    rng = np.random.default_rng(4)
+    X, y = case.cells(rng, 30), rng.integers(0, 2, 30)
+    model = nb.NaiveBayes(type(case.family)())
+    exact = nb.fit(model, X, y)
+    sampled = nb.fit(model, X, y, nb.NUTS(), key=1)
+    comparison = nb.compare(exact, sampled, X[:5])
+    assert comparison.agree, comparison.verdict
+    assert comparison.probabilities["z"].abs().max() < 5
+    # As sharp as it is calm: draws of the prior shifted by a half are told apart.
+    kept = {name: value for name, value in sampled.draws().items() if name != "class_prob"}
+    other = nb.NaiveBayes(type(case.family)(), class_concentration=1.5)
+    shifted = nb.fit(other, X, y).draws(num_draws=1000, key=5)["class_prob"]
+    biased = nb.from_samples(
+        model, {**kept, "class_prob": shifted**1.2 / (shifted**1.2).sum(-1, keepdims=True)}, X=X, y=y
+    )
+    assert not nb.compare(exact, biased).agree
+
+
+def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
+    X, _ = penguins
+    exact, sampled = penguin_posteriors
+    comparison = nb.compare(exact, sampled, X)
+    assert comparison.agree, comparison.verdict
+    assert comparison.verdict.startswith("YES")
+    assert len(comparison.table) == 42
+    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform"} <= set(
+        comparison.table
+    )
+    assert "island_prob[Adelie, Biscoe]" in comparison.table.index
+    np.testing.assert_allclose(comparison.table["exact_mean"], comparison.table["sampled_mean"], rtol=0.05, atol=0.01)
+    assert comparison.probabilities.shape == (344 * 3, 4)
+    assert "YES" in repr(comparison)
+    assert "<table" in comparison._repr_html_()
+    assert sampled.sample_stats["diverging"].shape == (4, 1000)
+    assert not sampled.sample_stats["diverging"].any()
+
+
+def test_the_picture_of_a_comparison(penguin_posteriors):
+    figure = nb.compare(*penguin_posteriors).plot(max_panels=6)
+    panels = [axis for axis in figure.axes if axis.get_title()]
+    assert len(panels) == 6
+    assert all(len(axis.lines) == 1 and len(axis.patches) == 40 for axis in panels)
+    for axis in panels:
+        heights, line = [patch.get_height() for patch in axis.patches], axis.lines[0].get_ydata()
+        assert max(heights) == pytest.approx(max(line), rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("prior", "what"),
+    [
+        (nb.NaiveBayes(nb.Bernoulli(1.5, 1.0)), "priors"),
+        (nb.NaiveBayes(nb.Bernoulli(), class_concentration=[3.0, 1.0]), "priors"),
+    ],
+    ids=["feature", "class"],
+)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_another_prior_is_told(coins, prior, what, recorded):
+    model, X, y = coins
+    exact = nb.fit(model, X, y)
+    other = nb.fit(prior, X, y)
+    draws = other.draws(num_draws=2500, key=3)
+    comparison = nb.compare(exact, nb.from_samples(prior if recorded else model, draws, X=X, y=y))
+    assert not comparison.agree
+    assert comparison.verdict.startswith("NO")
+    assert (f"the {what} differ" in comparison.verdict) == recorded
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_other_data_are_told(coins, recorded):
+    model, X, y = coins
+    exact = nb.fit(model, X, y)
+    fewer = X[:36], y[:36]
+    draws = nb.fit(model, *fewer).draws(num_draws=2500, key=3)
+    X_told, y_told = fewer if recorded else (X, y)
+    comparison = nb.compare(exact, nb.from_samples(model, draws, X=X_told, y=y_told))
+    assert not comparison.agree
+    assert ("the data differ" in comparison.verdict) == recorded
+
+
+def test_too_few_draws_and_stuck_chains_are_no_yes(coins):
+    model, X, y = coins
+    exact = nb.fit(model, X, y)
+    few = nb.from_samples(model, exact.draws(num_draws=20, key=1), X=X, y=y)
+    comparison = nb.compare(exact, few)
+    assert not comparison.agree
+    assert comparison.verdict.startswith("UNDECIDED")
+    assert "ESS" in comparison.verdict
+    apart = exact.draws(num_draws=1000, key=1)
+    apart["x_prob"] = apart["x_prob"] * np.array([0.7, 1.0, 1.0, 1.0])[:, None, None, None]
+    assert not nb.compare(exact, nb.from_samples(model, apart, X=X, y=y)).agree
+    constant = {name: np.broadcast_to(value[:, :1], value.shape).copy() for name, value in apart.items()}
+    assert not nb.compare(exact, nb.from_samples(model, constant, X=X, y=y)).agree
+
+
+def test_exact_draws_agree_at_the_stated_rate(coins):
+    """Independent draws of the posterior itself: a hundred verdicts at error rate 0.05, at most a dozen wrong."""
+    model, X, y = coins
+    exact = nb.fit(model, X, y)
+    wrong = sum(
+        not nb.compare(
+            exact, nb.from_samples(model, exact.draws(num_draws=500, key=k), X=X, y=y), error_rate=0.05
+        ).agree
+        for k in range(100)
+    )
+    assert wrong <= 12
+
+
+def test_compare_refuses_what_cannot_be_compared(coins):
+    model, X, y = coins
+    exact = nb.fit(model, X, y)
+    sampled = nb.from_samples(model, exact.draws(num_draws=50), X=X, y=y)
+    with pytest.raises(TypeError, match="exact is a SampledPosterior"):
+        nb.compare(sampled, exact)
+    with pytest.raises(TypeError, match="sampled is a PointPosterior"):
+        nb.compare(exact, nb.fit(model, X, y, nb.MAP()))
+    with pytest.raises(ValueError, match="one chain"):
+        nb.compare(exact, nb.from_samples(model, exact.draws(num_chains=1), X=X, y=y))
+    with pytest.raises(ValueError, match="classes differ"):
+        nb.compare(nb.fit(model, X, y + 1), sampled)
+    with pytest.raises(ValueError, match="parameters differ"):
+        nb.compare(nb.fit(nb.NaiveBayes({0: nb.Bernoulli()}), X, y), sampled)
+
+
+def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
+    model, X, y = coins
+    settings = nb.NUTS(num_warmup=50, num_samples=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        nb.fit(model, X, y, settings)
+        before = nuts._advance._cache_size()
+        nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 3.0)), 1 - X, y, settings, key=1)
+    assert nuts._advance._cache_size() == before
+
+
+def test_bad_chains_are_called_bad(coins):
+    model, X, y = coins
+    with pytest.warns(nb.ConvergenceWarning, match=r"R-hat|ESS"):
+        nb.fit(model, X, y, nb.NUTS(num_warmup=50, num_samples=50))
+
+
+def test_sampled_posteriors_update_by_sampling_the_merged_statistics(coins):
+    model, X, y = coins
+    settings = nb.NUTS()
+    sampled = nb.fit(model, X[:20], y[:20], settings).update(X[20:], y[20:], key=7)
+    assert nb.compare(nb.fit(model, X, y), sampled).agree
+    assert nb.compare(nb.fit(model, X[:20], y[:20]), sampled.forget(X[20:], y[20:], key=8)).agree
+
+
+def test_known_class_probabilities_are_not_sampled(coins):
+    _, X, y = coins
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75])
+    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS(), key=2)
+    comparison = nb.compare(exact, sampled)
+    assert comparison.agree, comparison.verdict
+    assert len(comparison.table) == 6
+    np.testing.assert_array_equal(sampled.draws()["class_prob"][0, 0], [0.25, 0.75])
+
+
+def test_interruption_leaves_nothing_broken(coins, monkeypatch):
+    model, X, y = coins
+    settings = nb.NUTS(num_warmup=100, num_samples=100)
+    calls = []
+    advance = nuts._advance
+
+    def interrupted(*args):
+        calls.append(None)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return advance(*args)
+
+    monkeypatch.setattr(nuts, "_advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        nb.fit(model, X, y, settings)
+    monkeypatch.setattr(nuts, "_advance", advance)
+    assert not jax.config.jax_enable_x64
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        assert nb.fit(model, X, y, settings).num_draws == 100
+
+
+@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
+def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
+    model, X, y = coins
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        nb.fit(model, X, y, nb.NUTS(num_warmup=50, num_samples=50, progress=progress))
+    assert ("NUTS" in capsys.readouterr().err) == shown
+
+
+def test_import_is_light_and_leaves_jax_as_it_was():
+    code = """
+        import sys
+        import jax
+        before = dict(jax.config.values)
+        import bayesnb as nb
+        loaded = [name for name in ("sklearn", "arviz", "pandas", "matplotlib", "xarray") if name in sys.modules]
+        assert not loaded, loaded
+        nb.fit(nb.NaiveBayes(nb.Gaussian()), [[1.0], [2.0]], [0, 1]).predict_proba([[1.5]])
+        loaded = [name for name in ("sklearn", "arviz", "pandas", "matplotlib") if name in sys.modules]
+        assert not loaded, loaded
+        assert dict(jax.config.values) == before
+        import jax.numpy as jnp
+        assert jnp.ones(2).dtype == "float32"
+    """
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-W", "error", "-c", textwrap.dedent(code)], check=True, env=environment)

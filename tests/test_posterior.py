@@ -1,0 +1,295 @@
+"""What every posterior answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+
+import bayesnb as nb
+
+
+@pytest.fixture(scope="module")
+def votes():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 40)
+    X = pd.DataFrame(
+        {
+            "bill": np.where(rng.uniform(size=40) < 0.3 + 0.4 * y, 1, 0),
+            "party": np.where(y, rng.choice(["a", "b", "c"], 40), "a"),
+            "age": rng.normal(50 + 5 * y, 6),
+        }
+    )
+    X.loc[2, "age"] = np.nan
+    model = nb.NaiveBayes({"bill": nb.Bernoulli(), "party": nb.Categorical(), "age": nb.Gaussian()})
+    return model, X, y
+
+
+@pytest.fixture(scope="module")
+def posteriors(votes):
+    model, X, y = votes
+    exact = nb.fit(model, X, y)
+    samples = exact.draws(num_chains=4, num_draws=500, key=2)
+    return {
+        "exact": exact,
+        "sampled": nb.from_samples(model, samples, X=X, y=y),
+        "point": nb.fit(nb.NaiveBayes(dict(model.features), class_concentration=2.0), X, y, nb.MAP()),
+    }
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
+def test_every_posterior_predicts(posteriors, votes, kind):
+    _, X, y = votes
+    posterior = posteriors[kind]
+    proba = posterior.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(proba, np.exp(posterior.predict_log_proba(X)), rtol=1e-12)
+    joint = posterior.log_joint(X)
+    np.testing.assert_allclose(
+        joint - logsumexp(joint, axis=1, keepdims=True), posterior.predict_log_proba(X), atol=1e-12
+    )
+    assert (posterior.predict(X) == posterior.classes[proba.argmax(1)]).all()
+    assert type(proba) is np.ndarray
+    assert proba.dtype == np.float64
+    assert posterior.predict_proba(X[::-1]).tolist() == proba[::-1].tolist()
+    assert posterior.predict_proba(X.iloc[:0]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
+def test_every_posterior_simulates(posteriors, votes, kind):
+    posterior = posteriors[kind]
+    n = 4000
+    X, y = posterior.simulate(n, key=1)
+    assert list(X.columns) == ["bill", "party", "age"]
+    for c, label in enumerate(posterior.classes):
+        expected = posterior._class_probs()[c]
+        assert abs((y == label).mean() - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n)
+    # The joint frequency of class, bill and party, against the predictive density.
+    for bill in (0, 1):
+        for party in "abc":
+            cell = pd.DataFrame({"bill": [bill], "party": [party], "age": [np.nan]})
+            for c, label in enumerate(posterior.classes):
+                expected = np.exp(posterior.log_joint(cell)[0, c])
+                observed = ((X["bill"] == bill) & (X["party"] == party) & (y == label)).mean()
+                assert abs(observed - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n) + 1e-12
+    again, _ = posterior.simulate(n, key=1)
+    pd.testing.assert_frame_equal(X, again)
+
+
+def test_the_predictive_averages_the_joint_and_the_draws_average_the_conditional(posteriors, votes):
+    _, X, _ = votes
+    exact, sampled = posteriors["exact"], posteriors["sampled"]
+    np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.02)
+    draws = sampled.proba_draws(X)
+    assert draws.shape == (4, 500, 40, 2)
+    np.testing.assert_allclose(draws.sum(-1), 1.0)
+    joint = sampled.log_joint_draws(X).reshape(2000, 40, 2)
+    by_hand = logsumexp(joint, axis=0)
+    by_hand = np.exp(by_hand - logsumexp(by_hand, axis=1, keepdims=True))
+    np.testing.assert_allclose(sampled.predict_proba(X), by_hand, rtol=1e-10)
+    assert np.abs(draws.mean((0, 1)) - sampled.predict_proba(X)).max() > 0.005
+
+
+def test_a_dozen_rows_tell_the_two_predictives_apart():
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 2, (12, 6)), rng.integers(0, 2, 12)
+    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    draws = exact.draws(num_draws=5000)
+    sampled = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), draws, X=X, y=y)
+    new = rng.integers(0, 2, (50, 6))
+    np.testing.assert_allclose(sampled.predict_proba(new), exact.predict_proba(new), atol=0.01)
+    assert np.abs(sampled.proba_draws(new).mean((0, 1)) - exact.predict_proba(new)).max() > 0.02
+
+
+def test_intervals_cover_and_narrow(votes):
+    model, X, y = votes
+    exact = nb.fit(model, X, y)
+    interval = exact.proba_interval(X, prob=0.9, key=1)
+    assert interval.shape == (40, 2, 2)
+    assert (interval[..., 0] <= interval[..., 1]).all()
+    np.testing.assert_allclose(interval[:, 0, 0], 1 - interval[:, 1, 1], atol=1e-12)
+    many = nb.fit(model, X, y, sample_weight=np.full(40, 100.0)).proba_interval(X, prob=0.9, key=1)
+    assert np.median(many[..., 1] - many[..., 0]) < np.median(interval[..., 1] - interval[..., 0]) / 3
+    narrow = exact.proba_interval(X, prob=0.5, key=1)
+    assert (narrow[..., 1] - narrow[..., 0] <= interval[..., 1] - interval[..., 0] + 1e-12).all()
+
+
+@pytest.mark.parametrize("inference", [nb.Exact(), nb.MLE(), nb.MAP()], ids=["exact", "mle", "map"])
+def test_update_and_forget_equal_a_fit_to_what_is_there(votes, inference):
+    model, X, y = votes
+    whole = nb.fit(model, X, y, inference)
+    first = nb.fit(model, X.iloc[:25], y[:25], inference)
+    updated = first.update(X.iloc[25:], y[25:])
+    np.testing.assert_allclose(updated.log_joint(X), whole.log_joint(X), rtol=1e-9)
+    forgotten = whole.forget(X.iloc[25:], y[25:])
+    np.testing.assert_allclose(forgotten.log_joint(X), first.log_joint(X), rtol=1e-9)
+    assert updated.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+    # What an update was called on stays as it was.
+    np.testing.assert_array_equal(first.log_joint(X), nb.fit(model, X.iloc[:25], y[:25], inference).log_joint(X))
+
+
+def test_forgetting_everything_leaves_the_prior(votes):
+    model, X, y = votes
+    prior = nb.fit(model, X, y).forget(X, y)
+    assert prior.log_evidence == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(prior.predict_proba(X), 0.5)
+
+
+def test_weights_count_rows(votes):
+    model, X, y = votes
+    repeats = np.arange(40) % 3
+    weighted = nb.fit(model, X, y, sample_weight=repeats)
+    repeated = nb.fit(model, X.loc[X.index.repeat(repeats)], np.repeat(y, repeats))
+    np.testing.assert_allclose(weighted.log_joint(X), repeated.log_joint(X), rtol=1e-9)
+
+
+def test_evidence_of_labels_and_cells_by_enumeration():
+    """All tables of three rows, two binary columns and two classes: their evidences sum to one."""
+    model = nb.NaiveBayes(nb.Bernoulli(0.7, 1.3), class_concentration=[0.5, 2.0])
+    total = 0.0
+    for code in range(2**9):
+        bits = [(code >> k) & 1 for k in range(9)]
+        X, y = np.array(bits[:6]).reshape(3, 2), np.array(bits[6:])
+        total += np.exp(nb.fit(model, X, y, classes=[0, 1]).log_evidence)
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+def test_evidence_by_enumeration_of_categories_and_counts():
+    total = 0.0
+    for first in range(3):
+        for second in range(3):
+            posterior = nb.fit(nb.NaiveBayes(nb.Categorical(0.4, categories=range(3))), [[first], [second]], ["c", "c"])
+            total += np.exp(posterior.log_evidence)
+    assert total == pytest.approx(1.0, abs=1e-12)
+    documents = [[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)]
+    pairs = [
+        nb.fit(nb.NaiveBayes(nb.Multinomial(0.4)), [one, two], ["c", "c"]) for one in documents for two in documents
+    ]
+    assert np.exp([posterior.log_evidence for posterior in pairs]).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, votes):
+    _, X, y = votes
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=[0, 1], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.6]]}
+    )
+    for verb in ("update", "forget"):
+        with pytest.raises(ValueError, match=rf"{verb} needs data.*nb\.fit"):
+            getattr(known, verb)([[1]], [0])
+    with pytest.raises(ValueError, match="log_evidence needs data"):
+        _ = known.log_evidence
+    for call in (lambda p: p.draws(), lambda p: p.proba_interval(X), lambda p: p.to_datatree()):
+        with pytest.raises(ValueError, match=r"no spread to draw from: use nb\.Exact"):
+            call(posteriors["point"])
+    with pytest.raises(ValueError, match="from_samples"):
+        posteriors["sampled"].update(X, y)
+    with pytest.raises(ValueError, match="not 4 of 900"):
+        posteriors["sampled"].draws(num_draws=900)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"prob": [[0.2, 0.5], [0.6, 0.1]]},
+        {"probs": [[0.2, 0.5], [0.6, 0.1]]},
+        {"x": [[0.2, 0.5], [0.6, 0.1]]},
+        {"x_prob": [[0.2, 0.5], [0.6, 0.1]]},
+        {"x": {"prob": [[0.2, 0.5], [0.6, 0.1]]}},
+    ],
+    ids=str,
+)
+def test_tables_by_any_of_their_names(parameters):
+    known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
+    np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
+
+
+def test_gaussian_tables_by_column():
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()})
+    known = nb.from_parameters(
+        model,
+        classes=["x", "y"],
+        class_probs=[0.3, 0.7],
+        parameters={"height": {"mean": [1.0, 2.0], "variance": [1.0, 4.0]}, "sex": [0.5, 0.1]},
+    )
+    from scipy.stats import norm
+
+    expected = [0.3 * norm.pdf(1.5, 1, 1) * 0.5, 0.7 * norm.pdf(1.5, 2, 2) * 0.1]
+    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
+    X, y = known.simulate(5)
+    assert list(X.columns) == ["height", "sex"]
+    with pytest.raises(ValueError, match="'variance'"):
+        nb.from_parameters(
+            model,
+            classes=["x", "y"],
+            class_probs=[0.3, 0.7],
+            parameters={"height": {"mean": [1.0, 2.0], "variance": [1.0, -4.0]}, "sex": [0.5, 0.1]},
+        )
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
+def test_saved_posteriors_predict_bit_for_bit_the_same(posteriors, votes, kind, tmp_path):
+    import xarray as xr
+
+    _, X, _ = votes
+    posterior = posteriors[kind]
+    path = tmp_path / "posterior.nc"
+    posterior.save(path)
+    loaded = nb.load(path)
+    assert type(loaded) is type(posterior)
+    assert loaded.log_joint(X).tobytes() == posterior.log_joint(X).tobytes()
+    assert repr(loaded) == repr(posterior)
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        assert tree.attrs["bayesnb_format"] == 1
+
+
+def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
+    import h5py
+    import xarray as xr
+
+    path = tmp_path / "posterior.nc"
+    posteriors["exact"].save(path)
+    with pytest.raises(FileNotFoundError, match="no file"):
+        nb.load(tmp_path / "nothing.nc")
+    text = tmp_path / "text.nc"
+    text.write_text("hello")
+    with pytest.raises(ValueError, match="cannot be read as netCDF"):
+        nb.load(text)
+    short = tmp_path / "short.nc"
+    short.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(ValueError, match="cut short"):
+        nb.load(short)
+    other = tmp_path / "other.nc"
+    xr.Dataset({"a": ("x", [1.0])}).to_netcdf(other, engine="h5netcdf")
+    with pytest.raises(ValueError, match="not a posterior"):
+        nb.load(other)
+    with h5py.File(path, "r+") as file:
+        file.attrs["bayesnb_format"] = 99
+    with pytest.raises(ValueError, match="format 99.*upgrade"):
+        nb.load(path)
+    posteriors["exact"].save(path)
+    with h5py.File(path, "r+") as file:
+        file["statistics/v0"][0] += 1
+    with pytest.raises(ValueError, match="changed after it was saved"):
+        nb.load(path)
+
+
+def test_datatree_carries_arviz_groups(posteriors, votes):
+    import arviz as az
+
+    _, X, y = votes
+    tree = posteriors["exact"].to_datatree(X, y, num_draws=250)
+    assert set(tree.children) == {"posterior", "prior", "log_likelihood", "observed_data"}
+    assert tree.posterior["party_prob"].dims == ("chain", "draw", "class", "party_category")
+    assert tree.posterior.coords["party_category"].values.tolist() == ["a", "b", "c"]
+    assert tree.attrs["modeling_interface"] == "bayesnb"
+    assert az.summary(tree, round_to="none")["ess_bulk"].min() > 700
+    elpd = az.loo(tree, var_name="y")
+    assert elpd.n_data_points == 40
+    joint = posteriors["exact"].log_joint_draws(X, num_draws=250)
+    np.testing.assert_allclose(tree.log_likelihood["joint"].values, joint[:, :, np.arange(40), y])
+
+
+def test_what_a_posterior_shows_of_itself(posteriors):
+    text = repr(posteriors["exact"])
+    assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
+    assert "party      ~ Categorical(prob)" in text
+    assert "4 chains of 500 draws" in repr(posteriors["sampled"])

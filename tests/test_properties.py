@@ -1,0 +1,140 @@
+"""Exact algebra that holds for every table: hypothesis looks for one where it does not."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+import bayesnb as nb
+
+settings.register_profile(
+    "bayesnb", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("bayesnb")
+
+FAMILIES = {
+    "bernoulli": lambda a: nb.Bernoulli(a, 1.5 * a),
+    "categorical": lambda a: nb.Categorical(a, categories=range(4)),
+    "multinomial": lambda a: nb.Multinomial(a),
+    "gaussian": lambda a: nb.Gaussian(1.0, a, a, 2 * a),
+    "gaussian by default": lambda a: nb.Gaussian(),
+    "poisson": lambda a: nb.Poisson(a, a),
+}
+
+
+@st.composite
+def tables(draw):
+    """A family, a table with missing cells and labels 0, 1, 2."""
+    name = draw(st.sampled_from(sorted(FAMILIES)))
+    rows, columns = draw(st.integers(3, 12)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    if name == "bernoulli":
+        X = rng.integers(0, 2, (rows, columns)).astype(float)
+    elif name.startswith("gaussian"):
+        X = rng.normal(
+            draw(st.sampled_from([0.0, 3.0, -200.0])), draw(st.sampled_from([1e-3, 1.0, 40.0])), (rows, columns)
+        )
+    else:
+        X = rng.integers(0, 4, (rows, columns)).astype(float)
+    if name != "multinomial":
+        X[rng.uniform(size=X.shape) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
+    y = rng.integers(0, 3, rows)
+    model = nb.NaiveBayes(FAMILIES[name](draw(st.sampled_from([0.3, 1.0, 4.0]))))
+    return model, X, y, rng
+
+
+def fit(model, X, y, **options):
+    return nb.fit(model, X, y, classes=[0, 1, 2], **options)
+
+
+def assert_same(one, other, X, rtol=1e-7):
+    np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=rtol, atol=1e-8)
+    assert one.log_evidence == pytest.approx(other.log_evidence, rel=1e-8, abs=1e-7)
+
+
+@given(tables())
+def test_order_of_rows_columns_and_classes_does_not_matter(table):
+    model, X, y, rng = table
+    posterior = fit(model, X, y)
+    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    assert_same(fit(model, X[rows], y[rows]), posterior, X)
+    shuffled = fit(model, X[:, columns], y)
+    np.testing.assert_allclose(shuffled.log_joint(X[:, columns]), posterior.log_joint(X), rtol=1e-9, atol=1e-9)
+    renamed = nb.fit(model, X, 2 - y, classes=[0, 1, 2])
+    np.testing.assert_allclose(renamed.predict_proba(X)[:, ::-1], posterior.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+@given(tables(), st.integers(0, 12))
+def test_a_fit_to_all_is_an_update_and_forgetting_undoes_it(table, cut):
+    model, X, y, _ = table
+    cut = min(max(cut, 1), len(X) - 1)
+    whole, first = fit(model, X, y), fit(model, X[:cut], y[:cut])
+    assert_same(first.update(X[cut:], y[cut:]), whole, X)
+    assert_same(whole.forget(X[cut:], y[cut:]), first, X, rtol=1e-6)
+
+
+@given(tables())
+def test_probabilities_are_normalised_and_weights_are_repetitions(table):
+    model, X, y, rng = table
+    posterior = fit(model, X, y)
+    np.testing.assert_allclose(posterior.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(softmax(posterior.log_joint(X), axis=1), posterior.predict_proba(X), atol=1e-12)
+    repeats = rng.integers(0, 3, len(X))
+    repeats[0] = 1
+    weighted = fit(model, X, y, sample_weight=repeats)
+    assert_same(fit(model, np.repeat(X, repeats, axis=0), np.repeat(y, repeats)), weighted, X)
+
+
+@given(tables())
+def test_evidence_obeys_the_chain_rule(table):
+    """log p(D1, D2) = log p(D1) + log p(D2 | D1), the last by the joint predictive of its rows one after the other."""
+    model, X, y, _ = table
+    fixed = fit(model, X, y).model
+    total, seen = 0.0, None
+    for i in range(len(X)):
+        now = nb.fit(fixed, X[: i + 1], y[: i + 1])
+        if seen is not None:
+            total += seen.log_joint(X[[i]])[0, y[i]]
+        else:
+            total += now.log_evidence
+        seen = now
+    assert seen.log_evidence == pytest.approx(total, rel=1e-9, abs=1e-8)
+
+
+@given(tables())
+def test_a_constant_column_changes_no_discrete_prediction_between_equal_classes(table):
+    model, X, y, _ = table
+    if "gaussian" in repr(model).lower():
+        return
+    empty = np.column_stack([X, np.full(len(X), np.nan)]) if "Multinomial" not in repr(model) else X
+    wider = model
+    if isinstance(next(iter(model.features.values()))[0], nb.Poisson | nb.Bernoulli | nb.Categorical):
+        np.testing.assert_allclose(
+            fit(wider, empty, y).predict_proba(empty), fit(model, X, y).predict_proba(X), rtol=1e-10, atol=1e-12
+        )
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-10, 1.0, 1e10]), st.sampled_from([0.0, 1e3]))
+def test_the_unit_of_a_gaussian_column_does_not_matter(seed, unit, shift):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12, 2)), rng.integers(0, 2, 12)
+    model = nb.NaiveBayes(nb.Gaussian())
+    plain = nb.fit(model, X, y, classes=[0, 1]).predict_proba(X)
+    moved = (X + shift) * unit
+    np.testing.assert_allclose(
+        nb.fit(model, moved, y, classes=[0, 1]).predict_proba(moved), plain, rtol=1e-6, atol=1e-9
+    )
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_huge_concentration_is_the_prior_and_a_tiny_one_the_frequencies(seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.integers(0, 2, (20, 3)), np.eye(3, dtype=int), 1 - np.eye(3, dtype=int)])
+    y = np.arange(26) % 2
+    prior = nb.fit(nb.NaiveBayes(nb.Bernoulli(1e12, 3e12), class_concentration=1e12), X, y)
+    np.testing.assert_allclose(prior.mean()["x_prob"], 0.25, rtol=1e-9)
+    np.testing.assert_allclose(prior.predict_proba(X), 0.5, rtol=1e-8)
+    likely = nb.fit(nb.NaiveBayes(nb.Bernoulli(1e-12, 1e-12), class_concentration=1e-12), X, y)
+    for c in (0, 1):
+        np.testing.assert_allclose(likely.mean()["x_prob"][c], X[y == c].mean(0), atol=1e-9)
