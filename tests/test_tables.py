@@ -607,10 +607,9 @@ def test_no_rows_to_predict(make):
     assert posterior.predict(np.zeros((0, 2))).shape == (0,)
 
 
-@pytest.mark.parametrize("make", TEXT_TABLES.values(), ids=TEXT_TABLES)
-def test_an_unseen_category_warns_and_counts_as_missing(make):
-    if make is TEXT_TABLES["polars enum"]:
-        pytest.skip("an enum declares its categories")
+@pytest.mark.parametrize("name", [name for name in TEXT_TABLES if name != "polars enum"])
+def test_an_unseen_category_warns_and_counts_as_missing(name):
+    make = TEXT_TABLES[name]
     frame = make(["x", "y", "x", "y", "y", "x"])
     posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), frame, LABELS)
     with pytest.warns(UserWarning, match="Narnia"):
