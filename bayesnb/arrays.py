@@ -40,7 +40,8 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 def log_beta(a: Any, b: Any) -> Any:
     """Log of the Beta function.
 
-    SciPy's keeps its digits where one argument is large; JAX's loses half of them for small ones, so log-gammas serve there.
+    SciPy's keeps its digits where one argument is large; JAX's loses half of them for small ones, so log-gammas serve
+    there.
     """
     xp, special = namespace(a, b)
     if xp is np:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -103,21 +104,26 @@ def _guess(features: pd.DataFrame, categorical: list[str]) -> NaiveBayes:
 
 
 def _as_table(comparison: Comparison) -> Table:
-    table = Table(title="Closed form against samples", caption="z in Monte Carlo standard errors of the normal scores")
-    table.add_column("parameter")
-    names = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform", "ess_bulk", "r_hat"]
-    for name in names:
-        table.add_column(name.replace("_", " "), justify="right")
+    table = Table(
+        title="Closed form against samples: posterior mean ± standard deviation",
+        caption="z: Monte Carlo standard errors by which mean and spread of the draws' normal scores are off",
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    table.add_column("parameter", overflow="fold")
+    for name in ("closed form", "samples", "z mean", "z sd"):
+        table.add_column(name, justify="right", no_wrap=True)
     for label, row in comparison.table.iterrows():
         off = max(abs(row["z_mean"]), abs(row["z_sd"])) > comparison.critical_z
-        table.add_row(str(label), *[_number(name, row[name]) for name in names], style="red" if off else None)
+        table.add_row(
+            str(label),
+            f"{row['exact_mean']:.3g} ± {row['exact_sd']:.2g}",
+            f"{row['sampled_mean']:.3g} ± {row['sampled_sd']:.2g}",
+            f"{row['z_mean']:+.1f}",
+            f"{row['z_sd']:+.1f}",
+            style="red" if off else None,
+        )
     return table
-
-
-def _number(name: str, value: float) -> str:
-    if name == "ess_bulk":
-        return f"{value:.0f}"
-    return f"{value:+.2f}" if name.startswith("z_") else f"{value:.4g}"
 
 
 def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from bayesnb.families.base import Family, format_number
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.schema import Table, learn_classes
+from bayesnb.schema import Table, as_labels, is_missing, learn_classes
 
 __all__ = [
     "EVERY_COLUMN",
@@ -22,6 +22,7 @@ __all__ = [
     "read_class_probs",
     "read_classes",
     "read_features",
+    "require_known_columns",
 ]
 
 EVERY_COLUMN = object()
@@ -36,9 +37,7 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
         raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
     if not isinstance(features, Mapping):
         raise TypeError(
-            f"features is a {type(features).__name__}: give a family such as nb.Bernoulli(), or a mapping from "
-            "columns to "
-            "families"
+            f"features is the {type(features).__name__} {features!r}: give a family such as nb.Bernoulli(), or a mapping from columns to families"
         )
     if not features:
         raise ValueError("features names no column: give at least one")
@@ -62,7 +61,7 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 
 def read_class_concentration(value: Any) -> Any:
     """The class prior's concentration, a number or an array."""
-    concentration = np.asarray(value, dtype=np.float64)
+    concentration = _numbers("class_concentration", value)
     if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
     return float(concentration) if concentration.ndim == 0 else concentration
@@ -78,7 +77,7 @@ def read_class_probs(value: Any) -> Any:
                 f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
             )
         return value
-    probs = np.asarray(list(value.values()) if isinstance(value, Mapping) else value, dtype=np.float64)
+    probs = _numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
     if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
         raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
     if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
@@ -86,23 +85,48 @@ def read_class_probs(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else probs
 
 
+def _numbers(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: give numbers") from None
+
+
 def read_classes(classes: Any) -> np.ndarray:
     """Labels in the order given."""
-    labels = learn_classes(classes, len(classes))
     given = list(classes)
+    if not given:
+        raise ValueError("classes is empty: give at least one label")
+    labels = learn_classes(classes, len(given), "classes")
     if len(labels) != len(given):
         raise ValueError(f"classes {given} names a class twice")
+    given = as_labels(classes).tolist()
     order = {label: position for position, label in enumerate(given)}
     return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]
 
 
 def declared_categories(family: Categorical, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
-    if family.categories is None:
+    declared = family.categories
+    if declared is not None and declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
+        declared = dict(declared).get(column)
+    if declared is None:
         return None
-    if family.categories and all(isinstance(entry, tuple) and len(entry) == 2 for entry in family.categories):
-        return dict(family.categories).get(column)
-    return tuple(family.categories)
+    for category in declared:
+        if is_missing(category):
+            raise ValueError(f"Categorical(categories=...) lists {category!r}, which marks a missing cell")
+        if list(declared).count(category) > 1:
+            raise ValueError(f"Categorical(categories=...) lists {category!r} twice")
+    return tuple(declared)
+
+
+def require_known_columns(family: Categorical, columns: list[Any]) -> None:
+    """Refuse categories listed for a column that the feature does not have."""
+    declared = family.categories
+    if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
+        for column, _ in declared:
+            if column not in columns:
+                raise ValueError(f"Categorical(categories=...) names the column {column!r}, its columns are {columns}")
 
 
 def guess_family(table: Table, position: int) -> Family:

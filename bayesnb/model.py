@@ -35,10 +35,11 @@ from bayesnb.description import (
     read_class_probs,
     read_classes,
     read_features,
+    require_known_columns,
 )
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categorical import Categorical
-from bayesnb.families.fast import draw, random_generator
+from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.schema import (
     Schema,
     as_table,
@@ -84,13 +85,12 @@ class NaiveBayes:
     Examples
     --------
     >>> import bayesnb as nb
-    >>> nb.NaiveBayes({"mass": nb.Gaussian(), "island": nb.Categorical(concentration=0.5)})
+    >>> nb.NaiveBayes({"votes": nb.Bernoulli(), "island": nb.Categorical(concentration=0.5)})
     NaiveBayes, features independent given the class:
       class_prob ~ Dirichlet(1)
       class      ~ Categorical(class_prob)
-      mass       ~ Normal(mean, variance)  mean ~ Normal(on the data's scale, variance / 0.1), \
-variance ~ InverseGamma(1, on the data's scale)
-      island     ~ Categorical(prob)       prob ~ Dirichlet(0.5)
+      votes      ~ Bernoulli(prob)    prob ~ Beta(1, 1)
+      island     ~ Categorical(prob)  prob ~ Dirichlet(0.5)
     """
 
     features: dict[Any, tuple[Family, Any]]
@@ -110,6 +110,8 @@ variance ~ InverseGamma(1, on the data's scale)
         object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
         object.__setattr__(self, "class_probs", read_class_probs(class_probs))
         object.__setattr__(self, "schema", schema)
+        if class_probs is not None and np.any(self.class_concentration != 1.0):
+            raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
 
     @classmethod
     def from_frame(cls, frame: Any, *, exclude: Sequence[Any] = (), **class_prior: Any) -> Self:
@@ -170,6 +172,7 @@ variance ~ InverseGamma(1, on the data's scale)
         for name, (family, columns) in self.features.items():
             positions = schema.positions(name, columns)
             if isinstance(family, Categorical):
+                require_known_columns(family, [schema.columns[position] for position in positions])
                 for position in positions:
                     declared = declared_categories(family, schema.columns[position])
                     categories[position] = learn_categories(table, position, declared, family.other)
@@ -281,9 +284,7 @@ variance ~ InverseGamma(1, on the data's scale)
                         features[self._require_schema().columns[position]] = (block.family.take(index), None)
         resolved = type(self)(
             features,
-            class_concentration=self.class_concentration
-            if class_prior.probs is not None
-            else class_prior.concentration,
+            class_concentration=1.0 if class_prior.probs is not None else class_prior.concentration,
             class_probs=class_prior.probs,
             schema=self.schema,
         )
@@ -401,6 +402,7 @@ variance ~ InverseGamma(1, on the data's scale)
         ValueError
             If the model is not bound to a table, or a hyperparameter is left to the scale of data.
         """
+        num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
         self._require_numbers()
         parameters = self.draw_prior(rng)
@@ -443,7 +445,10 @@ variance ~ InverseGamma(1, on the data's scale)
                 "the model has count vectors, whose total it does not describe: give total_count, the length of each "
                 "document (a number or one per row)"
             )
-        return np.broadcast_to(np.asarray(total_count, dtype=np.int64), (num_rows,))
+        totals = np.asarray(total_count)
+        if totals.dtype.kind not in "iu" or (totals < 0).any() or totals.shape not in {(), (num_rows,)}:
+            raise ValueError(f"total_count is {total_count!r}: give a whole number, or one for each of {num_rows} rows")
+        return np.broadcast_to(totals, (num_rows,))
 
     def _to_table(self, cells: Sequence[np.ndarray]) -> Any:
         """Cells of each block as a table like the one the model is bound to, with its categories."""

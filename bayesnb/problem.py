@@ -3,16 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelStatistics
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.model import NaiveBayes
-from bayesnb.stats import ClassCounts
 
 __all__ = ["Problem"]
 
@@ -77,31 +74,20 @@ class Problem:
             If these data cannot have been among the problem's.
         """
         left = self.statistics - statistics
-        classes = self.model.schema.classes  # type: ignore[union-attr]
-        _refuse(left.classes.n < -_tolerance(self.statistics.classes.n), lambda c: f"class {classes.tolist()[c]!r}")
+        remaining = left.classes.without_rounding(self.statistics.classes)
+        classes = self.model.schema.classes.tolist()  # type: ignore[union-attr]
+        _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
         blocks = []
         for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
-            cleaned = jax.tree.map(_clear_rounding, after, before)
+            cleaned = after.without_rounding(before)
 
             def cell(c: int, j: int = 0, block: Block = block) -> str:
                 column = block.name if block.is_vector else block.labels[j]
-                return f"column {column!r} in class {classes.tolist()[c]!r}"
+                return f"column {column!r} in class {classes[c]!r}"
 
             _refuse(~np.asarray(block.family.possible(cleaned)), cell)
             blocks.append(cleaned)
-        return Problem(
-            self.model,
-            ModelStatistics(ClassCounts(_clear_rounding(left.classes.n, self.statistics.classes.n)), tuple(blocks)),
-        )
-
-
-def _tolerance(before: Any) -> Any:
-    return 1e-11 * np.abs(before)
-
-
-def _clear_rounding(after: Any, before: Any) -> Any:
-    """Differences that are only rounding become zero."""
-    return np.where(np.abs(after) <= _tolerance(before), 0.0, after)
+        return Problem(self.model, ModelStatistics(remaining, tuple(blocks)))
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

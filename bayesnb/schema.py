@@ -7,7 +7,7 @@ of the package sees chunks of float64 cells (missing ones NaN, categories as cod
 import itertools
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +82,7 @@ class Table(ABC):
         if all(isinstance(value, int | float | np.number) for value in present):
             return "number"
         if values.dtype.kind in "USO":
+            _require_hashable(present, self.names[column])
             return "category"
         raise TypeError(
             f"column {self.names[column]!r} holds {values.dtype}, which is neither numbers nor categories: convert it, "
@@ -152,9 +153,13 @@ class FrameTable(Table):
 
     def declared_categories(self, column: int) -> tuple | None:
         series = self.frame[:, column]
+        if isinstance(series.dtype, nw.Enum):
+            return tuple(series.dtype.categories)
+        if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+            return tuple(series.to_native().cat.categories.tolist())
+        if series.dtype == nw.Categorical and series.implementation.is_pyarrow() and len(series):
+            return tuple(series.to_native().unify_dictionaries().chunk(0).dictionary.to_pylist())
         # A polars Categorical lists what its cache has met anywhere, which says nothing about this column.
-        if series.dtype == nw.Enum or (series.dtype == nw.Categorical and not series.implementation.is_polars()):
-            return tuple(series.cat.get_categories().to_list())
         return None
 
     def kind(self, column: int) -> str:
@@ -225,12 +230,16 @@ def as_table(X: Any) -> Table:
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
             "matrix"
         )
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame: collect it first, X.collect()")
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"column {twice[0]!r} occurs twice in X: rename or drop one")
+        _refuse_duplicates(names)
         return FrameTable(frame, names, len(frame))
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
     if array.ndim != 2:
@@ -241,6 +250,12 @@ def as_table(X: Any) -> Table:
     if array.dtype.kind == "c":
         raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
     return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def _refuse_duplicates(names: Sequence[Any]) -> None:
+    twice = [name for name in names if list(names).count(name) > 1]
+    if twice:
+        raise ValueError(f"column {twice[0]!r} occurs twice in X: rename or drop one")
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -266,8 +281,19 @@ def unmask(values: Any) -> np.ndarray:
         return values
     if values.dtype.kind == "f":
         return values.filled(np.nan)
-    objects: Any = values.astype(object)
-    return objects.filled(None)
+    objects = np.asarray(values.data).astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
+
+
+def _require_hashable(values: Sequence[Any], column: Column) -> None:
+    for row, value in enumerate(values):
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"column {column!r} holds a {type(value).__name__} ({value!r} in row {row}), which cannot be a "
+                "category: "
+                "convert it, or leave the column out of the model"
+            )
 
 
 def is_missing(value: Any) -> bool:
@@ -316,6 +342,7 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
         if values.dtype.kind in "biuf":
             shown = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist()
         else:
+            _require_hashable(values.tolist(), table.names[column])
             shown = _sort({value for value in values.tolist() if not is_missing(value)}, table.names[column])
         found = tuple(shown)
     if other:
@@ -446,15 +473,17 @@ class Schema:
             codes = np.full(len(values), np.nan)
             codes[present] = of_distinct[inverse] if distinct.size else 0.0
         else:
+            _require_hashable(values.tolist(), self.columns[column])
             codes = np.array(
                 [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in values.tolist()],
                 dtype=np.float64,
             )
         strange = codes == -1.0
         if strange.any():
-            for value in values[strange].tolist():
-                unseen[value] = unseen.get(value, 0) + 1
             codes[strange] = default
+            if np.isnan(default):
+                for value in values[strange].tolist():
+                    unseen[value] = unseen.get(value, 0) + 1
         return codes
 
 
@@ -469,7 +498,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     cells = x.data if scipy.sparse.issparse(x) else x
     with np.errstate(invalid="ignore"):
         wrong = ~np.asarray(family.support(cells))
-    if family.cell == "number" or scipy.sparse.issparse(x):
+    if family.cell == "number":
         wrong &= ~np.isnan(cells)
     if not wrong.any():
         return
@@ -503,7 +532,18 @@ def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
         )
 
 
-def learn_classes(y: Any, num_rows: int) -> np.ndarray:
+def as_labels(y: Any) -> np.ndarray:
+    """Labels of any kind of sequence as a NumPy array, each as it is."""
+    native = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        labels = native.to_numpy()
+        return labels if labels.dtype.kind in "biufUS" else _label_array(native.to_list())
+    if isinstance(y, np.ma.MaskedArray):
+        return unmask(y)
+    return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
+
+
+def learn_classes(y: Any, num_rows: int, name: str = "y") -> np.ndarray:
     """The distinct labels, sorted.
 
     Raises
@@ -511,7 +551,7 @@ def learn_classes(y: Any, num_rows: int) -> np.ndarray:
     ValueError
         If `y` is not one label for each row, or a label is missing.
     """
-    labels = _labels(y, num_rows)
+    labels = _labels(y, num_rows, name)
     if labels.dtype.kind != "O":
         return np.unique(labels)
     return _label_array(_sort(set(labels.tolist()), "y"))
@@ -544,22 +584,18 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     return codes
 
 
-def _labels(y: Any, num_rows: int) -> np.ndarray:
+def _labels(y: Any, num_rows: int, name: str = "y") -> np.ndarray:
     if y is None:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
         raise TypeError(f"y is the text {y!r}: give the labels themselves, such as table[{y!r}]")
-    series = nw.from_native(y, allow_series=True, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        labels = series.to_numpy()
-        if labels.dtype.kind not in "biufUS":
-            labels = _label_array(series.to_list())
-    else:
-        labels = unmask(y if isinstance(y, np.ma.MaskedArray) else _label_array(y))
+    if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
+        raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
+    labels = as_labels(y)
     if labels.ndim != 1:
-        raise ValueError(f"y has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
+        raise ValueError(f"{name} has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
     if len(labels) != num_rows:
-        raise ValueError(f"y has {len(labels)} labels, X has {num_rows} rows: give one label for each row")
+        raise ValueError(f"{name} has {len(labels)} labels, X has {num_rows} rows: give one label for each row")
     if num_rows == 0:
         raise ValueError("X has no rows: give at least one")
     if labels.dtype.kind == "f":
@@ -570,7 +606,7 @@ def _labels(y: Any, num_rows: int) -> np.ndarray:
         missing = np.zeros(len(labels), dtype=bool)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
-        raise ValueError(f"y is missing in row {row} ({labels[row]}): drop the rows without a label")
+        raise ValueError(f"{name} is missing in row {row} ({labels[row]}): drop the rows without a label")
     return labels
 
 
@@ -580,10 +616,9 @@ def _label_array(labels: Any) -> np.ndarray:
         array = labels
     else:
         labels = list(labels)
-        array = np.asarray(labels)
         kinds = {type(label) for label in labels}
-        if array.dtype.kind in "US" and any(not issubclass(kind, str | bytes) for kind in kinds):
-            array = _objects(labels)
+        mixed = len(kinds) > 1 and any(issubclass(kind, str | bytes | tuple) for kind in kinds)
+        array = _objects(labels) if mixed or kinds == {tuple} else np.asarray(labels)
     if array.dtype.kind == "O" and array.ndim == 1:
         simple = [label for label in array.tolist() if not is_missing(label)]
         if (
@@ -611,9 +646,10 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(num_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(num_rows, float(weights))
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"sample_weight is {sample_weight!r}: give one number for each row") from None
     if weights.shape != (num_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row"

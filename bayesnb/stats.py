@@ -15,7 +15,17 @@ import scipy.sparse
 
 from bayesnb.arrays import namespace
 
-__all__ = ["ClassCounts", "Counts", "Moments", "Statistics", "class_sums", "moments", "observed_weight"]
+__all__ = [
+    "ClassCounts",
+    "Counts",
+    "Moments",
+    "Statistics",
+    "class_sums",
+    "filled",
+    "missing_entries",
+    "moments",
+    "observed_weight",
+]
 
 
 class Statistics(ABC):
@@ -32,6 +42,10 @@ class Statistics(ABC):
     @abstractmethod
     def __mul__(self, factor: float) -> Self:
         """Statistics of the same rows with every weight multiplied by `factor`."""
+
+    def without_rounding(self, before: Self) -> Self:
+        """What a subtraction from `before` left, with differences that are only rounding set to zero."""
+        return jax.tree.map(_clear, self, before)
 
     @abstractmethod
     def pooled(self) -> Self:
@@ -124,7 +138,14 @@ class Moments(Statistics):
         xp, _ = namespace(n)
         mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * _share(other.n, n))
         ssd = self.ssd - other.ssd - (other.mean - mean) ** 2 * n * _share(other.n, self.n)
-        return type(self)(n, mean, xp.where(n == 0, 0.0, ssd))
+        # Where no weight is left, whatever spread is left says that other rows were taken away than were there.
+        excess = abs(self.ssd - other.ssd) + other.n * (self.mean - other.mean) ** 2
+        return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
+
+    def without_rounding(self, before: Self) -> Self:
+        n = _clear(self.n, before.n)
+        scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
+        return type(self)(n, self.mean, np.where(np.abs(self.ssd) <= 1e-11 * scale, 0.0, self.ssd))
 
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.n * factor, self.mean, self.ssd * factor)
@@ -135,6 +156,10 @@ class Moments(Statistics):
         mean = mean + (_share(self.n, n) * (self.mean - mean)).sum(axis=0, keepdims=True)
         ssd = (self.ssd + self.n * (self.mean - mean) ** 2).sum(axis=0, keepdims=True)
         return type(self)(n, mean, ssd)
+
+
+def _clear(after: Any, before: Any) -> Any:
+    return np.where(np.abs(after) <= 1e-11 * np.abs(before), 0.0, after)
 
 
 def _share(part: Any, whole: Any) -> Any:
@@ -164,11 +189,34 @@ def class_sums(x: Any, membership: np.ndarray) -> np.ndarray:
 
 def observed_weight(x: Any, membership: np.ndarray) -> np.ndarray:
     """Weight of the cells that are not missing, shape (classes, columns)."""
-    if not scipy.sparse.issparse(x):
+    if scipy.sparse.issparse(x):
+        missing = missing_entries(x)
+        if missing.nnz:
+            return membership.sum(axis=0)[:, None] - class_sums(missing, membership)
+    else:
         missing = np.isnan(x)
         if missing.any():
             return membership.T @ (~missing).astype(np.float64)
     return np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
+
+
+def missing_entries(x: Any) -> Any:
+    """Ones where a sparse array stores NaN, as a sparse array of the same shape."""
+    marks = scipy.sparse.csr_array(x, copy=True)
+    marks.data = np.isnan(x.data).astype(np.float64)
+    marks.eliminate_zeros()
+    return marks
+
+
+def filled(x: Any) -> Any:
+    """The cells with zeros for the missing ones, dense or sparse."""
+    if not scipy.sparse.issparse(x):
+        return np.nan_to_num(x)
+    if not np.isnan(x.data).any():
+        return x
+    result = x.copy()
+    result.data = np.nan_to_num(result.data)
+    return result
 
 
 def moments(x: np.ndarray, membership: np.ndarray) -> Moments:

@@ -243,7 +243,7 @@ def test_likelihood_draws_follow_its_density(case, rng):
         )
     for j in range(cells.shape[1]):
         if case.family.support.is_discrete:
-            values, first, counts = np.unique(cells[:, j], return_index=True, return_counts=True)
+            _, first, counts = np.unique(cells[:, j], return_index=True, return_counts=True)
             keep = probs[first, j] * n > 5
             p_value = gof.multinomial_goodness_of_fit(probs[first, j][keep], counts[keep], total_count=n)
         else:

@@ -89,6 +89,8 @@ def test_another_prior_is_told(coins, prior, what, recorded):
     assert not comparison.agree
     assert comparison.verdict.startswith("NO")
     assert (f"the {what} differ" in comparison.verdict) == recorded
+    assert "the mean of" in comparison.verdict
+    assert comparison.table["z_mean"].abs().max() > comparison.critical_z
 
 
 @pytest.mark.parametrize("recorded", [True, False])

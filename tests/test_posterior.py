@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
@@ -38,7 +39,7 @@ def posteriors(votes):
 
 @pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
 def test_every_posterior_predicts(posteriors, votes, kind):
-    _, X, y = votes
+    _, X, _ = votes
     posterior = posteriors[kind]
     proba = posterior.predict_proba(X)
     np.testing.assert_allclose(proba.sum(1), 1.0, rtol=1e-12)
@@ -98,6 +99,13 @@ def test_a_dozen_rows_tell_the_two_predictives_apart():
     new = rng.integers(0, 2, (50, 6))
     np.testing.assert_allclose(sampled.predict_proba(new), exact.predict_proba(new), atol=0.01)
     assert np.abs(sampled.proba_draws(new).mean((0, 1)) - exact.predict_proba(new)).max() > 0.02
+
+
+def test_intervals_are_quantiles_of_the_posterior():
+    """Of a row without any observed cell: the class probability itself, whose posterior is a Beta."""
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 30, ["a"] * 9 + ["b"] * 21)
+    interval = posterior.proba_interval([[np.nan]], prob=0.8, num_draws=20_000)
+    np.testing.assert_allclose(interval[0, 0], stats.beta.ppf([0.1, 0.9], 10, 22), atol=0.004)
 
 
 def test_intervals_cover_and_narrow(votes):
@@ -214,7 +222,7 @@ def test_gaussian_tables_by_column():
 
     expected = [0.3 * norm.pdf(1.5, 1, 1) * 0.5, 0.7 * norm.pdf(1.5, 2, 2) * 0.1]
     np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
-    X, y = known.simulate(5)
+    X, _ = known.simulate(5)
     assert list(X.columns) == ["height", "sex"]
     with pytest.raises(ValueError, match="'variance'"):
         nb.from_parameters(
@@ -263,7 +271,7 @@ def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
         nb.load(other)
     with h5py.File(path, "r+") as file:
         file.attrs["bayesnb_format"] = 99
-    with pytest.raises(ValueError, match="format 99.*upgrade"):
+    with pytest.raises(ValueError, match=r"format 99.*upgrade"):
         nb.load(path)
     posteriors["exact"].save(path)
     with h5py.File(path, "r+") as file:

@@ -1,0 +1,1 @@
+"""Criticism: functions over posteriors."""

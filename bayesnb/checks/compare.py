@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import cdf
-from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -127,7 +127,7 @@ def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, 
     and Vehtari 2026).
     """
     _require_comparable(exact, sampled, error_rate)
-    diagnostics = diagnose(sampled.draws(), sampled.sample_stats)
+    diagnostics = sampled.diagnose()
     table = pd.DataFrame(_rows(exact, sampled, diagnostics)).set_index("parameter")
     z_joint = _z_log_likelihood(exact, sampled)
 

@@ -1,0 +1,1 @@
+"""Feature distributions, one file each."""

@@ -79,8 +79,8 @@ class Family(ABC):
     sparse: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in self.positive:
-            _require_positive(type(self).__name__, name, getattr(self, name))
+        for name, value in self.hyperparameters().items():
+            _require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -323,17 +323,17 @@ def _array_fields(family: Family) -> list[Any]:
     return [field for field in fields(family) if not field.metadata.get("static")]
 
 
-def _require_positive(family: str, name: str, value: Any) -> None:
-    if value is None or isinstance(value, jax.core.Tracer):
+def _require_numbers(family: str, name: str, value: Any, *, positive: bool) -> None:
+    """Refuse hyperparameters that are no finite (positive) numbers; what JAX traces or maps is let through."""
+    if value is None or not isinstance(value, str | int | float | list | tuple | np.ndarray | np.generic):
         return
-    if isinstance(value, str):
-        raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers")
-    if not isinstance(value, (int, float, list, tuple, np.ndarray, np.generic)):
-        return
-    numbers = np.asarray(value, dtype=np.float64)
-    wrong = ~((numbers > 0) & np.isfinite(numbers))
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers") from None
+    wrong = ~np.isfinite(numbers) | (positive & (numbers <= 0))
     if wrong.any():
+        kind = "positive finite" if positive else "finite"
         raise ValueError(
-            f"{family}({name}={value!r}): {numbers[wrong].flat[0]} is not a positive finite number, "
-            "as the prior's density needs"
+            f"{family}({name}={value!r}): {numbers[wrong].flat[0]} is not a {kind} number, as the prior's density needs"
         )

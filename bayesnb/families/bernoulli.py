@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.stats import Counts, class_sums, observed_weight
+from bayesnb.stats import Counts, class_sums, filled, missing_entries, observed_weight
 
 __all__ = ["Bernoulli"]
 
@@ -62,8 +62,7 @@ class Bernoulli(ConjugateFamily):
 
     def statistics(self, x: Any, membership: np.ndarray) -> Counts:
         n = observed_weight(x, membership)
-        ones = x if scipy.sparse.issparse(x) else np.nan_to_num(x)
-        return Counts(n, class_sums(ones, membership), np.zeros_like(n))
+        return Counts(n, class_sums(filled(x), membership), np.zeros_like(n))
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
@@ -117,14 +116,13 @@ def beta_mode(a: Any, b: Any) -> Any:
 
 def _row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
     """Sum over columns of the log probability of what the cell holds, shape (..., rows, classes)."""
-    finite = np.isfinite(log_zero).all()
-    if scipy.sparse.issparse(x):
-        if finite:
-            sums = log_weights(x, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
-        else:
-            sums = _row_log_density(log_one, log_zero, x.toarray()).swapaxes(-1, -2)
+    ones = filled(x)
+    if not scipy.sparse.issparse(x):
+        sums = log_weights(ones, log_one) + log_weights(~np.isnan(x) - ones, log_zero)
+    elif np.isfinite(log_zero).all():
+        # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
+        sums = log_weights(ones, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
+        sums = sums - log_weights(missing_entries(x), log_zero)
     else:
-        observed = ~np.isnan(x)
-        ones = np.where(observed, x, 0.0)
-        sums = log_weights(ones, log_one) + log_weights(observed - ones, log_zero)
+        return _row_log_density(log_one, log_zero, x.toarray())
     return np.swapaxes(sums, -1, -2)

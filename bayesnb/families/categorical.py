@@ -55,7 +55,7 @@ class Categorical(ConjugateFamily):
     >>> import bayesnb as nb
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), [["red"], ["blue"], ["red"]], [0, 1, 0])
     >>> posterior.predict_proba([["red"]]).round(3)
-    array([[0.818, 0.182]])
+    array([[0.771, 0.229]])
     """
 
     concentration: Hyperparameter = 1.0

@@ -13,7 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 
-__all__ = ["as_key", "cdf", "draw", "random_generator"]
+__all__ = ["as_key", "cdf", "draw", "random_generator", "whole_number"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -29,6 +29,19 @@ def as_key(key: Any) -> jax.Array:
     if isinstance(key, jax.Array):
         return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
     raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A number of rows, draws or chains.
+
+    Raises
+    ------
+    ValueError
+        If it is not a whole number, one or more.
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} is {value!r}: give a whole number, one or more")
+    return int(value)
 
 
 def random_generator(key: Any) -> np.random.Generator:

@@ -1,0 +1,1 @@
+"""Ways to condition a model on data."""

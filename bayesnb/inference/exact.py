@@ -27,9 +27,9 @@ class Exact(Inference):
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
-                    f"{block.name!r} is {type(block.family).__name__}, which has no closed-form posterior: use "
-                    "nb.NUTS() for "
-                    "draws, nb.MAP() for a point estimate"
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form "
+                    "posterior: "
+                    "use nb.NUTS() for draws, nb.MAP() for a point estimate"
                 )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:

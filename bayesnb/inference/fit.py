@@ -9,7 +9,7 @@ from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.tables import posterior_from_tables
+from bayesnb.inference.tables import check_support, posterior_from_tables
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -64,7 +64,7 @@ def fit(
     >>> import bayesnb as nb
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> posterior.predict_proba([[1, 1]]).round(3)
-    array([[0.771, 0.229]])
+    array([[0.717, 0.283]])
     """
     model = _as_model(model)
     inference = Exact() if inference is None else inference
@@ -174,6 +174,9 @@ def from_samples(
             )
         if not np.isfinite(value).all():
             raise ValueError(f"the draws of {name!r} are not all finite")
+    if parameters.class_prob.size == 0:
+        raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: there is no draw")
+    check_support(resolved, parameters)
     if leading == 1:
         blocks = tuple({name: value[None] for name, value in block.items()} for block in parameters.blocks)
         parameters = ModelParameters(parameters.class_prob[None], blocks)

@@ -24,9 +24,9 @@ from bayesnb.blocks import (
     statistics_program,
 )
 from bayesnb.families.base import ConjugateFamily, Family
-from bayesnb.families.fast import as_key, random_generator
+from bayesnb.families.fast import as_key, random_generator, whole_number
 from bayesnb.inference.base import Inference
-from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 
@@ -91,9 +91,7 @@ class NUTS(Inference):
 
     def __post_init__(self) -> None:
         for name in ("num_warmup", "num_samples", "num_chains", "max_tree_depth"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"NUTS({name}={value!r}): give a whole number, one or more")
+            whole_number(f"NUTS({name}=...)", getattr(self, name))
         if not 0 < self.target_accept_prob < 1:
             raise ValueError(f"NUTS(target_accept_prob={self.target_accept_prob!r}): give a number between 0 and 1")
 
@@ -125,7 +123,7 @@ class NUTS(Inference):
         sites, stats = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
         parameters = _from_program(sites, model.class_prior, model.families)
         posterior = SampledPosterior(problem, model, parameters, _rename(stats, self.max_tree_depth), self)
-        _warn(diagnose(posterior.draws(), posterior.sample_stats), self)
+        _warn(posterior.diagnose(), self)
         return posterior
 
     @property

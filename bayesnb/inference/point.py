@@ -28,9 +28,9 @@ class MLE(Inference):
         for block in problem.model.blocks:
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
-                    f"{block.name!r} is {type(block.family).__name__}, which gives no maximum_likelihood: use "
-                    "nb.Exact(), "
-                    "nb.MAP() or nb.NUTS()"
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no "
+                    "maximum_likelihood: "
+                    "use nb.Exact(), nb.MAP() or nb.NUTS()"
                 )
 
     @in_float64
@@ -63,7 +63,8 @@ class MAP(Inference):
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily) or type(block.family).mode is ConjugateFamily.mode:
                 raise ValueError(
-                    f"{block.name!r} is {type(block.family).__name__}, which gives no mode: use nb.Exact() or nb.NUTS()"
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
+                    "nb.Exact() or nb.NUTS()"
                 )
 
     @in_float64

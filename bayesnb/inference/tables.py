@@ -1,13 +1,14 @@
 """Probability tables given by hand, read into parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
+from numpyro.distributions import constraints
 
-from bayesnb.blocks import CLASS_SITE, Block, ModelStatistics
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import CLASS_SITE, ModelParameters, ModelStatistics
 from bayesnb.description import EVERY_COLUMN, declared_categories, read_classes
 from bayesnb.families.base import Family
 from bayesnb.families.categorical import Categorical
@@ -16,7 +17,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.schema import Schema
 from bayesnb.stats import ClassCounts
 
-__all__ = ["posterior_from_tables"]
+__all__ = ["check_support", "posterior_from_tables"]
 
 
 def posterior_from_tables(
@@ -27,6 +28,7 @@ def posterior_from_tables(
         raise TypeError(
             f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
         )
+    parameters = _Tables(parameters)
     names, named = _columns(model, parameters, columns)
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
@@ -61,14 +63,19 @@ def posterior_from_tables(
         block = resolved.blocks[site.block]
         owner = block.name if site.column is None else block.labels[site.column]
         sites[site.name] = _find(parameters, owner, site.parameter, block.family, alone=alone)
+    unread = [name for name in parameters if name not in parameters.read]
+    if unread:
+        raise ValueError(f"parameters has {unread[0]!r}, which the model does not: it has {[*sites]}")
     values = resolved.sites.parameters(sites)
-    for block, given in zip(resolved.blocks, values.blocks, strict=True):
-        _check_support(block, given)
+    check_support(resolved, values)
     return PointPosterior(resolved, values)
 
 
 def _columns(model: NaiveBayes, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
     if columns is not None:
+        twice = [column for column in columns if list(columns).count(column) > 1]
+        if twice:
+            raise ValueError(f"columns names {twice[0]!r} twice")
         return tuple(columns), any(isinstance(column, str) for column in columns)
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
@@ -88,6 +95,25 @@ def _columns(model: NaiveBayes, parameters: Mapping[Any, Any], columns: Sequence
     return tuple(names), any(isinstance(name, str) for name in names)
 
 
+class _Tables(Mapping[Any, Any]):
+    """Tables by name that remember which of them were read."""
+
+    def __init__(self, tables: Mapping[Any, Any]) -> None:
+        self._tables = tables
+        self.read: set[Any] = set()
+
+    def __getitem__(self, name: Any) -> Any:
+        value = self._tables[name]
+        self.read.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
 def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:
     """The values of a parameter under any of the names it may have."""
     keys = [f"{owner}_{parameter}", f"{owner}_{parameter}s"] + ([parameter, f"{parameter}s"] if alone else [])
@@ -104,15 +130,31 @@ def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Fam
     raise ValueError(f"parameters has no {keys[0]!r}: there are {list(parameters)}")
 
 
-def _check_support(block: Block, given: Mapping[str, Any]) -> None:
-    def compare(parameter: str, distribution: dist.Distribution) -> Any:
-        value = given[parameter]
-        if not np.all(distribution.support(value)):
-            raise ValueError(
-                f"{block.name!r}: the values of {parameter!r} are not all in {distribution.support}; "
-                f"they are {np.asarray(value).tolist() if np.size(value) <= 20 else '...'}"
-            )
-        return value
+@in_float64
+def check_support(model: NaiveBayes, parameters: ModelParameters) -> None:
+    """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
 
-    with jax.enable_x64(True):
+    Raises
+    ------
+    ValueError
+        Naming the site.
+    """
+    named = model.sites.by_name(parameters)
+    if not np.all(constraints.simplex(named[CLASS_SITE])):
+        raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
+    for i, (block, given) in enumerate(zip(model.blocks, parameters.blocks, strict=True)):
+        names = {site.parameter: site.name for site in reversed([*model.sites]) if site.block == i}
+
+        def compare(
+            parameter: str,
+            distribution: dist.Distribution,
+            given: Mapping[str, Any] = given,
+            names: Mapping[str, str] = names,
+        ) -> Any:
+            value = given[parameter]
+            if not np.all(distribution.support(value)):
+                shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
+                raise ValueError(f"the values of {names[parameter]!r} are not all in {distribution.support}: {shown}")
+            return value
+
         block.family.prior(compare)

@@ -1,0 +1,1 @@
+"""Pictures, one file each, without mathematics of their own."""

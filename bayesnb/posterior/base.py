@@ -10,7 +10,8 @@ import numpyro.distributions as dist
 from scipy.special import logsumexp
 
 from bayesnb.blocks import ModelParameters
-from bayesnb.families.fast import draw, random_generator
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
@@ -230,8 +231,7 @@ class Posterior(ABC):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
-        if num_rows < 1:
-            raise ValueError(f"num_rows is {num_rows}: give at least one")
+        num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
         probs = np.broadcast_to(self._class_probs(), (num_rows, len(self.classes)))
         codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
@@ -250,6 +250,9 @@ class Posterior(ABC):
     @property
     def log_evidence(self) -> float:
         """Log density of the data, all parameters integrated out.
+
+        It belongs to the model and its data, so that every inference of the same problem gives the same number: a
+        maximum likelihood estimate, too, reports the evidence under the priors that it did not use.
 
         Raises
         ------
@@ -304,14 +307,13 @@ class Posterior(ABC):
         ValueError
             If there are not two classes, or a column is not Bernoulli.
         """
-        from bayesnb.families.bernoulli import Bernoulli
-
         if len(self.classes) != 2:
             raise ValueError(f"there are {len(self.classes)} classes {self.classes.tolist()}: a linear rule parts two")
         for block in self.model.blocks:
             if not isinstance(block.family, Bernoulli):
                 raise ValueError(
-                    f"{block.name!r} is {type(block.family).__name__}: the rule is linear in 0/1 features only"
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 "
+                    "features only"
                 )
         sizes = [len(block.columns) for block in self.model.blocks]
         at_zero = self._log_joint(tuple(np.zeros((1, size)) for size in sizes))

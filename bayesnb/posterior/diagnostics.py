@@ -1,6 +1,6 @@
 """Have the chains converged, and how many independent draws are they worth?"""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +54,10 @@ class Diagnostics:
         return found
 
 
-def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndarray]) -> Diagnostics:
-    """Diagnostics of draws by site, arrays of shape (chain, draw, ...)."""
+def diagnose(
+    draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndarray], known: Collection[str] = ()
+) -> Diagnostics:
+    """Diagnostics of draws by site, arrays of shape (chain, draw, ...); sites in `known` need not move."""
     from arviz_stats.base import array_stats
 
     axes = {"chain_axis": 0, "draw_axis": 1}
@@ -70,14 +72,17 @@ def diagnose(draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndar
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
         labels += [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
-        # A known parameter does not move: it has nothing to converge. One that stands still in every chain, but elsewhere
-        # in each, has not begun to.
-        constant = (flat == flat[:1, :1]).all(axis=(0, 1))
-        stuck = (flat == flat[:, :1]).all(axis=(0, 1)) & ~constant
+        # A known parameter does not move, nor does the probability of an only category: neither has to converge. Any
+        # other that stands still has not begun to.
+        still = (flat == flat[:, :1]).all(axis=(0, 1))
+        constant = still & ((site in known) | (flat == 1.0).all(axis=(0, 1)))
+        stuck = still & ~constant
         moving = ~(constant | stuck)
         for name, results in found.items():
             result = np.full(flat.shape[2], np.nan)
-            if steps >= 4 and not (name == "r_hat" and chains < 2):
+            if steps < 4:
+                result[~constant] = np.inf if name == "r_hat" else 0.0
+            elif not (name == "r_hat" and chains < 2):
                 result[stuck] = np.inf if name == "r_hat" else 0.0
                 if moving.any():
                     result[moving] = functions[name](flat[:, :, moving])

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import ModelParameters, draw_parameters
-from bayesnb.families.fast import random_generator
+from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -45,9 +45,10 @@ class ExactPosterior(Posterior):
         return np.asarray(self.class_posterior.mean())
 
     def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        shape = (4 if num_chains is None else num_chains, 1000 if num_draws is None else num_draws)
-        if min(shape) < 1:
-            raise ValueError(f"num_chains={shape[0]}, num_draws={shape[1]}: give at least one of each")
+        shape = (
+            whole_number("num_chains", 4 if num_chains is None else num_chains),
+            whole_number("num_draws", 1000 if num_draws is None else num_draws),
+        )
         return draw_parameters(self.class_posterior, self.families, random_generator(key), shape)
 
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesnb.blocks import ModelParameters
+from bayesnb.blocks import CLASS_SITE, ModelParameters
+from bayesnb.families.fast import whole_number
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior, in_pieces
+from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.problem import Problem
 
 __all__ = ["SampledPosterior"]
@@ -48,6 +50,11 @@ class SampledPosterior(Posterior):
         """Number of draws in each chain."""
         return self.parameters.class_prob.shape[1]
 
+    def diagnose(self) -> Diagnostics:
+        """R-hat, effective sample sizes and divergences of the draws."""
+        known = () if self.model.class_probs is None else (CLASS_SITE,)
+        return diagnose(self.draws(), self.sample_stats, known)
+
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         # Average the joint over draws, a piece at a time, on the log scale.
         pieces = [logsumexp(self.model.log_joint(piece, chunk), axis=0) for piece in in_pieces(self.parameters, chunk)]
@@ -57,9 +64,9 @@ class SampledPosterior(Posterior):
         return self.parameters.class_prob.mean(axis=(0, 1))
 
     def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        chains = self.num_chains if num_chains is None else num_chains
-        draws = self.num_draws if num_draws is None else num_draws
-        if not (1 <= chains <= self.num_chains and 1 <= draws <= self.num_draws):
+        chains = self.num_chains if num_chains is None else whole_number("num_chains", num_chains)
+        draws = self.num_draws if num_draws is None else whole_number("num_draws", num_draws)
+        if chains > self.num_chains or draws > self.num_draws:
             raise ValueError(
                 f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no "
                 "more, or "
