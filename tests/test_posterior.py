@@ -224,7 +224,7 @@ def test_gaussian_tables_by_column():
     np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
     X, _ = known.simulate(5)
     assert list(X.columns) == ["height", "sex"]
-    with pytest.raises(ValueError, match="'variance'"):
+    with pytest.raises(ValueError, match="'height_variance' are not all in"):
         nb.from_parameters(
             model,
             classes=["x", "y"],
