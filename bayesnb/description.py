@@ -37,8 +37,8 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
         raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
     if not isinstance(features, Mapping):
         raise TypeError(
-            f"features is the {type(features).__name__} {features!r}: give a family such as nb.Bernoulli(), or a mapping "
-            "from columns to families"
+            f"features is the {type(features).__name__} {features!r}: give a family such as nb.Bernoulli(), or a "
+            "mapping from columns to families"
         )
     if not features:
         raise ValueError("features names no column: give at least one")
