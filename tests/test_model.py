@@ -132,6 +132,8 @@ def test_svi_predictive_and_render_run_the_program(mixed):
     assert prior["class_prob"].shape == (5, 3)
     assert prior["words"].shape == (5, 4, 3)
     assert (prior["words"].sum(-1) == 10).all()
+    graph = numpyro.render_model(program, model_args=(X, y), render_distributions=True)
+    assert "words ~ Multinomial" in graph.source
     relations = numpyro.infer.inspect.get_model_relations(program, model_args=(X, y))
     assert {"y", "flag", "words", "sizes"} <= set(relations["observed"])
 

@@ -300,4 +300,4 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     text = repr(posteriors["exact"])
     assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
     assert "party      ~ Categorical(prob)" in text
-    assert "4 chains of 500 draws" in repr(posteriors["sampled"])
+    assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])

@@ -127,7 +127,7 @@ def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, 
     and Vehtari 2026).
     """
     _require_comparable(exact, sampled, error_rate)
-    diagnostics = sampled.diagnose()
+    diagnostics = sampled.diagnostics
     table = pd.DataFrame(_rows(exact, sampled, diagnostics)).set_index("parameter")
     z_joint = _z_log_likelihood(exact, sampled)
 

@@ -37,7 +37,8 @@ class Categorical(ConjugateFamily):
     ----------
     concentration : float or array, default 1.0
         Prior weight of each category: one number, or one per column (columns,) or per class and column
-        (classes, columns); for a single column also one per category (categories,) or (classes, categories).
+        (classes, columns); for a single column also one per category, (categories,) or (classes, categories), and for
+        columns of as many categories (classes, columns, categories).
     categories : sequence, or mapping from column name to sequence, optional
         Values that may occur, in the order wanted. By default those that the table declares (a pandas categorical, a
         polars enum) or else shows, sorted.
@@ -127,9 +128,11 @@ class Categorical(ConjugateFamily):
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
         concentration = np.asarray(self.concentration, dtype=np.float64)
-        if len(names) == 1 and concentration.shape in {(sizes[0],), (num_classes, sizes[0])} and sizes[0] > 1:
-            shape = (num_classes, 1, sizes[0])
-            return [([0], replace(self, concentration=np.broadcast_to(concentration.reshape(-1, 1, sizes[0]), shape)))]
+        size = sizes[0]
+        if len(names) == 1 and size > 1 and concentration.shape in {(size,), (num_classes, size)}:
+            concentration = np.broadcast_to(concentration.reshape(-1, 1, size), (num_classes, 1, size))
+        if concentration.shape == (num_classes, len(names), size) and len(set(sizes)) == 1:
+            return [(list(range(len(names))), replace(self, concentration=concentration))]
         try:
             weights = broadcast_hyperparameter(self, "concentration", concentration, (num_classes, len(names)))
         except ValueError as error:

@@ -13,7 +13,6 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
-from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy
 from bayesnb.blocks import (
@@ -29,6 +28,11 @@ from bayesnb.inference.base import Inference
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+
+with warnings.catch_warnings():
+    # In a notebook without ipywidgets tqdm falls back to text, which needs no apology.
+    warnings.simplefilter("ignore")
+    from tqdm.auto import tqdm
 
 __all__ = ["NUTS", "ConvergenceWarning"]
 
@@ -123,7 +127,7 @@ class NUTS(Inference):
         sites, stats = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
         parameters = _from_program(sites, model.class_prior, model.families)
         posterior = SampledPosterior(problem, model, parameters, _rename(stats, self.max_tree_depth), self)
-        _warn(posterior.diagnose(), self)
+        _warn(posterior.diagnostics, self)
         return posterior
 
     @property

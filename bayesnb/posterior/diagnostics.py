@@ -31,6 +31,13 @@ class Diagnostics:
     num_chains: int
     num_draws: int
 
+    def __str__(self) -> str:
+        worst, ess = _worst(self.r_hat, largest=True), _worst(np.fmin(self.ess_bulk, self.ess_tail), largest=False)
+        parts = [f"{self.divergences} divergences"]
+        parts += [] if worst is None else [f"R-hat up to {self.r_hat[worst]:.3f}"]
+        parts += [] if ess is None else [f"ESS from {min(self.ess_bulk[ess], self.ess_tail[ess]):.0f}"]
+        return ", ".join(parts)
+
     def problems(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> list[str]:
         """What is wrong with the draws, in words; empty if nothing is."""
         found = []

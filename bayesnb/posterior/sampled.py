@@ -1,5 +1,6 @@
 """Draws from the posterior."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ class SampledPosterior(Posterior):
         """Number of draws in each chain."""
         return self.parameters.class_prob.shape[1]
 
-    def diagnose(self) -> Diagnostics:
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
         known = () if self.model.class_probs is None else (CLASS_SITE,)
         return diagnose(self.draws(), self.sample_stats, known)
@@ -87,4 +89,4 @@ class SampledPosterior(Posterior):
         )
 
     def _details(self) -> str:
-        return f", {self.num_chains} chains of {self.num_draws} draws"
+        return f", {self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
