@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
-    submodules=["datasets", "families"],
+    submodules=["datasets", "estimators", "families"],
     submod_attrs={
         "checks.compare": ["Comparison", "compare"],
         "datatree": ["load"],

@@ -1,6 +1,7 @@
 """What a user may write to describe a model, read and checked."""
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,13 @@ __all__ = [
     "require_known_columns",
 ]
 
-EVERY_COLUMN = object()
+
+class _EveryColumn(Enum):
+    # An enumeration's member stays itself through copies and pickles.
+    EVERY_COLUMN = "every column"
+
+
+EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
 """Stands for the name of the only feature of a model that is one family for every column."""
 
 

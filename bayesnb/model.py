@@ -176,16 +176,20 @@ class NaiveBayes:
                 for position in positions:
                     declared = declared_categories(family, schema.columns[position])
                     categories[position] = learn_categories(table, position, declared, family.other)
-        bound = type(self)(
-            self.features,
-            class_concentration=self.class_concentration,
-            class_probs=self.class_probs,
-            schema=replace(schema, categories=categories),
-        )
+        bound = self.with_schema(replace(schema, categories=categories))
         _ = bound.blocks
         if self.class_probs is not None or np.ndim(self.class_concentration):
             _ = bound._spread_class_prior(ClassCounts(np.ones(len(labels))))
         return bound
+
+    def with_schema(self, schema: Schema) -> Self:
+        """The same description bound to a given schema."""
+        return type(self)(
+            self.features,
+            class_concentration=self.class_concentration,
+            class_probs=self.class_probs,
+            schema=schema,
+        )
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

@@ -1,9 +1,11 @@
 """A model with the statistics of its data: all that any inference reads."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
@@ -65,6 +67,40 @@ class Problem:
         """The problem with more data."""
         return Problem(self.model, self.statistics + statistics)
 
+    def with_categories(self, categories: Mapping[int, tuple], features: Mapping[Any, Any]) -> "Problem":
+        """The problem with more categories, which no row so far has shown.
+
+        Parameters
+        ----------
+        categories : mapping
+            Categories of each categorical column by position, the known ones first.
+        features : mapping
+            The model's features, which may list categories.
+        """
+        schema = self.model.schema
+        assert schema is not None
+        model = NaiveBayes(
+            features,
+            class_concentration=self.model.class_concentration,
+            class_probs=self.model.class_probs,
+            schema=replace(schema, categories=dict(categories)),
+        )
+        found = {}
+        for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
+            for j, position in enumerate(block.columns):
+                found[position] = jax.tree.map(lambda leaf, j=j: leaf[:, [j]], counted) if block.by_column else counted
+        blocks = []
+        for block in model.blocks:
+            if not block.by_column:
+                blocks.append(found[block.columns[0]])
+                continue
+            columns = [found[position] for position in block.columns]
+            if block.has_categories:
+                size = len(categories[block.columns[0]])
+                columns = [replace(column, total=_pad(column.total, size)) for column in columns]  # type: ignore
+            blocks.append(jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns))
+        return Problem(model, ModelStatistics(self.statistics.classes, tuple(blocks)))
+
     def take_away(self, statistics: ModelStatistics) -> "Problem":
         """The problem with data taken away.
 
@@ -88,6 +124,10 @@ class Problem:
             _refuse(~np.asarray(block.family.possible(cleaned)), cell)
             blocks.append(cleaned)
         return Problem(self.model, ModelStatistics(remaining, tuple(blocks)))
+
+
+def _pad(total: np.ndarray, size: int) -> np.ndarray:
+    return np.pad(total, [(0, 0), (0, 0), (0, size - total.shape[-1])])
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

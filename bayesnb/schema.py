@@ -14,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse
+from numpyro.distributions import constraints
 
 from bayesnb.families.base import Family
 
@@ -497,7 +498,8 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     """
     cells = x.data if scipy.sparse.issparse(x) else x
     with np.errstate(invalid="ignore"):
-        wrong = ~np.asarray(family.support(cells))
+        support = constraints.nonnegative if family.accepts_fractions else family.support
+        wrong = ~(np.asarray(support(cells)) & (cells < np.inf))
     if family.cell == "number":
         wrong &= ~np.isnan(cells)
     if not wrong.any():

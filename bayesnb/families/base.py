@@ -82,6 +82,11 @@ class Family(ABC):
         for name, value in self.hyperparameters().items():
             _require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
+    @property
+    def accepts_fractions(self) -> bool:
+        """Whether cells may be any number from zero, where the support says whole ones."""
+        return False
+
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
         """Draw the parameters, calling ``sample(name, distribution)`` for each of them.

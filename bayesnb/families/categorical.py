@@ -163,8 +163,10 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
 
 
 def dirichlet_marginal(concentration: Any) -> dist.Distribution:
-    """Beta distribution of each component of a Dirichlet."""
+    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
     concentration = np.asarray(concentration)
+    if concentration.shape[-1] == 1:
+        return dist.Delta(np.ones_like(concentration))
     return dist.Beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
 
 

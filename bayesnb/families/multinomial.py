@@ -1,6 +1,6 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import jax
@@ -36,6 +36,9 @@ class Multinomial(ConjugateFamily):
     ----------
     concentration : float or array, default 1.0
         Prior weight of each column; broadcasts to (columns,) or (classes, columns).
+    fractional : bool, default False
+        Accept weights that are no counts, such as tf-idf. The formulas go through with gamma functions for factorials,
+        but what comes out is no probability of anything that was observed.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class Multinomial(ConjugateFamily):
     """
 
     concentration: Hyperparameter = 1.0
+    fractional: bool = field(default=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "count vector"
     support: ClassVar[Any] = constraints.nonnegative_integer
@@ -60,6 +64,10 @@ class Multinomial(ConjugateFamily):
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     sparse: ClassVar[bool] = True
+
+    @property
+    def accepts_fractions(self) -> bool:
+        return self.fractional
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
@@ -129,17 +137,19 @@ def sum_log_rising(x: Any, concentration: np.ndarray) -> np.ndarray:
     counts = scipy.sparse.csr_array(x)
     counts.sum_duplicates()
     sums = np.zeros((counts.shape[0], concentration.shape[0]))
-    for level in range(min(int(counts.data.max(initial=0)), LEVELS)):
+    whole = bool((counts.data == np.rint(counts.data)).all())
+    levels = min(int(counts.data.max(initial=0)), LEVELS) if whole else 0
+    for level in range(levels):
         reached = counts if level == 0 else _where(counts, counts.data > level)
         indicator = scipy.sparse.csr_array((np.ones(reached.nnz), reached.indices, reached.indptr), counts.shape)
         if level == 0:
             indicator.data[reached.data == 0] = 0.0
         sums += indicator @ np.log(concentration + level).T
-    beyond = _where(counts, counts.data > LEVELS)
+    beyond = _where(counts, counts.data > levels)
     if beyond.nnz:
         for c, weights in enumerate(concentration):
             alpha = weights[beyond.indices]
-            rest = gammaln(alpha + beyond.data) - gammaln(alpha + LEVELS)
+            rest = gammaln(alpha + beyond.data) - gammaln(alpha + levels)
             sums[:, c] += scipy.sparse.csr_array((rest, beyond.indices, beyond.indptr), counts.shape).sum(axis=1)
     return sums
 

@@ -1,6 +1,6 @@
 """Counts with a gamma prior on their rate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import jax
@@ -31,6 +31,9 @@ class Poisson(ConjugateFamily):
     rate : float or array, optional
         Rate of the gamma prior. By default `concentration` over the column's mean, so that the prior's mean is the mean
         of the data, whatever the unit.
+    fractional : bool, default False
+        Accept numbers that are no counts. The formulas go through with gamma functions for factorials, but what comes
+        out is no probability of anything that was observed.
 
     Raises
     ------
@@ -40,11 +43,16 @@ class Poisson(ConjugateFamily):
 
     concentration: Hyperparameter = 1.0
     rate: Hyperparameter = None
+    fractional: bool = field(default=False, metadata={"static": True})
 
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+
+    @property
+    def accepts_fractions(self) -> bool:
+        return self.fractional
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
@@ -76,7 +84,7 @@ class Poisson(ConjugateFamily):
             return {"rate": statistics.total / statistics.n}
 
     def update(self, statistics: Counts) -> Self:
-        return type(self)(self.concentration + statistics.total, self.rate + statistics.n)
+        return replace(self, concentration=self.concentration + statistics.total, rate=self.rate + statistics.n)
 
     def predictive(self) -> dist.Distribution:
         return dist.GammaPoisson(self.concentration, self.rate)

@@ -63,6 +63,10 @@ class Posterior(ABC):
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
 
     @abstractmethod
+    def _mean_parameters(self) -> ModelParameters:
+        """Posterior mean of all parameters, no leading axes."""
+
+    @abstractmethod
     def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         """Draws of all parameters, leading axes (chain, draw)."""
 
@@ -213,6 +217,16 @@ class Posterior(ABC):
         parameters = self._parameters(num_chains, num_draws, key)
         sites = self.model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
+
+    def mean(self) -> dict[str, np.ndarray]:
+        """Posterior mean of every parameter, by site; the value itself for a point.
+
+        Returns
+        -------
+        dict
+            The shapes of `draws` without the chain and draw axes.
+        """
+        return {name: np.array(value) for name, value in self.model.sites.by_name(self._mean_parameters()).items()}
 
     def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.

@@ -55,21 +55,11 @@ class ExactPosterior(Posterior):
         families = [family.take(codes) for family in self.families]
         return draw_parameters(self.class_posterior, families, rng).blocks
 
-    def mean(self) -> dict[str, np.ndarray]:
-        """Posterior mean of every parameter, by site.
-
-        Returns
-        -------
-        dict
-            The shapes of `draws` without the chain and draw axes.
-        """
-        return {name: np.array(value) for name, value in self.model.sites.by_name(self._mean_parameters()).items()}
-
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
 
         For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
-        what scikit-learn computes, overconfident where there are few data.
+        overconfident where there are few data.
         """
         return PointPosterior(self.model, self._mean_parameters())
 

@@ -33,9 +33,8 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
-    def mean(self) -> dict[str, np.ndarray]:
-        """The value of every parameter, by site."""
-        return {name: np.array(value) for name, value in self.model.sites.by_name(self.parameters).items()}
+    def _mean_parameters(self) -> ModelParameters:
+        return self.parameters
 
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         return self.model.log_joint(self.parameters, chunk)
