@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format clean
+.PHONY: help demo test test-slow lint format real-data clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,3 +44,6 @@ clean: ## remove the virtual environment and what the targets wrote
 .venv/test: .venv/base pyproject.toml
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,lint]"
 	@touch $@
+
+real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
+	$(BIN)/python tests/benchmarks/real_data.py

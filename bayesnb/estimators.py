@@ -32,6 +32,7 @@ from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, is_missing
@@ -211,6 +212,9 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
+        families = posterior.families if isinstance(posterior, ExactPosterior) else ()
+        if families and all(isinstance(family, Bernoulli | Categorical) for family in families):
+            return posterior  # predicts the same as its mean, which might round to 0 or 1
         return posterior.plugin()  # type: ignore[attr-defined]
 
     def _check_table(self, X: Any) -> Table:

@@ -90,6 +90,9 @@ class Bernoulli(ConjugateFamily):
             self.concentration1, self.concentration0
         )
 
+    def mean(self) -> dict[str, Any]:
+        return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
+
     def mode(self) -> dict[str, Any]:
         return {"prob": beta_mode(self.concentration1, self.concentration0)}
 

@@ -104,6 +104,9 @@ class Multinomial(ConjugateFamily):
     def marginals(self) -> dict[str, dist.Distribution]:
         return {"prob": dirichlet_marginal(self.concentration)}
 
+    def mean(self) -> dict[str, Any]:
+        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
+
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 

@@ -100,6 +100,9 @@ class Poisson(ConjugateFamily):
             - posterior.concentration * xp.log(posterior.rate)
         )
 
+    def mean(self) -> dict[str, Any]:
+        return {"rate": self.concentration / self.rate}
+
     def mode(self) -> dict[str, Any]:
         return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
 

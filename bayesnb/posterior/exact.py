@@ -9,7 +9,7 @@ from bayesnb.blocks import ModelParameters, draw_parameters
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
-from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 
 __all__ = ["ExactPosterior"]
@@ -61,7 +61,7 @@ class ExactPosterior(Posterior):
         For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
         overconfident where there are few data.
         """
-        return PointPosterior(self.model, self._mean_parameters())
+        return plugin(self.model, self._mean_parameters())
 
     def _mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)

@@ -9,7 +9,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
 
-__all__ = ["PointPosterior"]
+__all__ = ["PointPosterior", "plugin"]
 
 
 class PointPosterior(Posterior):
@@ -51,3 +51,20 @@ class PointPosterior(Posterior):
 
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
+
+
+def plugin(model: NaiveBayes, mean: ModelParameters) -> PointPosterior:
+    """A posterior's mean as a point.
+
+    Raises
+    ------
+    ValueError
+        If a mean is infinite, as that of a variance which next to no data inform.
+    """
+    for site, value in model.sites.by_name(mean).items():
+        if not np.isfinite(value).all():
+            raise ValueError(
+                f"the posterior mean of {site!r} is infinite, so that no point can stand for the posterior: predict "
+                "with the posterior itself, or give a prior with a finite mean"
+            )
+    return PointPosterior(model, mean)

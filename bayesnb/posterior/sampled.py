@@ -11,7 +11,7 @@ from bayesnb.families.fast import whole_number
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior, in_pieces
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
-from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 
 __all__ = ["SampledPosterior"]
@@ -72,7 +72,7 @@ class SampledPosterior(Posterior):
         For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
         overconfident where there are few data.
         """
-        return PointPosterior(self.model, self._mean_parameters())
+        return plugin(self.model, self._mean_parameters())
 
     def _mean_parameters(self) -> ModelParameters:
         blocks = tuple(

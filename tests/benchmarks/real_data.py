@@ -1,0 +1,158 @@
+"""Accuracy, log score and Brier score on real tables, side by side with scikit-learn on the same folds.
+
+Run with ``make real-data``; writes docs/real-data.md. The tables lie beside the checkout, or where BAYESNB_TEST_DATA says.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import sklearn.naive_bayes as theirs
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder
+
+import bayesnb as nb
+from bayesnb import estimators as ours
+
+ROOT = Path(__file__).parents[2]
+
+
+def folder() -> Path:
+    named = os.environ.get("BAYESNB_TEST_DATA")
+    return Path(named) if named else ROOT.parent / "shared" / "data"
+
+
+def read(name: str, target: str | None = None, drop: tuple[str, ...] = (), as_text: bool = True):
+    """A table of strings (or of what the columns look like), its missing cells as None, and its labels."""
+    path = next(
+        path for path in (folder() / "uci" / f"{name}.csv", folder() / "uci" / f"{name}.csv.gz") if path.exists()
+    )
+    table = pd.read_csv(path, na_values=["?"], dtype=str if as_text else None)
+    target = target or table.columns[-1]
+    return table.drop(columns=[target, *drop]), table[target].astype(str).to_numpy()
+
+
+def text(name: str):
+    table = pd.read_csv(folder() / name / f"{name}.csv.gz")
+    return table["text"].to_numpy(), table["label"].to_numpy()
+
+
+def encoded(imputed: bool, numeric: tuple[str, ...] = ()):
+    """scikit-learn's way to categories: missing cells imputed by the most frequent value or made a category."""
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    fill = SimpleImputer(strategy="most_frequent") if imputed else SimpleImputer(strategy="constant", fill_value="?")
+    shift = _AddOne()
+    steps = make_pipeline(fill, codes, shift)
+    if not numeric:
+        return make_pipeline(steps, theirs.CategoricalNB(min_categories=150))
+    bins = make_pipeline(
+        SimpleImputer(strategy="median"),
+        KBinsDiscretizer(10, encode="ordinal", quantile_method="averaged_inverted_cdf"),
+    )
+    columns = make_column_transformer((bins, list(numeric)), remainder=steps)
+    return make_pipeline(columns, theirs.CategoricalNB(min_categories=150))
+
+
+class _AddOne(theirs.BaseEstimator):
+    """Codes from zero, zero for what was never seen."""
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X + 1
+
+
+def scores(proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Hit, log score and Brier score of each row, shape (rows, 3)."""
+    truth = y[:, None] == classes[None, :]
+    clipped = np.clip((proba * truth).sum(1), 1e-300, None)
+    return np.column_stack([classes[proba.argmax(1)] == y, np.log(clipped), ((proba - truth) ** 2).sum(1)])
+
+
+def cross_validate(make: Callable, X, y, split=None) -> np.ndarray:
+    rows = np.empty((len(y), 3))
+    folds = split or list(StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
+    for train, test in folds:
+        part = (lambda index: X.iloc[index]) if isinstance(X, pd.DataFrame) else (lambda index: X[index])
+        model = make().fit(part(train), y[train])
+        rows[test] = scores(model.predict_proba(part(test)), model.classes_, y[test])
+    tested = np.unique(np.concatenate([test for _, test in folds]))
+    return rows[tested]
+
+
+def categorical():
+    return ours.NaiveBayesClassifier(nb.NaiveBayes(nb.Categorical()))
+
+
+def cases():
+    for name in ("vote", "mushroom", "car", "nursery"):
+        X, y = read(name)
+        yield name, X, y, None, "Categorical, missing skipped", categorical, _baselines(X)
+    X, y = read("zoo", drop=("animal",))
+    yield "zoo", X, y, None, "Categorical", categorical, _baselines(X)
+    X, y = read("breast_w", as_text=False)
+    impute = lambda: make_pipeline(SimpleImputer(), theirs.GaussianNB())  # noqa: E731
+    yield "breast_w", X, y, None, "Gaussian, missing skipped", ours.GaussianNB, {"GaussianNB, mean imputed": impute}
+    X, y = read("titanic_891", target="survived", as_text=False, drop=("alive",))
+    X = X.astype({name: object for name in X.columns if X[name].dtype == bool})
+    yield from [("titanic_891", X, y, None, "guessed, missing skipped", ours.NaiveBayesClassifier, _mixed(X))]
+    train, test = (read(f"adult_{part}", as_text=False) for part in ("train", "test"))
+    X, y = pd.concat([train[0], test[0]], ignore_index=True), np.concatenate([train[1], test[1]])
+    split = [(np.arange(len(train[1])), np.arange(len(train[1]), len(y)))]
+    yield "adult (train to test)", X, y, split, "guessed, missing skipped", ours.NaiveBayesClassifier, _mixed(X)
+    for name in ("sms_spam", "sentence_polarity"):
+        X, y = text(name)
+        plain = {"MultinomialNB": lambda: make_pipeline(CountVectorizer(), theirs.MultinomialNB())}
+        exact = lambda: make_pipeline(CountVectorizer(), ours.MultinomialNB())  # noqa: E731
+        yield name, X, y, None, "Multinomial, exact", exact, plain
+
+
+def _baselines(X):
+    found = {"CategoricalNB, most frequent imputed": lambda: encoded(True)}
+    if X.isna().to_numpy().any():
+        found["CategoricalNB, missing a category"] = lambda: encoded(False)
+    return found
+
+
+def _mixed(X):
+    numeric = tuple(name for name in X.columns if pd.api.types.is_numeric_dtype(X[name]))
+    return {
+        "CategoricalNB, ten bins, imputed": lambda: encoded(True, numeric),
+        "CategoricalNB, ten bins, missing a category": lambda: encoded(False, numeric),
+    }
+
+
+def main() -> None:
+    lines = ["| table | estimator | accuracy | log score | Brier score |", "|---|---|---|---|---|"]
+    for name, X, y, split, label, make, baselines in cases():
+        mine = cross_validate(make, X, y, split)
+        lines.append(f"| {name} | bayesnb: {label} | " + " | ".join(f"{value:.4f}" for value in mine.mean(0)) + " |")
+        for other, make_other in baselines.items():
+            rows = cross_validate(make_other, X, y, split)
+            gap = mine - rows
+            error = gap.std(0) / np.sqrt(len(gap))
+            cells = " | ".join(
+                f"{value:.4f} ({d:+.4f} ± {e:.4f})"
+                for value, d, e in zip(rows.mean(0), gap.mean(0), error, strict=True)
+            )
+            lines.append(f"| | scikit-learn: {other} | {cells} |")
+        print("\n".join(lines[-1 - len(baselines) :]), flush=True)
+    page = ROOT / "docs" / "real-data.md"
+    start, end = "<!-- table -->\n", "<!-- end -->\n"
+    before, rest = page.read_text().split(start)
+    page.write_text(before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    sys.exit(main())
