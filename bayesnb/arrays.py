@@ -4,8 +4,10 @@ The closed forms are plain arithmetic and a few special functions, so the same l
 (instant, float64, no compilation) and JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
 """
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +17,7 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["in_float64", "log_beta", "log_rising", "namespace", "to_numpy"]
+__all__ = ["in_float64", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
 
 
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
@@ -68,6 +70,11 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return wrapped
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the caller's line, outside this package."""
+    warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parent),))
 
 
 def to_numpy(tree: Any) -> Any:

@@ -110,13 +110,13 @@ def _as_table(comparison: Comparison) -> Table:
         box=SIMPLE,
         pad_edge=False,
     )
-    table.add_column("parameter", overflow="fold")
+    table.add_column("parameter")
     for name in ("closed form", "samples", "z mean", "z sd"):
         table.add_column(name, justify="right", no_wrap=True)
     for label, row in comparison.table.iterrows():
         off = max(abs(row["z_mean"]), abs(row["z_sd"])) > comparison.critical_z
         table.add_row(
-            str(label),
+            str(label).replace("[", " [", 1),
             f"{row['exact_mean']:.3g} ± {row['exact_sd']:.2g}",
             f"{row['sampled_mean']:.3g} ± {row['sampled_sd']:.2g}",
             f"{row['z_mean']:+.1f}",

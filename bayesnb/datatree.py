@@ -61,8 +61,9 @@ def to_datatree(
         Exact or sampled.
     X : table, shape (rows, columns), optional
     y : labels, shape (rows,), optional
-        With both, the groups ``log_likelihood`` (``y``: log p(y | x, theta); ``joint``: log p(x, y | theta)) and
-        ``observed_data`` are there too.
+        With both, the groups ``log_likelihood`` and ``observed_data`` are there too. The first has two variables, of
+        which ``arviz.loo`` takes one: ``var_name="y"``, log p(y | x, theta), to judge the classifier, or
+        ``var_name="joint"``, log p(x, y | theta), to judge the model of features and labels together.
     num_chains, num_draws : int, optional
         As for `Posterior.draws`. Exact draws come in chains, like NUTS's, so that ArviZ treats both alike.
     key : int or JAX key, default 0
@@ -99,7 +100,7 @@ def to_datatree(
     if X is not None:
         table = as_table(X)
         codes = encode_labels(y, table.num_rows, posterior.classes)
-        joint = posterior.log_joint_draws(table, num_chains=num_chains, num_draws=num_draws, key=key)
+        joint = posterior.log_joint_draws(table, num_chains=shape[0], num_draws=shape[1], key=key)
         of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
         rows: dict[Any, Any] = {"row": np.arange(table.num_rows)}
         likelihood = {"y": of_label - logsumexp(joint, axis=-1), "joint": of_label}
@@ -155,6 +156,8 @@ def save(posterior: Posterior, path: Any) -> None:
         If a class or category label is neither text, number nor boolean.
     """
     _require_backend("save")
+    if not Path(path).resolve().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
     arrays: dict[str, list[np.ndarray]] = {}
     problem = posterior.problem
     description: dict[str, Any] = {
@@ -213,6 +216,10 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
         raise ValueError(
             f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
         ) from error
+    if tree.attrs.get("modeling_interface") == "bayesnb":
+        raise ValueError(
+            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
+        )
     if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
     if int(tree.attrs["bayesnb_format"]) > FORMAT:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+import jax
 import numpy as np
 
+from bayesnb.arrays import warn
 from bayesnb.families.base import Family, format_number
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -39,6 +41,7 @@ EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
 def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
     """Features as a mapping from name to (family, columns); columns None stands for the column of that name."""
     if isinstance(features, Family):
+        _require_registered(features)
         return {EVERY_COLUMN: (features, slice(None))}
     if isinstance(features, type) and issubclass(features, Family):
         raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
@@ -59,12 +62,22 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
                 f"{name!r} has {value!r}, which is neither a family nor (family, columns): write "
                 f"{{{name!r}: nb.Gaussian()}} or {{{name!r}: (nb.Gaussian(), [columns])}}"
             )
+        _require_registered(family)
         if columns is not None and not isinstance(columns, slice):
             columns = [columns] if isinstance(columns, str | int) else list(columns)
             if not columns:
                 raise ValueError(f"block {name!r} names no column: give at least one")
         result[name] = (family, columns)
     return result
+
+
+def _require_registered(family: Family) -> None:
+    name = type(family).__name__
+    if jax.tree_util.all_leaves([family]) or "__dataclass_fields__" not in vars(type(family)):
+        raise TypeError(
+            f"{name} is a family that JAX cannot take apart: decorate the class with "
+            "@jax.tree_util.register_dataclass and, below it, @dataclass(frozen=True)"
+        )
 
 
 def read_class_concentration(value: Any) -> Any:
@@ -143,6 +156,13 @@ def guess_family(table: Table, position: int) -> Family:
     if kind == "boolean":
         return Bernoulli()
     if kind == "category":
+        marks = int(sum(value == "?" for value in table.values(position, slice(None)).tolist()))
+        if marks:
+            warn(
+                f"column {table.names[position]!r} holds '?' in {marks} cell(s), which count as a category: mark "
+                "missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
+                UserWarning,
+            )
         return Categorical()
     cells = table.numbers([position], slice(None))
     cells = cells[~np.isnan(cells)]
@@ -166,12 +186,12 @@ def feature_label(name: Any, columns: Any) -> str:
     return f"{name}[{shown}]"
 
 
-def class_story(concentration: Any, probs: Any) -> tuple[str, str]:
+def class_story(concentration: Any, probs: Any) -> str:
     """Prior of the class probabilities, in words."""
     if probs is None:
-        return f"Dirichlet({format_number(concentration)})", ""
+        return f"Dirichlet({format_number(concentration)})"
     if isinstance(probs, str):
-        return "the frequencies of the data, known", ""
+        return "the frequencies of the data, known"
     if isinstance(probs, Mapping):
-        return f"{dict(probs)}, known", ""
-    return f"{format_number(probs)}, known", ""
+        return f"{dict(probs)}, known"
+    return f"{format_number(probs)}, known"

@@ -3,7 +3,6 @@
 Every estimator is a thin way of writing a `NaiveBayes` model. Fitted, it holds the model's posterior in `posterior_`.
 """
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
+from bayesnb.arrays import warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
@@ -313,12 +313,11 @@ class _Discrete(_Numeric):
         if not np.isfinite(alpha).all() or smallest < 0:
             raise ValueError("All values in alpha must be greater than 0.")
         if smallest < ALPHA_MIN and not self.force_alpha:
-            warnings.warn(
+            warn(
                 f"alpha too small will result in numeric errors, setting alpha = {ALPHA_MIN:.1e}. Use "
                 "`force_alpha=True` "
                 "to keep alpha unchanged.",
                 UserWarning,
-                stacklevel=4,
             )
             return np.maximum(alpha, ALPHA_MIN)
         return alpha
@@ -902,12 +901,11 @@ def _whole_numbers(X: np.ndarray) -> np.ndarray:
     lost = (cut != X) & ~np.isnan(X)
     if lost.any():
         row, column = (int(index[0]) for index in np.nonzero(lost))
-        warnings.warn(
+        warn(
             f"column {column}, row {row}: {X[row, column]:g} is no category and is cut to a whole number, as "
             "scikit-learn "
             "does; NaiveBayesClassifier reads measurements as such",
             UserWarning,
-            stacklevel=5,
         )
     return cut
 

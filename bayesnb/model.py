@@ -7,6 +7,7 @@ family describes with arrays of one shape, so that everything below runs on whol
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import fill
 from typing import Any, Self
 
 import jax.numpy as jnp
@@ -55,6 +56,9 @@ from bayesnb.stats import ClassCounts
 
 __all__ = ["NaiveBayes"]
 
+STORIES = 24
+"""Features that a repr tells of."""
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class NaiveBayes:
@@ -88,9 +92,11 @@ class NaiveBayes:
     >>> nb.NaiveBayes({"votes": nb.Bernoulli(), "island": nb.Categorical(concentration=0.5)})
     NaiveBayes, features independent given the class:
       class_prob ~ Dirichlet(1)
-      class      ~ Categorical(class_prob)
-      votes      ~ Bernoulli(prob)    prob ~ Beta(1, 1)
-      island     ~ Categorical(prob)  prob ~ Dirichlet(0.5)
+      y ~ Categorical(class_prob)
+      votes ~ Bernoulli(prob)
+          prob ~ Beta(1, 1)
+      island ~ Categorical(prob)
+          prob ~ Dirichlet(0.5)
     """
 
     features: dict[Any, tuple[Family, Any]]
@@ -137,6 +143,7 @@ class NaiveBayes:
             If an excluded column is not there.
         """
         table = as_table(frame)
+        exclude = [exclude] if isinstance(exclude, str) else exclude
         for name in exclude:
             if name not in table.names:
                 raise ValueError(f"exclude names the column {name!r}, which is not among {list(table.names)}")
@@ -566,18 +573,21 @@ class NaiveBayes:
         return found
 
     def __repr__(self) -> str:
+        told: dict[Any, list[str]] = {}
+        for name, (family, columns) in self.features.items():
+            likelihood, prior = family.story()
+            told.setdefault((likelihood, *prior), []).append(feature_label(name, columns))
         lines = [
-            (CLASS_SITE, *class_story(self.class_concentration, self.class_probs)),
-            ("class", f"Categorical({CLASS_SITE})", ""),
-            *((feature_label(name, columns), *family.story()) for name, (family, columns) in self.features.items()),
+            f"{CLASS_SITE} ~ {class_story(self.class_concentration, self.class_probs)}",
+            f"y ~ Categorical({CLASS_SITE})",
         ]
-        width = max(len(label) for label, _, _ in lines)
-        likelihood = max(len(text) for _, text, prior in lines if prior or len(lines) == 2)
-        body = [
-            f"  {label:<{width}} ~ {text:<{likelihood if prior else 0}}  {prior}".rstrip()
-            for label, text, prior in lines
-        ]
-        return "\n".join(["NaiveBayes, features independent given the class:", *body])
+        for (likelihood, *prior), labels in list(told.items())[:STORIES]:
+            lines.append(f"{', '.join(labels)} ~ {likelihood}")
+            lines += [f"    {line}" for line in prior]
+        if len(told) > STORIES:
+            lines.append(f"and {len(told) - STORIES} more")
+        wrapped = [fill(line, 96, initial_indent="  ", subsequent_indent="      ") for line in lines]
+        return "\n".join(["NaiveBayes, features independent given the class:", *wrapped])
 
 
 def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray | None, total_count: Any) -> None:

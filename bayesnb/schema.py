@@ -5,7 +5,6 @@ of the package sees chunks of float64 cells (missing ones NaN, categories as cod
 """
 
 import itertools
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpyro.distributions import constraints
 
+from bayesnb.arrays import warn
 from bayesnb.families.base import Family
 
 __all__ = [
@@ -241,6 +241,8 @@ def as_table(X: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names)
+        if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
+            return SparseTable(scipy.sparse.csr_array(X.sparse.to_coo()), names, len(X), named=True)
         return FrameTable(frame, names, len(frame))
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
     if array.ndim != 2:
@@ -302,6 +304,11 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
 
 
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
 def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
     """Float64 cells of a column of Python objects, missing ones NaN.
 
@@ -319,9 +326,9 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
             numbers[i] = np.nan
         elif isinstance(value, str | bytes):
             raise TypeError(
-                f"column {column!r} holds text ({value!r} in row {(rows.start or 0) + i}) where its family needs "
+                f"column {column!r} holds text ({_short(value)} in row {(rows.start or 0) + i}) where its family needs "
                 "numbers: "
-                "use nb.Categorical() for it, or convert it"
+                "use nb.Categorical() for categories, count words first (scikit-learn's CountVectorizer), or convert it"
             )
         else:
             try:
@@ -525,12 +532,11 @@ def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
     """Say which categories were never seen, and what became of them."""
     for column, values in unseen.items():
         shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
-        warnings.warn(
+        warn(
             f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and "
             "count "
             "as missing; nb.Categorical(other=True) would give them probability",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -40,7 +40,7 @@ def test_a_table_of_ones_own(run, tmp_path, rng):
     result = run(tmp_path / "table.csv", *options)
     assert result.exit_code == 0, result.output
     assert "1 rows have no y" in result.output
-    assert "code       ~ Categorical(prob)" in result.output
+    assert "colour, code ~ Categorical(prob)" in result.output
 
 
 @pytest.mark.parametrize(

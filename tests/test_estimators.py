@@ -209,7 +209,7 @@ def test_the_general_classifier_takes_any_table_and_any_model(penguins):
     X, y = penguins
     guessed = NaiveBayesClassifier().fit(X, y)
     assert guessed.score(X, y) > 0.97
-    assert "island            ~ Categorical(prob)" in repr(guessed.model_)
+    assert "island, sex ~ Categorical(prob)" in repr(guessed.model_)
     model = nb.NaiveBayes({"island": nb.Categorical(0.5), "sizes": (nb.Gaussian(), ["body_mass_g", "bill_length_mm"])})
     chosen = NaiveBayesClassifier(model).fit(X, y)
     np.testing.assert_array_equal(chosen.predict_proba(X), nb.fit(model, X, y).predict_proba(X))
@@ -357,9 +357,8 @@ class TestBehavioursThatOthersGetWrong:
         assert np.isfinite(fitted.predict_log_proba([[1e6], [-1e6]])).all()
         spec = nb.NaiveBayes({"a": (nb.Poisson(), [0]), "b": (nb.Gaussian(), [2, 3]), "c": (nb.Poisson(), [1])})
         X = np.array([[1, 2, 0.5, 1.5], [3, 0, -0.5, 2.5]])
-        story = repr(nb.fit(spec, X, [0, 1]).model)
-        assert story.count("Poisson") == 2
-        assert story.count("Normal(mean, variance)") == 1
+        families = {name: type(family).__name__ for name, (family, _) in nb.fit(spec, X, [0, 1]).model.features.items()}
+        assert families == {"a": "Poisson", "b": "Gaussian", "c": "Poisson"}
 
     def test_a_category_absent_from_a_class_has_probability(self):
         proba = CategoricalNB().fit([["x"], ["y"], ["x"]], [0, 1, 0]).predict_proba([["y"]])

@@ -1,5 +1,7 @@
 """The description of a model: its program, its density, its simulations and its looks."""
 
+from dataclasses import dataclass
+
 import jax
 import numpy as np
 import numpyro
@@ -176,10 +178,17 @@ def test_repr_reads_like_the_generative_story():
     assert repr(model).splitlines() == [
         "NaiveBayes, features independent given the class:",
         "  class_prob ~ Dirichlet(1)",
-        "  class      ~ Categorical(class_prob)",
-        "  mass       ~ Normal(mean, variance)    mean ~ Normal(10, variance / 1), variance ~ InverseGamma(2, 3)",
-        "  words[1:]  ~ Multinomial(total, prob)  prob ~ Dirichlet(0.5)",
+        "  y ~ Categorical(class_prob)",
+        "  mass ~ Normal(mean, variance)",
+        "      mean ~ Normal(10, variance / 1)",
+        "      variance ~ InverseGamma(2, 3)",
+        "  words[1:] ~ Multinomial(total, prob)",
+        "      prob ~ Dirichlet(0.5)",
     ]
+    many = nb.NaiveBayes({f"column {k}": nb.Bernoulli() for k in range(30)})
+    assert len(repr(many).splitlines()) < 12
+    assert max(map(len, repr(many).splitlines())) <= 96
+    assert "and 6 more" in repr(nb.NaiveBayes({k: nb.Bernoulli(k + 1) for k in range(30)}))
     assert "on the data's scale" in repr(nb.NaiveBayes(nb.Gaussian()))
     assert "[0.25, 0.75]" in repr(nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75])) or "(0.25, 0.75)" in repr(
         nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75])
@@ -207,6 +216,8 @@ def test_array_hyperparameters_reach_their_column_and_class(rng):
 
 
 def test_problem_of_conjugate_families_only():
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
     class Stubborn(nb.Family):
         def prior(self, sample):
             return {"rate": sample("rate", dist.Gamma(np.ones(2)[:, None], 1.0))}
@@ -220,8 +231,35 @@ def test_problem_of_conjugate_families_only():
         def log_likelihood(self, parameters, statistics):
             return statistics.total * jax.numpy.log(parameters["rate"]) - statistics.n * parameters["rate"]
 
-    jax.tree_util.register_static(Stubborn)
     with pytest.raises(ValueError, match=r"Stubborn.*nb\.NUTS"):
         nb.fit(nb.NaiveBayes(Stubborn()), [[1.0], [2.0]], [0, 1])
     problem = Problem(nb.NaiveBayes(nb.Poisson()).bind([[1]], [0]), None)
     assert problem.conjugate
+
+
+def test_a_family_that_is_no_pytree_is_refused_at_once():
+    class Unregistered(Exponential):
+        pass
+
+    with pytest.raises(TypeError, match=r"Unregistered.*register_dataclass"):
+        nb.NaiveBayes(Unregistered())
+    with pytest.raises(TypeError, match=r"Unregistered.*register_dataclass"):
+        nb.NaiveBayes({"a": Unregistered()})
+
+
+def test_likely_mistakes_are_pointed_out():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "?", "y"], "label": ["u", "v", "u"]})
+    with pytest.warns(UserWarning, match=r"'b' holds '\?' in 1 cell"):
+        model = nb.NaiveBayes.from_frame(frame)
+    with pytest.warns(UserWarning, match="labels are named 'label', and so is a feature"):
+        nb.fit(model, frame, frame["label"])
+    assert list(nb.NaiveBayes.from_frame(frame, exclude="b").features) == ["a", "label"]
+
+
+def test_sparse_frames_are_read_as_sparse():
+    dense = pd.DataFrame(np.eye(4, dtype=int), columns=list("abcd"))
+    sparse = dense.astype(pd.SparseDtype("int", 0))
+    model, y = nb.NaiveBayes(nb.Multinomial()), [0, 0, 1, 1]
+    posterior = nb.fit(model, sparse, y)
+    np.testing.assert_allclose(posterior.predict_proba(sparse), nb.fit(model, dense, y).predict_proba(dense))
+    assert posterior.model.schema.columns == ("a", "b", "c", "d")

@@ -74,8 +74,8 @@ def test_the_picture_of_a_comparison(penguin_posteriors):
 @pytest.mark.parametrize(
     ("prior", "what"),
     [
-        (nb.NaiveBayes(nb.Bernoulli(1.5, 1.0)), "priors"),
-        (nb.NaiveBayes(nb.Bernoulli(), class_concentration=[3.0, 1.0]), "priors"),
+        (nb.NaiveBayes(nb.Bernoulli(1.5, 1.0)), "x"),
+        (nb.NaiveBayes(nb.Bernoulli(), class_concentration=[3.0, 1.0]), "class_prob"),
     ],
     ids=["feature", "class"],
 )
@@ -88,9 +88,32 @@ def test_another_prior_is_told(coins, prior, what, recorded):
     comparison = nb.compare(exact, nb.from_samples(prior if recorded else model, draws, X=X, y=y))
     assert not comparison.agree
     assert comparison.verdict.startswith("NO")
-    assert (f"the {what} differ" in comparison.verdict) == recorded
+    assert (f"the priors of {what} differ" in comparison.verdict) == recorded
     assert "the mean of" in comparison.verdict
     assert comparison.table["z_mean"].abs().max() > comparison.critical_z
+
+
+def test_models_that_order_their_columns_differently_are_compared_by_name(penguins):
+    X, y = penguins
+    one = nb.NaiveBayes({"body_mass_g": nb.Gaussian(), "bill_length_mm": nb.Gaussian()})
+    other = nb.NaiveBayes({"bill_length_mm": nb.Gaussian(), "body_mass_g": nb.Gaussian()})
+    draws = nb.from_samples(other, nb.fit(other, X, y).draws(key=4), X=X, y=y)
+    assert nb.compare(nb.fit(one, X, y), draws).agree
+    apart = nb.NaiveBayes({"bill_length_mm": nb.Gaussian(loc=9.0), "body_mass_g": nb.Gaussian()})
+    comparison = nb.compare(nb.fit(one, X, y), nb.from_samples(apart, nb.fit(apart, X, y).draws(key=4), X=X, y=y))
+    assert "the priors of bill_length_mm differ" in comparison.verdict
+    fewer = nb.from_samples(other, nb.fit(other, X[:300], y[:300]).draws(key=4), X=X[:300], y=y[:300])
+    verdict = nb.compare(nb.fit(one, X, y), fewer).verdict
+    assert "the data differ" in verdict
+    assert "priors" not in verdict  # the same defaults, which follow other data
+
+
+def test_draws_far_from_anything_give_a_verdict_without_warnings(coins):
+    model, X, y = coins
+    far = nb.from_samples(model, nb.fit(nb.NaiveBayes(nb.Bernoulli(1e6, 1.0)), X, y).draws(key=1), X=X, y=y)
+    comparison = nb.compare(nb.fit(model, X, y), far)
+    assert comparison.verdict.startswith("NO")
+    assert "inf" not in comparison.verdict
 
 
 @pytest.mark.parametrize("recorded", [True, False])

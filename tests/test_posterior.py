@@ -224,7 +224,7 @@ def test_gaussian_tables_by_column():
     np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
     X, _ = known.simulate(5)
     assert list(X.columns) == ["height", "sex"]
-    with pytest.raises(ValueError, match="'height_variance' are not all in"):
+    with pytest.raises(ValueError, match="'height_variance' are not all positive"):
         nb.from_parameters(
             model,
             classes=["x", "y"],
@@ -299,5 +299,5 @@ def test_datatree_carries_arviz_groups(posteriors, votes):
 def test_what_a_posterior_shows_of_itself(posteriors):
     text = repr(posteriors["exact"])
     assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
-    assert "party      ~ Categorical(prob)" in text
+    assert "party ~ Categorical(prob)" in text
     assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])

@@ -8,8 +8,9 @@ by a test of uniformity; one more quantity, the log likelihood, looks across par
 error rate evenly among all tests (Bonferroni), which is valid however they depend on each other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import jax
@@ -22,6 +23,7 @@ from scipy.special import ndtri
 from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import cdf
+from bayesnb.model import NaiveBayes
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -85,8 +87,8 @@ class Comparison:
         return plot_comparison(self, **options)
 
     def __repr__(self) -> str:
-        shown = self.table[["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform"]]
-        return f"{self.verdict}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+        shown = self.table[["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]]
+        return f"{_wrapped(self.verdict)}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
 
     def _repr_html_(self) -> str:
         return (
@@ -127,6 +129,11 @@ def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, 
     and Vehtari 2026).
     """
     _require_comparable(exact, sampled, error_rate)
+    with np.errstate(all="ignore"):  # draws in the wrong place may leave nothing to divide by
+        return _compare(exact, sampled, X, error_rate)
+
+
+def _compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any, error_rate: float) -> Comparison:
     diagnostics = sampled.diagnostics
     table = pd.DataFrame(_rows(exact, sampled, diagnostics)).set_index("parameter")
     z_joint = _z_log_likelihood(exact, sampled)
@@ -258,7 +265,9 @@ def _z_log_likelihood(exact: ExactPosterior, sampled: SampledPosterior) -> float
     statistics = exact.problem.statistics
     exact_parameters = exact._parameters(sampled.num_chains, sampled.num_draws, 0)
     mine = np.asarray(exact.model.log_density(exact_parameters, statistics))
-    theirs = np.asarray(exact.model.log_density(sampled.parameters, statistics))
+    known = exact.class_posterior.probs
+    parameters = exact.model.sites.parameters(sampled.model.sites.by_name(sampled.parameters), known)
+    theirs = np.asarray(exact.model.log_density(parameters, statistics))
     error = float(array_stats.mcse(theirs, chain_axis=0, draw_axis=1, method="mean"))
     return float(_in_units(np.asarray(theirs.mean() - mine.mean()), np.hypot(error, mine.std() / np.sqrt(mine.size))))
 
@@ -271,7 +280,7 @@ def _against(table: pd.DataFrame, z_joint: float, critical_z: float, level: floa
             worst = table[column].abs().idxmax()
             found.append(
                 f"the {what} of {int(beyond.sum())} of {len(table)} parameters is off, most of all {worst} (z = "
-                f"{table.loc[worst, column]:.1f})"
+                f"{_shown(table.loc[worst, column])})"
             )
     uneven = table["p_uniform"] < level
     if uneven.any():
@@ -281,8 +290,16 @@ def _against(table: pd.DataFrame, z_joint: float, critical_z: float, level: floa
             f"{table['p_uniform'].idxmin()}"
         )
     if abs(z_joint) > critical_z:
-        found.append(f"the mean log likelihood is off (z = {z_joint:.1f})")
+        found.append(f"the mean log likelihood is off (z = {_shown(z_joint)})")
     return found
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(wrap(text, 100))
+
+
+def _shown(z: float) -> str:
+    return f"{z:.1f}" if abs(z) <= 100 else f"{'beyond' if z > 0 else 'below'} {np.sign(z) * 100:.0f}"
 
 
 def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str]:
@@ -291,12 +308,31 @@ def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str
         return []
     mine, theirs = exact.problem, sampled.problem
     found = []
-    if not _same(
-        (mine.resolved.class_prior, mine.resolved.families), (theirs.resolved.class_prior, theirs.resolved.families)
-    ):
-        found.append("the priors differ")
-    if not _same(mine.statistics, theirs.statistics):
+    # Defaults follow the data, so that other data give another prior in numbers, though not in words.
+    as_written = _by_column(mine.model, mine.model.families), _by_column(theirs.model, theirs.model.families)
+    as_used = _by_column(mine.resolved, mine.resolved.families), _by_column(theirs.resolved, theirs.resolved.families)
+    other = [
+        name
+        for name in as_used[0]
+        if not _same(as_used[0][name], as_used[1][name]) and not _same(as_written[0][name], as_written[1][name])
+    ]
+    if not _same(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
+        other.insert(0, CLASS_SITE)
+    if other:
+        found.append(f"the priors of {', '.join(other[:4])}{', ...' if len(other) > 4 else ''} differ")
+    counted = (_by_column(problem.model, problem.statistics.blocks) for problem in (mine, theirs))
+    if not _same(mine.statistics.classes, theirs.statistics.classes) or not _same(*counted):
         found.append("the data differ")
+    return found
+
+
+def _by_column(model: NaiveBayes, trees: Sequence[Any]) -> dict[str, Any]:
+    """What blocks hold (families, statistics), by column or block: models may order them differently."""
+    found = {}
+    for block, tree in zip(model.blocks, trees, strict=True):
+        for j in block.members:
+            name = block.name if j is None else str(block.labels[j])
+            found[name] = tree if j is None else jax.tree.map(lambda leaf, j=j: np.asarray(leaf)[:, j], tree)
     return found
 
 

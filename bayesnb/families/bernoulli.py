@@ -50,7 +50,10 @@ class Bernoulli(ConjugateFamily):
 
     support: ClassVar[Any] = constraints.boolean
     holds: ClassVar[str] = "0, 1, True or False"
-    hint: ClassVar[str] = "use nb.Categorical() for more than two values, nb.Poisson() for counts"
+    hint: ClassVar[str] = (
+        "write X > 0 for whether a count is there, use nb.Categorical() for more than two values, nb.Poisson() for "
+        "counts"
+    )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     sparse: ClassVar[bool] = True
 
@@ -105,9 +108,9 @@ class Bernoulli(ConjugateFamily):
         log_total = np.log(self.concentration1 + self.concentration0)
         return _row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
 
-    def story(self) -> tuple[str, str]:
+    def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
-        return "Bernoulli(prob)", f"prob ~ Beta({a}, {b})"
+        return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
 
 
 def beta_mode(a: Any, b: Any) -> Any:

@@ -149,8 +149,8 @@ class Categorical(ConjugateFamily):
             groups.append((columns, replace(self, concentration=spread)))
         return groups
 
-    def story(self) -> tuple[str, str]:
-        return "Categorical(prob)", f"prob ~ Dirichlet({format_number(self.concentration)})"
+    def story(self) -> tuple[str, list[str]]:
+        return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
 
 
 def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:

@@ -151,7 +151,7 @@ class Gaussian(ConjugateFamily):
             result[:, c] = np.where(missing, 0.0, cells).sum(axis=-1)
         return result
 
-    def story(self) -> tuple[str, str]:
+    def story(self) -> tuple[str, list[str]]:
         loc, kappa, a, b = (format_number(value) for value in self.hyperparameters().values())
-        mean = f"mean ~ Normal({loc}, variance / {kappa})"
-        return "Normal(mean, variance)", f"{mean}, variance ~ InverseGamma({a}, {b})"
+        prior = [f"mean ~ Normal({loc}, variance / {kappa})", f"variance ~ InverseGamma({a}, {b})"]
+        return "Normal(mean, variance)", prior

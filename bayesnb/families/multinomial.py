@@ -121,8 +121,8 @@ class Multinomial(ConjugateFamily):
         sum_concentration = concentration.sum(axis=-1)
         return _log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - log_rising(sum_concentration, length)
 
-    def story(self) -> tuple[str, str]:
-        return "Multinomial(total, prob)", f"prob ~ Dirichlet({format_number(self.concentration)})"
+    def story(self) -> tuple[str, list[str]]:
+        return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
 
 
 def sum_log_rising(x: Any, concentration: np.ndarray) -> np.ndarray:

@@ -124,5 +124,5 @@ class Poisson(ConjugateFamily):
             result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
         return result
 
-    def story(self) -> tuple[str, str]:
-        return "Poisson(rate)", f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"
+    def story(self) -> tuple[str, list[str]]:
+        return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]

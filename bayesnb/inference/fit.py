@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import warn
 from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
@@ -74,6 +75,7 @@ def fit(
         raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.MAP() or nb.MLE()")
     problem = _problem(model, X, y, sample_weight, classes)
     inference.check(problem)
+    _warn_of_leak(problem, y)
     return inference.fit(problem, key=key)
 
 
@@ -187,6 +189,16 @@ def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any
     if classes is not None or not model.bound:
         model = model.bind(X, y, classes=classes)
     return Problem(model, model.statistics(X, y, sample_weight=sample_weight))
+
+
+def _warn_of_leak(problem: Problem, y: Any) -> None:
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
+        warn(
+            f"the labels are named {name!r}, and so is a feature of the model: leave that column out, with "
+            f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
+            UserWarning,
+        )
 
 
 def _as_model(model: Any) -> NaiveBayes:

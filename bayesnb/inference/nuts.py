@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
-from bayesnb.arrays import to_numpy
+from bayesnb.arrays import to_numpy, warn
 from bayesnb.blocks import (
     ClassPrior,
     ModelParameters,
@@ -248,11 +248,10 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
 def _warn(diagnostics: Diagnostics, settings: NUTS) -> None:
     problems = diagnostics.problems()
     if problems:
-        warnings.warn(
-            f"NUTS: {'; '.join(problems)}. Raise num_warmup={settings.num_warmup}, "
-            f"num_samples={settings.num_samples} or "
-            f"target_accept_prob={settings.target_accept_prob}; nb.Exact() needs no sampling where the model is "
-            "conjugate",
+        remedy = f"raise num_samples (now {settings.num_samples}) or num_warmup (now {settings.num_warmup})"
+        if diagnostics.divergences:
+            remedy = f"raise target_accept_prob (now {settings.target_accept_prob}) towards 1"
+        warn(
+            f"NUTS: {'; '.join(problems)}; {remedy}. nb.Exact() needs no sampling where the model is conjugate",
             ConvergenceWarning,
-            stacklevel=3,
         )

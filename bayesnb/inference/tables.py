@@ -154,7 +154,14 @@ def check_support(model: NaiveBayes, parameters: ModelParameters) -> None:
             value = given[parameter]
             if not np.all(distribution.support(value)):
                 shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
-                raise ValueError(f"the values of {names[parameter]!r} are not all in {distribution.support}: {shown}")
+                raise ValueError(
+                    f"the values of {names[parameter]!r} are not all {_in_words(distribution.support)}: {shown}"
+                )
             return value
 
         block.family.prior(compare)
+
+
+def _in_words(support: Any) -> str:
+    words = {"UnitInterval": "between 0 and 1", "Positive": "positive", "Simplex": "probabilities that sum to one"}
+    return words.get(str(support).split("(")[0], f"in {support}")

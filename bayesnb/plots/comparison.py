@@ -46,9 +46,13 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
         axis.set_title(f"{_wrap(label)}\nz mean {row.z_mean:+.1f}, z sd {row.z_sd:+.1f}", fontsize=8)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
-        axis.locator_params(axis="x", nbins=4)
+        axis.locator_params(axis="x", nbins=3)
         axis.spines[["left", "top", "right"]].set_visible(False)
-    shown = f"{len(panels)} of {len(table)} parameters" if len(panels) < len(table) else f"{len(table)} parameters"
+    shown = (
+        f"the {len(panels)} of {len(table)} parameters with the largest |z|"
+        if len(panels) < len(table)
+        else f"{len(table)} parameters"
+    )
     answer = comparison.verdict.split(",")[0]
     figure.suptitle(f"{answer}: draws (bars) and exact density (line), {shown}", fontsize=10)
     return figure

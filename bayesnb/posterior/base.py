@@ -1,6 +1,5 @@
 """What every posterior answers, however it was made."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol, Self
@@ -9,6 +8,7 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import logsumexp
 
+from bayesnb.arrays import warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, random_generator, whole_number
@@ -136,7 +136,7 @@ class Posterior(ABC):
         ----------
         X : table, shape (rows, columns)
         num_draws, num_chains : int, optional
-            Draws in each chain, and chains; by default 1000 in 4 for an exact posterior and all there are for a sampled
+            Draws in each chain, and chains; by default 250 in 4 for an exact posterior and all there are for a sampled
             one.
         key : int or JAX key, default 0
 
@@ -146,9 +146,9 @@ class Posterior(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
-        joint = self.log_joint_draws(X, num_draws=num_draws, num_chains=num_chains, key=key)
-        class_prob = self._parameters(num_chains, num_draws, key).class_prob
-        return np.exp(normalise(joint, class_prob[:, :, None, :]))
+        parameters = self._parameters(num_chains, self._for_densities(num_draws), key)
+        joint = self._log_joint_under(X, parameters)
+        return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -165,13 +165,18 @@ class Posterior(ABC):
         array, shape (chain, draw, rows, classes)
             log p(x, y=c | theta) for each draw theta.
         """
-        parameters = self._parameters(num_chains, num_draws, key)
+        return self._log_joint_under(X, self._parameters(num_chains, self._for_densities(num_draws), key))
 
+    def _log_joint_under(self, X: Any, parameters: ModelParameters) -> np.ndarray:
         def one_chunk(chunk: tuple[Any, ...]) -> np.ndarray:
             joint = np.concatenate([self.model.log_joint(piece, chunk) for piece in in_pieces(parameters, chunk)])
             return joint.reshape(*parameters.class_prob.shape[:-1], *joint.shape[1:])
 
         return self._by_chunk(X, one_chunk, row_axis=2)
+
+    def _for_densities(self, num_draws: int | None) -> int | None:
+        """Draws in a chain where each costs a pass over the rows, unless the user says."""
+        return num_draws
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -264,6 +269,8 @@ class Posterior(ABC):
     @property
     def log_evidence(self) -> float:
         """Log density of the data, all parameters integrated out.
+
+        Count vectors are described given their totals. Evidences compare models of the same data in the same form only.
 
         It belongs to the model and its data, so that every inference of the same problem gives the same number: a
         maximum likelihood estimate, too, reports the evidence under the priors that it did not use.
@@ -375,7 +382,7 @@ class Posterior(ABC):
     def __repr__(self) -> str:
         rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
         story = repr(self.model).split("\n", 1)[1]
-        return f"{type(self).__name__}: {rows}classes {self.classes.tolist()}{self._details()}\n{story}"
+        return f"{type(self).__name__}: {rows}classes {_elided(self.classes.tolist())}{self._details()}\n{story}"
 
     def _details(self) -> str:
         return ""
@@ -389,13 +396,12 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
     total = logsumexp(log_joint, axis=-1, keepdims=True)
     lost = np.isneginf(total[..., 0])
     if lost.any():
-        warnings.warn(
+        warn(
             f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
             "under every "
             "class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior (nb.Exact(), "
             "nb.NUTS()) does not have this trouble",
             UserWarning,
-            stacklevel=3,
         )
         with np.errstate(divide="ignore"):
             fallback = np.broadcast_to(np.log(class_probs), log_joint.shape)
@@ -427,3 +433,7 @@ def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[M
         piece = slice(start, start + step)
         blocks = tuple({name: value[piece] for name, value in block.items()} for block in flat.blocks)
         yield ModelParameters(flat.class_prob[piece], blocks)
+
+
+def _elided(labels: list[Any]) -> str:
+    return str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"

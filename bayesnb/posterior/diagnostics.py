@@ -92,7 +92,8 @@ def diagnose(
             elif not (name == "r_hat" and chains < 2):
                 result[stuck] = np.inf if name == "r_hat" else 0.0
                 if moving.any():
-                    result[moving] = functions[name](flat[:, :, moving])
+                    with np.errstate(all="ignore"):
+                        result[moving] = functions[name](flat[:, :, moving])
             results.append(result)
     return Diagnostics(
         labels=tuple(labels),

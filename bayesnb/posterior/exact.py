@@ -51,6 +51,9 @@ class ExactPosterior(Posterior):
         )
         return draw_parameters(self.class_posterior, self.families, random_generator(key), shape)
 
+    def _for_densities(self, num_draws: int | None) -> int | None:
+        return 250 if num_draws is None else num_draws
+
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         families = [family.take(codes) for family in self.families]
         return draw_parameters(self.class_posterior, families, rng).blocks

@@ -33,6 +33,14 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
+    def __repr__(self) -> str:
+        values = {name: np.round(value, 4).tolist() for name, value in self.mean().items()}
+        lines = [
+            f"  {name} = {value if np.size(value) <= 20 else f'<array of shape {np.shape(value)}>'}"
+            for name, value in values.items()
+        ]
+        return "\n".join([super().__repr__().split("\n", 1)[0], *lines])
+
     def _mean_parameters(self) -> ModelParameters:
         return self.parameters
 
