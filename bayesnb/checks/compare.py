@@ -185,11 +185,12 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
         raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
     if exact.classes.tolist() != sampled.classes.tolist():
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")
-    mine, theirs = ([site.name for site in posterior.model.sites] for posterior in (exact, sampled))
-    if mine != theirs:
-        raise ValueError(
-            f"the parameters differ: {sorted(set(mine) ^ set(theirs))} stand in only one of the posteriors"
-        )
+    mine, theirs = (posterior.model.sites.axes() for posterior in (exact, sampled))
+    for site in [*mine, *theirs]:
+        if site not in mine or site not in theirs:
+            raise ValueError(f"the parameters differ: {site!r} stands in only one of the posteriors")
+        if mine[site] != theirs[site]:
+            raise ValueError(f"the labels of {site!r} differ: {mine[site]} and {theirs[site]}")
     if sampled.num_chains < 2:
         raise ValueError(
             "there is one chain, which cannot show that it converged: sample at least two, four by default, with "
