@@ -383,6 +383,16 @@ class TestBehavioursThatOthersGetWrong:
         sampled = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, nb.NUTS())
         np.testing.assert_array_less(sampled.predict_proba([[0, 0]])[0, 1], 0.05)
 
+    def test_sampled_predictions_know_the_class_probabilities(self):
+        X, y = np.array([[0.0], [1.0]] * 20), np.repeat([0, 1], [32, 8])
+        draws = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).draws()
+        sampled = nb.from_samples(nb.NaiveBayes(nb.Gaussian()), draws, X=X, y=y)
+        np.testing.assert_allclose(sampled.predict_proba([[np.nan]])[0], [33 / 42, 9 / 42], atol=0.01)
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+    def test_it_runs_on_the_scikit_learn_that_is_installed(self, estimator, counts):
+        assert estimator().fit(*counts).score(*counts) > 0.3
+
     def test_ties_are_broken_alike_and_missing_cells_predict(self):
         fitted = CategoricalNB().fit([["x"], ["y"]], ["b", "a"])
         assert {fitted.predict([[None]])[0] for _ in range(20)} == {"a"}

@@ -1,5 +1,8 @@
 """What every posterior answers."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -247,6 +250,17 @@ def test_saved_posteriors_predict_bit_for_bit_the_same(posteriors, votes, kind, 
     assert repr(loaded) == repr(posterior)
     with xr.open_datatree(path, engine="h5netcdf") as tree:
         assert tree.attrs["bayesnb_format"] == 1
+
+
+def test_a_fresh_process_predicts_bit_for_bit_the_same(posteriors, votes, tmp_path):
+    _, X, _ = votes
+    posteriors["exact"].save(tmp_path / "posterior.nc")
+    X.to_pickle(tmp_path / "X.pickle")
+    code = "import sys, pandas as pd, bayesnb as nb; X = pd.read_pickle(sys.argv[2])\n"
+    code += "print(nb.load(sys.argv[1]).predict_proba(X).tobytes().hex())"
+    paths = [str(tmp_path / name) for name in ("posterior.nc", "X.pickle")]
+    printed = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == posteriors["exact"].predict_proba(X).tobytes().hex()
 
 
 def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
