@@ -113,12 +113,17 @@ def _as_table(comparison: Comparison) -> Table:
     table.add_column("parameter")
     for name in ("closed form", "samples", "z mean", "z sd"):
         table.add_column(name, justify="right", no_wrap=True)
+    shown = None
     for label, row in comparison.table.iterrows():
+        site, _, where = str(label).partition("[")
+        if site != shown:
+            table.add_row(f"[bold]{site}[/bold]")
+            shown = site
         off = max(abs(row["z_mean"]), abs(row["z_sd"])) > comparison.critical_z
         table.add_row(
-            str(label).replace("[", " [", 1),
-            f"{row['exact_mean']:.3g} ± {row['exact_sd']:.2g}",
-            f"{row['sampled_mean']:.3g} ± {row['sampled_sd']:.2g}",
+            f"  {where.removesuffix(']')}",
+            f"{row['exact_mean']:.4g} ± {row['exact_sd']:.2g}",
+            f"{row['sampled_mean']:.4g} ± {row['sampled_sd']:.2g}",
             f"{row['z_mean']:+.1f}",
             f"{row['z_sd']:+.1f}",
             style="red" if off else None,
