@@ -110,7 +110,7 @@ def _as_table(comparison: Comparison) -> Table:
         box=SIMPLE,
         pad_edge=False,
     )
-    table.add_column("parameter")
+    table.add_column("parameter", overflow="fold")
     for name in ("closed form", "samples", "z mean", "z sd"):
         table.add_column(name, justify="right", no_wrap=True)
     shown = None

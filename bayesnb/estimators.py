@@ -36,7 +36,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, is_missing
-from bayesnb.stats import Moments
+from bayesnb.stats import Moments, moments
 
 __all__ = ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "NaiveBayesClassifier", "PoissonNB"]
 
@@ -54,8 +54,8 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     random_state: Any
 
     @abstractmethod
-    def _model(self) -> NaiveBayes:
-        """The model to fit, once the table and the classes are known."""
+    def _model(self, table: Table) -> NaiveBayes:
+        """The model to fit to a table; the classes are known by then."""
 
     @abstractmethod
     def _read(self, X: Any, *, reset: bool) -> Table:
@@ -170,9 +170,7 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
-        self._table = table
-        model = self._model().bind(table, classes=self.classes_)
-        del self._table
+        model = self._model(table).bind(table, classes=self.classes_)
         weight = self._weight(sample_weight, table)
         self._settle(Problem(model, model.statistics(table, labels, sample_weight=weight)))
 
@@ -412,7 +410,7 @@ class BernoulliNB(_Discrete):
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         return above if missing is None or not missing.any() else np.where(missing, np.nan, above)
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         return NaiveBayes(Bernoulli(self._concentration(), self._concentration()), class_probs=self._class_probs())
 
     def _note(self, problem: Problem) -> None:
@@ -468,7 +466,7 @@ class MultinomialNB(_Discrete):
         check_non_negative(X, f"{type(self).__name__} (input X)")
         return self._named(X)
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         family = Multinomial(self._concentration(), fractional=True)
         return NaiveBayes(family, class_probs=self._class_probs())
 
@@ -541,12 +539,12 @@ class CategoricalNB(_Discrete):
                 return replace(table, array=_whole_numbers(table.array))
         return table
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         minimum = self._check_min_categories()
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
         features = {}
-        for j, name in enumerate(self._table.names):
-            categories = self._categories(self._table, j, int(minimum[j]), ())
+        for j, name in enumerate(table.names):
+            categories = self._categories(table, j, int(minimum[j]), ())
             features[name] = Categorical(float(alpha[j]), categories=categories)
         return NaiveBayes(features, class_probs=self._class_probs())
 
@@ -661,7 +659,7 @@ class GaussianNB(_Numeric):
         self._dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
         return X
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         family = Gaussian() if self.prior is None else self.prior
         if not isinstance(family, Gaussian):
             raise TypeError(f"prior is {family!r}: give nb.Gaussian(...)")
@@ -723,8 +721,6 @@ class GaussianNB(_Numeric):
         if X.shape[0] == 0:
             return mu, var
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        from bayesnb.stats import moments
-
         past = Moments(np.full((1, X.shape[1]), float(n_past)), np.broadcast_to(mu, (1, X.shape[1])), n_past * var)
         total = past + moments(np.asarray(X, dtype=np.float64), weight[:, None])
         return total.mean[0], (total.ssd / total.n)[0]
@@ -769,7 +765,7 @@ class PoissonNB(_Numeric):
         check_non_negative(X, f"{type(self).__name__} (input X)")
         return X
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         family = Poisson() if self.prior is None else self.prior
         if not isinstance(family, Poisson):
             raise TypeError(f"prior is {family!r}: give nb.Poisson(...)")
@@ -830,9 +826,9 @@ class NaiveBayesClassifier(_Estimator):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return _read_mixed(self, X, reset=reset)
 
-    def _model(self) -> NaiveBayes:
+    def _model(self, table: Table) -> NaiveBayes:
         if self.model is None:
-            return NaiveBayes.from_frame(self._table)
+            return NaiveBayes.from_frame(table)
         if isinstance(self.model, Family):
             return NaiveBayes(self.model)
         if not isinstance(self.model, NaiveBayes):
