@@ -1,6 +1,11 @@
 """Naive Bayes as a generative model: one description, the whole posterior."""
 
 import lazy_loader as _lazy
+import numpyro as _numpyro
+
+# ArviZ puts NumPyro into sys.modules as a module that runs at its first use. A submodule imported before that use would
+# be loaded twice and left without its parts, so NumPyro runs here, before anything of this package imports from it.
+_NUMPYRO_VERSION = _numpyro.__version__
 
 __version__ = "0.1.0"
 
@@ -9,7 +14,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     submodules=["datasets", "estimators", "families"],
     submod_attrs={
         "checks.compare": ["Comparison", "compare"],
-        "datatree": ["load"],
+        "files": ["load"],
         "families.base": ["ConjugateFamily", "Family"],
         "families.bernoulli": ["Bernoulli"],
         "families.categorical": ["Categorical"],

@@ -1,47 +1,24 @@
-"""Posteriors as xarray trees: ArviZ's groups and dimension names, and files."""
+"""Posteriors as xarray trees, in ArviZ's groups and under labelled dimensions."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any
 
-import jax
 import numpy as np
+import numpyro.distributions as dist
 import xarray as xr
 from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
-from bayesnb.blocks import ModelStatistics
-from bayesnb.description import EVERY_COLUMN
-from bayesnb.families.base import Family
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.categorical import Categorical
-from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.multinomial import Multinomial
-from bayesnb.families.poisson import Poisson
-from bayesnb.inference.base import Inference
-from bayesnb.inference.exact import Exact
-from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.point import MAP, MLE
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import CLASS_SITE, ModelParameters
+from bayesnb.families.fast import draw, random_generator
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.problem import Problem
-from bayesnb.schema import Schema, as_table, encode_labels
-from bayesnb.stats import ClassCounts, Counts, Moments
+from bayesnb.schema import Table, as_table, encode_labels
 
-__all__ = ["load", "save", "to_datatree"]
-
-FORMAT = 1
-"""Version of the file's layout; a reader refuses a newer one."""
-
-FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
-INFERENCES: tuple[type[Inference], ...] = (Exact, MAP, MLE, NUTS)
-STATISTICS = (Counts, Moments)
+__all__ = ["to_datatree"]
 
 
 def to_datatree(
@@ -49,6 +26,7 @@ def to_datatree(
     X: Any = None,
     y: Any = None,
     *,
+    predictions: Any = None,
     num_chains: int | None = None,
     num_draws: int | None = None,
     key: Any = 0,
@@ -61,9 +39,9 @@ def to_datatree(
         Exact or sampled.
     X : table, shape (rows, columns), optional
     y : labels, shape (rows,), optional
-        With both, the groups ``log_likelihood`` and ``observed_data`` are there too. The first has two variables, of
-        which ``arviz.loo`` takes one: ``var_name="y"``, log p(y | x, theta), to judge the classifier, or
-        ``var_name="joint"``, log p(x, y | theta), to judge the model of features and labels together.
+        With both, the groups that look at data are there too.
+    predictions : table, shape (new rows, columns), optional
+        Rows without labels, for the group of that name.
     num_chains, num_draws : int, optional
         As for `Posterior.draws`. Exact draws come in chains, like NUTS's, so that ArviZ treats both alike.
     key : int or JAX key, default 0
@@ -71,49 +49,133 @@ def to_datatree(
     Returns
     -------
     xarray.DataTree
-        ``posterior`` with the dimensions chain, draw, class, ``<block>_column`` and ``<column>_category``, all
-        labelled; ``prior``; ``sample_stats`` for sampled posteriors.
+        Always: ``posterior`` and ``prior``, with the dimensions chain, draw, class, ``<block>_column`` and
+        ``<column>_category``, all labelled; ``log_prior``, the log prior density of each site at the posterior's draws.
+        Of a sampled posterior: ``sample_stats``. With data: ``observed_data`` (``y`` as positions among the classes,
+        whose labels are in its attributes), ``constant_data`` (the features that are numbers), ``log_likelihood`` with
+        two variables, of which ``arviz.loo`` takes one (``var_name="y"``, log p(y | x, theta), to judge the classifier;
+        ``var_name="joint"``, log p(x, y | theta), to judge the model of features and labels together),
+        ``posterior_predictive`` and ``prior_predictive`` with labels ``y`` drawn given each row's features. With
+        `predictions`: drawn labels ``y`` and class probabilities ``proba`` of the new rows.
 
     Raises
     ------
     ValueError
-        If the posterior is a point, which has no draws; or if X comes without y.
+        If the posterior is a point, which has no draws; or if one of X and y comes without the other.
     """
+    if (X is None) != (y is None):
+        raise ValueError("X and y come together: log p(y | x, theta) needs both")
+    rng = random_generator(key)
+    model = posterior.model
     parameters = posterior._parameters(num_chains, num_draws, key)
     shape = parameters.class_prob.shape[:2]
-    model = posterior.model
+    prior = model.draw_prior(rng, shape)
     axes = model.sites.axes()
     dims: dict[Any, Any] = {site: [name for name, _ in axis] for site, axis in axes.items()}
     coords: dict[Any, Any] = {name: _coordinate(labels) for axis in axes.values() for name, labels in axis}
-    groups: dict[str, Any] = {
-        "posterior": model.sites.by_name(parameters),
-        "prior": model.sites.by_name(model.draw_prior(np.random.default_rng(0), shape)),
+    groups = {
+        "posterior": dict_to_dataset(model.sites.by_name(parameters), coords=coords, dims=dims),
+        "prior": dict_to_dataset(model.sites.by_name(prior), coords=coords, dims=dims),
+        "log_prior": dict_to_dataset(_log_prior(model, parameters)),
     }
     if isinstance(posterior, SampledPosterior) and posterior.sample_stats:
-        chains, draws = shape
-        groups["sample_stats"] = {name: value[:chains, :draws] for name, value in posterior.sample_stats.items()}
-    tree = xr.DataTree.from_dict(
-        {name: dict_to_dataset(values, coords=coords, dims=dims) for name, values in groups.items()}
-    )
-    if (X is None) != (y is None):
-        raise ValueError("X and y come together: log p(y | x, theta) needs both")
+        groups["sample_stats"] = dict_to_dataset(posterior.thinned_stats(num_chains, num_draws))
     if X is not None:
         table = as_table(X)
         codes = encode_labels(y, table.num_rows, posterior.classes)
-        joint = posterior.log_joint_draws(table, num_chains=shape[0], num_draws=shape[1], key=key)
-        of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
-        rows: dict[Any, Any] = {"row": np.arange(table.num_rows)}
-        likelihood = {"y": of_label - logsumexp(joint, axis=-1), "joint": of_label}
-        tree["log_likelihood"] = xr.DataTree(
-            dict_to_dataset(likelihood, coords=rows, dims={"y": ["row"], "joint": ["row"]})
+        groups |= _groups_of_data(posterior, table, codes, parameters, prior, rng)
+    if predictions is not None:
+        joint = posterior._log_joint_under(predictions, parameters)
+        groups["predictions"] = _rows_to_dataset(
+            {"y": _draw_labels(joint, rng), "proba": np.exp(joint - logsumexp(joint, axis=-1, keepdims=True))}, coords
         )
-        observed = xr.Dataset(
-            {"y": ("row", codes)}, coords=rows, attrs={"classes": [str(c) for c in posterior.classes]}
-        )
-        tree["observed_data"] = xr.DataTree(observed)
+    tree = xr.DataTree.from_dict(groups)
     for node in (tree, *tree.children.values()):
         node.attrs.update(_attributes(posterior))
     return tree
+
+
+def _groups_of_data(
+    posterior: Posterior,
+    table: Table,
+    codes: np.ndarray,
+    parameters: ModelParameters,
+    prior: ModelParameters,
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    joint = posterior._log_joint_under(table, parameters)
+    of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
+    rows = {"row": np.arange(table.num_rows)}
+    labels = {"classes": [str(label) for label in posterior.classes]}
+    before = posterior._log_joint_under(table, prior)
+    return {
+        "log_likelihood": _rows_to_dataset({"y": of_label - logsumexp(joint, axis=-1), "joint": of_label}),
+        "observed_data": xr.Dataset({"y": ("row", codes)}, coords=rows, attrs=labels),
+        "constant_data": xr.Dataset(_numbers(posterior.model, table), coords=rows),
+        "posterior_predictive": _rows_to_dataset({"y": _draw_labels(joint, rng)}),
+        "prior_predictive": _rows_to_dataset({"y": _draw_labels(before, rng)}),
+    }
+
+
+def _numbers(model: NaiveBayes, table: Table) -> dict[str, Any]:
+    """Features that are numbers, by column or block, with their dimensions."""
+    chunks = [chunk for _, chunk in model.encode(table)]
+    found: dict[str, Any] = {}
+    for i, block in enumerate(model.blocks):
+        if block.has_categories:
+            continue
+        cells = np.concatenate([dense(chunk[i]) for chunk in chunks])
+        if block.by_column:
+            found |= {str(label): ("row", cells[:, j]) for j, label in enumerate(block.labels)}
+        else:
+            found[block.name] = (("row", f"{block.name}_column"), cells)
+    return found
+
+
+def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Labels given features, one for each draw and row, from log joint densities (chain, draw, rows, classes)."""
+    probs = np.exp(joint - logsumexp(joint, axis=-1, keepdims=True))
+    return draw(dist.CategoricalProbs(probs), rng).astype(np.int64)
+
+
+def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any] | None = None) -> xr.Dataset:
+    """Arrays of shape (chain, draw, rows) or (chain, draw, rows, classes)."""
+    rows: dict[Any, Any] = {"row": np.arange(next(iter(values.values())).shape[2])}
+    if coords is not None:
+        rows["class"] = coords["class"]
+    dims: dict[Any, Any] = {name: ["row", "class"][: value.ndim - 2] for name, value in values.items()}
+    return dict_to_dataset(dict(values), coords=rows, dims=dims)
+
+
+@in_float64
+def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.ndarray]:
+    """Log prior density of each site at each draw, shape (chain, draw)."""
+    found: dict[str, np.ndarray] = {}
+
+    def score(value: Any, distribution: dist.Distribution, column: int | None) -> np.ndarray:
+        cells = np.asarray(distribution.log_prob(value))
+        cells = cells if column is None else cells[..., column]
+        return cells.reshape(*cells.shape[:2], -1).sum(axis=-1)
+
+    if model.class_prior.probs is None:
+        found[CLASS_SITE] = score(parameters.class_prob, dist.Dirichlet(model.class_prior.concentration), None)
+    for i, (block, values) in enumerate(zip(model.blocks, parameters.blocks, strict=True)):
+        seen: dict[str, dist.Distribution] = {}
+
+        def note(
+            name: str,
+            distribution: dist.Distribution,
+            values: Mapping[str, Any] = values,
+            seen: dict[str, dist.Distribution] = seen,
+        ) -> Any:
+            seen[name] = distribution
+            return values[name]
+
+        block.family.prior(note)
+        for site in model.sites:
+            if site.block == i:
+                found[site.name] = score(values[site.parameter], seen[site.parameter], site.column)
+    return found
 
 
 def _coordinate(labels: Sequence[Any]) -> np.ndarray:
@@ -125,8 +187,6 @@ def _coordinate(labels: Sequence[Any]) -> np.ndarray:
 
 
 def _attributes(posterior: Posterior) -> dict[str, Any]:
-    from importlib.metadata import version
-
     return {
         "inference_library": "numpyro" if isinstance(posterior, SampledPosterior) else "bayesnb",
         "inference_library_version": version("numpyro" if isinstance(posterior, SampledPosterior) else "bayesnb"),
@@ -135,280 +195,3 @@ def _attributes(posterior: Posterior) -> dict[str, Any]:
         "inference": "given" if posterior.inference is None else repr(posterior.inference),
         "model": repr(posterior.model),
     }
-
-
-def save(posterior: Posterior, path: Any) -> None:
-    """Write a posterior to a netCDF file.
-
-    The file holds the model as JSON text and its numbers as float64 arrays, so that what `load` gives back predicts bit
-    for bit the same; ``xarray.open_datatree`` opens it too.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    path : path-like
-
-    Raises
-    ------
-    ImportError
-        Without h5netcdf and h5py, the extra ``bayesnb[io]``.
-    TypeError
-        If a class or category label is neither text, number nor boolean.
-    """
-    _require_backend("save")
-    if not Path(path).resolve().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
-    arrays: dict[str, list[np.ndarray]] = {}
-    problem = posterior.problem
-    description: dict[str, Any] = {
-        "posterior": type(posterior).__name__,
-        "schema": _write_schema(posterior.model.schema),
-        "model": _write_model(posterior.model if problem is None else problem.model, arrays),
-        "statistics": None if problem is None else _write_statistics(problem.statistics, arrays),
-        "inference": _write_record(posterior.inference),
-    }
-    if isinstance(posterior, SampledPosterior | PointPosterior):
-        sites = posterior.model.sites.by_name(posterior.parameters)
-        description["sites"] = list(sites)
-        arrays["parameters"] = [np.asarray(value) for value in sites.values()]
-    if isinstance(posterior, SampledPosterior):
-        description["sample_stats"] = list(posterior.sample_stats)
-        arrays["sample_stats"] = list(posterior.sample_stats.values())
-    text = json.dumps(description, allow_nan=False)
-    groups = {name: _as_dataset(values) for name, values in arrays.items()}
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs |= {"bayesnb_format": FORMAT, "bayesnb": text, "sha256": _digest(text, groups)}
-    tree.to_netcdf(Path(path), engine="h5netcdf")
-
-
-def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
-    """Read a posterior that `Posterior.save` wrote.
-
-    Nothing in the file is run: it holds names of this package's classes, JSON and numbers.
-
-    Parameters
-    ----------
-    path : path-like
-    families : sequence of Family subclasses, optional
-        Families of your own that the model uses.
-
-    Returns
-    -------
-    Posterior
-        Predicts bit for bit what the saved one did.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family
-        that is not known.
-    """
-    _require_backend("load")
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as opened:
-            tree = opened.load()
-    except Exception as error:
-        raise ValueError(
-            f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
-        ) from error
-    if tree.attrs.get("modeling_interface") == "bayesnb":
-        raise ValueError(
-            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
-        )
-    if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
-        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
-    if int(tree.attrs["bayesnb_format"]) > FORMAT:
-        raise ValueError(
-            f"{str(path)!r} has format {int(tree.attrs['bayesnb_format'])}, this version of bayesnb reads up to "
-            f"{FORMAT}: "
-            "upgrade bayesnb"
-        )
-    groups = {name: node.to_dataset() for name, node in tree.children.items()}
-    text = tree.attrs["bayesnb"]
-    if _digest(text, groups) != tree.attrs.get("sha256"):
-        raise ValueError(f"{str(path)!r} was changed after it was saved: its checksum does not match")
-    arrays = {name: [dataset[f"v{i}"].values for i in range(len(dataset))] for name, dataset in groups.items()}
-    return _read_posterior(json.loads(text), arrays, families)
-
-
-def _read_posterior(
-    description: Mapping[str, Any], arrays: Mapping[str, list[np.ndarray]], families: Sequence[type[Family]]
-) -> Posterior:
-    schema = _read_schema(description["schema"])
-    model = _read_model(description["model"], arrays, schema, families)
-    inference = _read_record(description["inference"])
-    problem = None
-    if description["statistics"] is not None:
-        problem = Problem(model, _read_statistics(description["statistics"], arrays))
-        model = problem.resolved
-    if description["posterior"] == "ExactPosterior":
-        assert problem is not None
-        return ExactPosterior(problem, inference or Exact())
-    parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
-    if description["posterior"] == "PointPosterior":
-        return PointPosterior(model, parameters, problem, inference)
-    stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
-    stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
-    return SampledPosterior(problem, model, parameters, stats, inference)
-
-
-def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
-    variables = {}
-    for i, value in enumerate(values):
-        array = np.asarray(value)
-        array = array.astype(np.int8) if array.dtype == bool else array
-        variables[f"v{i}"] = ([f"v{i}_{axis}" for axis in range(array.ndim)], np.ascontiguousarray(array))
-    return xr.Dataset(variables)
-
-
-def _digest(text: str, groups: Mapping[str, xr.Dataset]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for group in sorted(groups):
-        for name in sorted(map(str, groups[group])):
-            array = groups[group][name].values
-            digest.update(f"{group}/{name}{array.shape}{array.dtype.str}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _require_backend(verb: str) -> None:
-    try:
-        import h5netcdf
-        import h5py  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{verb} needs h5netcdf and h5py: pip install 'bayesnb[io]'") from error
-    del h5netcdf
-
-
-def _write_label(label: Any) -> Any:
-    plain = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(plain, str | int | float | bool):
-        raise TypeError(
-            f"{label!r} is a {type(label).__name__}: only text, numbers and booleans can be saved as labels"
-        )
-    return plain
-
-
-def _write_schema(schema: Schema | None) -> dict[str, Any]:
-    assert schema is not None
-    return {
-        "columns": [_write_label(column) for column in schema.columns],
-        "named": schema.named,
-        "classes": [_write_label(label) for label in schema.classes.tolist()],
-        "dtype": schema.classes.dtype.str,
-        "categories": [
-            [position, [_write_label(category) for category in categories]]
-            for position, categories in schema.categories.items()
-        ],
-    }
-
-
-def _read_schema(text: Mapping[str, Any]) -> Schema:
-    return Schema(
-        tuple(text["columns"]),
-        text["named"],
-        np.array(text["classes"], dtype=np.dtype(text["dtype"])),
-        {position: tuple(categories) for position, categories in text["categories"]},
-    )
-
-
-def _store(value: Any, arrays: dict[str, list[np.ndarray]]) -> Any:
-    """A number as it is (None too), an array as its place among the model's arrays."""
-    if value is None or isinstance(value, int | float | str):
-        return value
-    arrays.setdefault("model", []).append(np.asarray(value, dtype=np.float64))
-    return {"array": len(arrays["model"]) - 1}
-
-
-def _restore(value: Any, arrays: Mapping[str, list[np.ndarray]]) -> Any:
-    return arrays["model"][value["array"]] if isinstance(value, Mapping) else value
-
-
-def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
-    features = []
-    for name, (family, columns) in model.features.items():
-        static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
-        features.append(
-            {
-                "name": None if name is EVERY_COLUMN else _write_label(name),
-                "columns": {"slice": [columns.start, columns.stop, columns.step]}
-                if isinstance(columns, slice)
-                else columns,
-                "family": type(family).__name__,
-                "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
-                "settings": static,
-            }
-        )
-    probs = model.class_probs
-    return {
-        "features": features,
-        "class_concentration": _store(model.class_concentration, arrays),
-        "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
-    }
-
-
-def _read_model(
-    text: Mapping[str, Any],
-    arrays: Mapping[str, list[np.ndarray]],
-    schema: Schema,
-    families: Sequence[type[Family]],
-) -> NaiveBayes:
-    known = {family.__name__: family for family in (*FAMILIES, *families)}
-    features: dict[Any, Any] = {}
-    for feature in text["features"]:
-        if feature["family"] not in known:
-            raise ValueError(
-                f"the model uses the family {feature['family']}, which is not one of bayesnb's: pass the class, "
-                f"nb.load(path, families=[{feature['family']}])"
-            )
-        hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
-        settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
-        columns = feature["columns"]
-        columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
-        name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
-    probs = text["class_probs"]
-    by_label = isinstance(probs, Mapping) and "by_label" in probs
-    return NaiveBayes(
-        features,
-        class_concentration=_restore(text["class_concentration"], arrays),
-        class_probs=dict(probs["by_label"]) if by_label else _restore(probs, arrays),
-        schema=schema,
-    )
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value
-
-
-def _write_statistics(statistics: ModelStatistics, arrays: dict[str, list[np.ndarray]]) -> list[str]:
-    arrays["statistics"] = [np.asarray(leaf) for leaf in jax.tree.leaves(statistics)]
-    return [type(block).__name__ for block in statistics.blocks]
-
-
-def _read_statistics(kinds: Sequence[str], arrays: Mapping[str, list[np.ndarray]]) -> ModelStatistics:
-    leaves = iter(arrays["statistics"])
-    known: dict[str, Any] = {kind.__name__: kind for kind in STATISTICS}
-    classes = ClassCounts(next(leaves))
-    return ModelStatistics(classes, tuple(known[kind](*(next(leaves) for _ in fields(known[kind]))) for kind in kinds))
-
-
-def _write_record(inference: Any) -> dict[str, Any] | None:
-    if inference is None:
-        return None
-    return {"name": type(inference).__name__} | {
-        field.name: getattr(inference, field.name) for field in fields(inference)
-    }
-
-
-def _read_record(text: Mapping[str, Any] | None) -> Inference | None:
-    if text is None:
-        return None
-    known: dict[str, Any] = {kind.__name__: kind for kind in INFERENCES}
-    settings = dict(text)
-    return known[settings.pop("name")](**settings)

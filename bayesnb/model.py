@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-import scipy.sparse
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import (
@@ -52,7 +51,7 @@ from bayesnb.schema import (
     warn_unseen,
 )
 from bayesnb.sites import Sites
-from bayesnb.stats import ClassCounts
+from bayesnb.stats import ClassCounts, dense
 
 __all__ = ["NaiveBayes"]
 
@@ -538,7 +537,7 @@ class NaiveBayes:
         with numpyro.plate("row", size):
             label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
             for i, block in enumerate(model.blocks):
-                cells = None if chunks is None else np.concatenate([_dense(chunk[i]) for chunk in chunks])
+                cells = None if chunks is None else np.concatenate([dense(chunk[i]) for chunk in chunks])
                 for j in block.members:
                     rows = {name: jnp.asarray(value)[label] for name, value in parameters[i, j].items()}
                     seen = None if cells is None else cells if j is None else cells[:, j]
@@ -608,10 +607,6 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
         if block.has_categories:
             cells = cells.astype(np.int64)
     numpyro.sample(name, likelihood.to_event(len(likelihood.batch_shape) - 1), obs=cells)
-
-
-def _dense(x: Any) -> np.ndarray:
-    return x.toarray() if scipy.sparse.issparse(x) else x
 
 
 def _some_value(cells: np.ndarray) -> float:

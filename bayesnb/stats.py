@@ -21,6 +21,7 @@ __all__ = [
     "Moments",
     "Statistics",
     "class_sums",
+    "dense",
     "filled",
     "missing_entries",
     "moments",
@@ -206,6 +207,11 @@ def missing_entries(x: Any) -> Any:
     marks.data = np.isnan(x.data).astype(np.float64)
     marks.eliminate_zeros()
     return marks
+
+
+def dense(x: Any) -> np.ndarray:
+    """The cells as a NumPy array, whatever they came as."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
 
 
 def filled(x: Any) -> Any:

@@ -238,6 +238,13 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
+@pytest.mark.parametrize("first", ["arviz", "bayesnb"])
+def test_arviz_may_be_imported_before_or_after(first):
+    code = f"import {first}\nimport arviz\nimport bayesnb as nb\nfrom bayesnb import estimators\n"
+    code += "nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])\nimport numpyro\nnumpyro.distributions.distribution.Unit"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+
+
 def test_import_is_light_and_leaves_jax_as_it_was():
     code = """
         import sys

@@ -299,7 +299,8 @@ def test_datatree_carries_arviz_groups(posteriors, votes):
 
     _, X, y = votes
     tree = posteriors["exact"].to_datatree(X, y, num_draws=250)
-    assert set(tree.children) == {"posterior", "prior", "log_likelihood", "observed_data"}
+    of_data = {"log_likelihood", "observed_data", "constant_data", "posterior_predictive", "prior_predictive"}
+    assert set(tree.children) == {"posterior", "prior", "log_prior"} | of_data
     assert tree.posterior["party_prob"].dims == ("chain", "draw", "class", "party_category")
     assert tree.posterior.coords["party_category"].values.tolist() == ["a", "b", "c"]
     assert tree.attrs["modeling_interface"] == "bayesnb"

@@ -354,7 +354,7 @@ class Posterior(ABC):
 
     def save(self, path: Any) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and xarray read; needs ``bayesnb[io]``."""
-        from bayesnb.datatree import save
+        from bayesnb.files import save
 
         save(self, path)
 

@@ -89,12 +89,20 @@ class SampledPosterior(Posterior):
                 "more, or "
                 "sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
-        # Evenly spaced draws stand for the whole chain better than its beginning.
-        kept = np.linspace(0, self.num_draws - 1, draws).round().astype(int)
+        kept = self._kept(draws)
         blocks = tuple(
             {name: value[:chains, kept] for name, value in block.items()} for block in self.parameters.blocks
         )
         return ModelParameters(self.parameters.class_prob[:chains, kept], blocks)
+
+    def _kept(self, num_draws: int) -> np.ndarray:
+        """Evenly spaced draws, which stand for the whole chain better than its beginning."""
+        return np.linspace(0, self.num_draws - 1, num_draws).round().astype(int)
+
+    def thinned_stats(self, num_chains: int | None = None, num_draws: int | None = None) -> dict[str, np.ndarray]:
+        """The sampler's statistics of the draws that `draws` gives for the same arguments."""
+        kept = self._kept(self.num_draws if num_draws is None else num_draws)
+        return {name: value[:num_chains, kept] for name, value in self.sample_stats.items()}
 
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         chain = rng.integers(self.num_chains, size=len(codes))

@@ -1,0 +1,319 @@
+"""Posteriors in files: netCDF that holds JSON and numbers, and nothing that runs."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from bayesnb.blocks import ModelStatistics
+from bayesnb.description import EVERY_COLUMN
+from bayesnb.families.base import Family
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.poisson import Poisson
+from bayesnb.inference.base import Inference
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.point import MAP, MLE
+from bayesnb.model import NaiveBayes
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
+from bayesnb.schema import Schema
+from bayesnb.stats import ClassCounts, Counts, Moments
+
+__all__ = ["load", "save"]
+
+FORMAT = 1
+"""Version of the file's layout; a reader refuses a newer one."""
+
+FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
+INFERENCES: tuple[type[Inference], ...] = (Exact, MAP, MLE, NUTS)
+STATISTICS = (Counts, Moments)
+
+
+def save(posterior: Posterior, path: Any) -> None:
+    """Write a posterior to a netCDF file.
+
+    The file holds the model as JSON text and its numbers as float64 arrays, so that what `load` gives back predicts bit
+    for bit the same; ``xarray.open_datatree`` opens it too.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    path : path-like
+
+    Raises
+    ------
+    ImportError
+        Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+    TypeError
+        If a class or category label is neither text, number nor boolean.
+    """
+    _require_backend("save")
+    if not Path(path).resolve().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
+    arrays: dict[str, list[np.ndarray]] = {}
+    problem = posterior.problem
+    description: dict[str, Any] = {
+        "posterior": type(posterior).__name__,
+        "schema": _write_schema(posterior.model.schema),
+        "model": _write_model(posterior.model if problem is None else problem.model, arrays),
+        "statistics": None if problem is None else _write_statistics(problem.statistics, arrays),
+        "inference": _write_record(posterior.inference),
+    }
+    if isinstance(posterior, SampledPosterior | PointPosterior):
+        sites = posterior.model.sites.by_name(posterior.parameters)
+        description["sites"] = list(sites)
+        arrays["parameters"] = [np.asarray(value) for value in sites.values()]
+    if isinstance(posterior, SampledPosterior):
+        description["sample_stats"] = list(posterior.sample_stats)
+        arrays["sample_stats"] = list(posterior.sample_stats.values())
+    text = json.dumps(description, allow_nan=False)
+    groups = {name: _as_dataset(values) for name, values in arrays.items()}
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs |= {"bayesnb_format": FORMAT, "bayesnb": text, "sha256": _digest(text, groups)}
+    tree.to_netcdf(Path(path), engine="h5netcdf")
+
+
+def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
+    """Read a posterior that `Posterior.save` wrote.
+
+    Nothing in the file is run: it holds names of this package's classes, JSON and numbers.
+
+    Parameters
+    ----------
+    path : path-like
+    families : sequence of Family subclasses, optional
+        Families of your own that the model uses.
+
+    Returns
+    -------
+    Posterior
+        Predicts bit for bit what the saved one did.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family
+        that is not known.
+    """
+    _require_backend("load")
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as opened:
+            tree = opened.load()
+    except Exception as error:
+        raise ValueError(
+            f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
+        ) from error
+    if tree.attrs.get("modeling_interface") == "bayesnb":
+        raise ValueError(
+            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
+        )
+    if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
+        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
+    if int(tree.attrs["bayesnb_format"]) > FORMAT:
+        raise ValueError(
+            f"{str(path)!r} has format {int(tree.attrs['bayesnb_format'])}, this version of bayesnb reads up to "
+            f"{FORMAT}: "
+            "upgrade bayesnb"
+        )
+    groups = {name: node.to_dataset() for name, node in tree.children.items()}
+    text = tree.attrs["bayesnb"]
+    if _digest(text, groups) != tree.attrs.get("sha256"):
+        raise ValueError(f"{str(path)!r} was changed after it was saved: its checksum does not match")
+    arrays = {name: [dataset[f"v{i}"].values for i in range(len(dataset))] for name, dataset in groups.items()}
+    return _read_posterior(json.loads(text), arrays, families)
+
+
+def _read_posterior(
+    description: Mapping[str, Any], arrays: Mapping[str, list[np.ndarray]], families: Sequence[type[Family]]
+) -> Posterior:
+    schema = _read_schema(description["schema"])
+    model = _read_model(description["model"], arrays, schema, families)
+    inference = _read_record(description["inference"])
+    problem = None
+    if description["statistics"] is not None:
+        problem = Problem(model, _read_statistics(description["statistics"], arrays))
+        model = problem.resolved
+    if description["posterior"] == "ExactPosterior":
+        assert problem is not None
+        return ExactPosterior(problem, inference or Exact())
+    parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
+    if description["posterior"] == "PointPosterior":
+        return PointPosterior(model, parameters, problem, inference)
+    stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
+    stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
+    return SampledPosterior(problem, model, parameters, stats, inference)
+
+
+def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
+    variables = {}
+    for i, value in enumerate(values):
+        array = np.asarray(value)
+        array = array.astype(np.int8) if array.dtype == bool else array
+        variables[f"v{i}"] = ([f"v{i}_{axis}" for axis in range(array.ndim)], np.ascontiguousarray(array))
+    return xr.Dataset(variables)
+
+
+def _digest(text: str, groups: Mapping[str, xr.Dataset]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for group in sorted(groups):
+        for name in sorted(map(str, groups[group])):
+            array = groups[group][name].values
+            digest.update(f"{group}/{name}{array.shape}{array.dtype.str}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _require_backend(verb: str) -> None:
+    try:
+        import h5netcdf
+        import h5py  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{verb} needs h5netcdf and h5py: pip install 'bayesnb[io]'") from error
+    del h5netcdf
+
+
+def _write_label(label: Any) -> Any:
+    plain = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, str | int | float | bool):
+        raise TypeError(
+            f"{label!r} is a {type(label).__name__}: only text, numbers and booleans can be saved as labels"
+        )
+    return plain
+
+
+def _write_schema(schema: Schema | None) -> dict[str, Any]:
+    assert schema is not None
+    return {
+        "columns": [_write_label(column) for column in schema.columns],
+        "named": schema.named,
+        "classes": [_write_label(label) for label in schema.classes.tolist()],
+        "dtype": schema.classes.dtype.str,
+        "categories": [
+            [position, [_write_label(category) for category in categories]]
+            for position, categories in schema.categories.items()
+        ],
+    }
+
+
+def _read_schema(text: Mapping[str, Any]) -> Schema:
+    return Schema(
+        tuple(text["columns"]),
+        text["named"],
+        np.array(text["classes"], dtype=np.dtype(text["dtype"])),
+        {position: tuple(categories) for position, categories in text["categories"]},
+    )
+
+
+def _store(value: Any, arrays: dict[str, list[np.ndarray]]) -> Any:
+    """A number as it is (None too), an array as its place among the model's arrays."""
+    if value is None or isinstance(value, int | float | str):
+        return value
+    arrays.setdefault("model", []).append(np.asarray(value, dtype=np.float64))
+    return {"array": len(arrays["model"]) - 1}
+
+
+def _restore(value: Any, arrays: Mapping[str, list[np.ndarray]]) -> Any:
+    return arrays["model"][value["array"]] if isinstance(value, Mapping) else value
+
+
+def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+    features = []
+    for name, (family, columns) in model.features.items():
+        static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
+        features.append(
+            {
+                "name": None if name is EVERY_COLUMN else _write_label(name),
+                "columns": {"slice": [columns.start, columns.stop, columns.step]}
+                if isinstance(columns, slice)
+                else columns,
+                "family": type(family).__name__,
+                "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
+                "settings": static,
+            }
+        )
+    probs = model.class_probs
+    return {
+        "features": features,
+        "class_concentration": _store(model.class_concentration, arrays),
+        "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
+    }
+
+
+def _read_model(
+    text: Mapping[str, Any],
+    arrays: Mapping[str, list[np.ndarray]],
+    schema: Schema,
+    families: Sequence[type[Family]],
+) -> NaiveBayes:
+    known = {family.__name__: family for family in (*FAMILIES, *families)}
+    features: dict[Any, Any] = {}
+    for feature in text["features"]:
+        if feature["family"] not in known:
+            raise ValueError(
+                f"the model uses the family {feature['family']}, which is not one of bayesnb's: pass the class, "
+                f"nb.load(path, families=[{feature['family']}])"
+            )
+        hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
+        settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
+        columns = feature["columns"]
+        columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
+        name = EVERY_COLUMN if feature["name"] is None else feature["name"]
+        features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
+    probs = text["class_probs"]
+    by_label = isinstance(probs, Mapping) and "by_label" in probs
+    return NaiveBayes(
+        features,
+        class_concentration=_restore(text["class_concentration"], arrays),
+        class_probs=dict(probs["by_label"]) if by_label else _restore(probs, arrays),
+        schema=schema,
+    )
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value
+
+
+def _write_statistics(statistics: ModelStatistics, arrays: dict[str, list[np.ndarray]]) -> list[str]:
+    arrays["statistics"] = [np.asarray(leaf) for leaf in jax.tree.leaves(statistics)]
+    return [type(block).__name__ for block in statistics.blocks]
+
+
+def _read_statistics(kinds: Sequence[str], arrays: Mapping[str, list[np.ndarray]]) -> ModelStatistics:
+    leaves = iter(arrays["statistics"])
+    known: dict[str, Any] = {kind.__name__: kind for kind in STATISTICS}
+    classes = ClassCounts(next(leaves))
+    return ModelStatistics(classes, tuple(known[kind](*(next(leaves) for _ in fields(known[kind]))) for kind in kinds))
+
+
+def _write_record(inference: Any) -> dict[str, Any] | None:
+    if inference is None:
+        return None
+    return {"name": type(inference).__name__} | {
+        field.name: getattr(inference, field.name) for field in fields(inference)
+    }
+
+
+def _read_record(text: Mapping[str, Any] | None) -> Inference | None:
+    if text is None:
+        return None
+    known: dict[str, Any] = {kind.__name__: kind for kind in INFERENCES}
+    settings = dict(text)
+    return known[settings.pop("name")](**settings)

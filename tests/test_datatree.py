@@ -1,0 +1,135 @@
+"""Every group that ArviZ looks for, and ArviZ's functions on them."""
+
+import arviz as az
+import arviz_stats as azs
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesnb as nb
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    rng = np.random.default_rng(2)
+    y = np.repeat(["aster", "broom", "crocus"], 20)
+    X = pd.DataFrame(
+        {
+            "height": rng.normal(np.repeat([10, 12, 14], 20), 2.0),
+            "colour": np.where(rng.uniform(size=60) < 0.6, "red", "blue"),
+            "petals": rng.poisson(np.repeat([3, 5, 6], 20)).astype(float),
+        }
+    )
+    X.loc[4, "height"] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def posteriors(flowers):
+    X, y = flowers
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "colour": nb.Categorical(), "petals": nb.Poisson()})
+    return {"exact": nb.fit(model, X, y), "sampled": nb.fit(model, X, y, nb.NUTS(), key=1)}
+
+
+@pytest.fixture(scope="module")
+def trees(posteriors, flowers):
+    X, y = flowers
+    return {kind: posterior.to_datatree(X, y, predictions=X[:5]) for kind, posterior in posteriors.items()}
+
+
+EVERYWHERE = {
+    "summary": lambda tree: az.summary(tree),
+    "ess": lambda tree: az.ess(tree),
+    "rhat": lambda tree: az.rhat(tree),
+    "mcse": lambda tree: az.mcse(tree),
+    "loo of the label": lambda tree: az.loo(tree, var_name="y"),
+    "psense_summary": lambda tree: azs.psense_summary(tree, likelihood_var_names="joint"),
+    "plot_trace_dist": lambda tree: az.plot_trace_dist(tree, var_names=["height_mean"]),
+    "plot_rank": lambda tree: az.plot_rank(tree, var_names=["class_prob"]),
+    "plot_forest": lambda tree: az.plot_forest(tree, var_names=["petals_rate"]),
+    "plot_dist": lambda tree: az.plot_dist(tree, var_names=["petals_rate"]),
+    "plot_prior_posterior": lambda tree: az.plot_prior_posterior(tree, var_names=["class_prob"]),
+    "plot_ppc_dist": lambda tree: az.plot_ppc_dist(tree, var_names=["y"], kind="ecdf"),
+    "plot_ppc_pava": lambda tree: az.plot_ppc_pava(tree, data_type="categorical"),
+    "plot_ppc_rootogram": lambda tree: az.plot_ppc_rootogram(tree, var_names=["y"]),
+    "plot_ppc_tstat": lambda tree: az.plot_ppc_tstat(tree, t_stat="mean"),
+    "plot_psense_dist": lambda tree: az.plot_psense_dist(tree, var_names=["petals_rate"], likelihood_var_names="joint"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["exact", "sampled"])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_arviz_runs_on_every_posterior(trees, kind, name):
+    assert EVERYWHERE[name](trees[kind]) is not None
+    mpl.pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_arviz_functions_of_samplers_and_of_several_models(trees, posteriors, flowers):
+    X, y = flowers
+    assert az.plot_energy(trees["sampled"]) is not None
+    smaller = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y).to_datatree(X, y)
+    table = az.compare({"all": trees["exact"], "height": smaller}, var_name="y")
+    assert table.index[0] == "all"
+    assert az.plot_compare(table) is not None
+    mpl.pyplot.close("all")
+
+
+def test_groups_and_labels(trees, posteriors, flowers):
+    X, _ = flowers
+    tree = trees["sampled"]
+    assert set(tree.children) == {
+        "posterior", "prior", "log_prior", "sample_stats", "log_likelihood", "observed_data", "constant_data",
+        "posterior_predictive", "prior_predictive", "predictions",
+    }  # fmt: skip
+    assert "sample_stats" not in trees["exact"].children
+    assert tree.posterior["colour_prob"].dims == ("chain", "draw", "class", "colour_category")
+    assert tree.predictions["proba"].dims == ("chain", "draw", "row", "class")
+    assert tree.predictions.coords["class"].values.tolist() == ["aster", "broom", "crocus"]
+    assert tree.observed_data.attrs["classes"] == ["aster", "broom", "crocus"]
+    np.testing.assert_array_equal(tree.constant_data["height"], X["height"])
+    assert tree.attrs["modeling_interface"] == "bayesnb"
+    assert "NUTS" in tree.attrs["inference"]
+    frequencies = (tree.posterior_predictive["y"] == 0).mean(("chain", "draw")).values
+    np.testing.assert_allclose(frequencies, posteriors["sampled"].proba_draws(X)[..., 0].mean((0, 1)), atol=0.04)
+
+
+def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
+    import jax
+    from numpyro.infer.util import log_density
+
+    posterior = posteriors["exact"]
+    with jax.enable_x64(True):
+        for draw in (0, 7):
+            values = {name: value[1, draw].values for name, value in trees["exact"].posterior.data_vars.items()}
+            numbers, trace = log_density(posterior.model.program, (), {}, {**values, "y": np.zeros(1, int)} | {
+                "height": np.zeros(1), "colour": np.zeros(1, int), "petals": np.zeros(1)
+            })  # fmt: skip
+            sites = {name: site for name, site in trace.items() if name in values}
+            for name, site in sites.items():
+                expected = float(site["fn"].log_prob(site["value"]).sum())
+                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(expected, rel=1e-9)
+        assert np.isfinite(float(numbers))
+
+
+def test_fewer_draws_keep_their_statistics(posteriors):
+    tree = posteriors["sampled"].to_datatree(num_draws=10, num_chains=2)
+    full = posteriors["sampled"].to_datatree()
+    kept = np.linspace(0, 999, 10).round().astype(int)
+    np.testing.assert_array_equal(tree.sample_stats["lp"], full.sample_stats["lp"][:2, kept])
+    np.testing.assert_array_equal(tree.posterior["height_mean"], full.posterior["height_mean"][:2, kept])
+
+
+def test_count_vectors_are_one_variable_and_half_data_are_refused():
+    X, y = np.array([[3, 1, 0], [1, 3, 0], [0, 1, 2]]), [0, 1, 1]
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, y)
+    tree = posterior.to_datatree(X, y, num_draws=20)
+    assert tree.constant_data["x"].dims == ("row", "x_column")
+    with pytest.raises(ValueError, match="X and y come together"):
+        posterior.to_datatree(X)
+    with pytest.raises(ValueError, match="no spread to draw from"):
+        posterior.plugin().to_datatree()
