@@ -17,6 +17,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.schema import Table, as_table, encode_labels
+from bayesnb.stats import dense
 
 __all__ = ["to_datatree"]
 
