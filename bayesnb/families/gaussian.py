@@ -31,8 +31,8 @@ class Gaussian(ConjugateFamily):
 
     Hyperparameters that are not given follow the data, so that the unit of a column changes no prediction. With s² the
     variance of the whole column, all classes together: `loc` is the column's mean, `kappa` is 0.1 (class means spread
-    about three within-class standard deviations), `concentration` is 1 and `rate` is 0.3 s² (half of the prior lies
-    below a within-class variance of 0.43 s²). A constant column takes its own magnitude for s.
+    about three within-class standard deviations), `concentration` is 1 and `rate` is 0.1 s² (half of the prior lies
+    below a within-class variance of 0.14 s²). A constant column takes its own magnitude for s.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Gaussian(ConjugateFamily):
             return replace(self, loc=np.broadcast_to(loc, np.shape(self.rate)))
         variance = pooled.ssd / np.maximum(pooled.n, 1.0)
         magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
-        rate = 0.3 * np.where(variance > 0, variance, magnitude)
+        rate = 0.1 * np.where(variance > 0, variance, magnitude)
         shape = np.shape(self.kappa)
         return replace(self, loc=np.broadcast_to(loc, shape), rate=np.broadcast_to(rate, shape))
 
