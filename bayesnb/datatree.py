@@ -1,6 +1,6 @@
 """Posteriors as xarray trees, in ArviZ's groups and under labelled dimensions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +17,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.schema import Table, as_table, encode_labels
+from bayesnb.sites import coordinate
 from bayesnb.stats import dense
 
 __all__ = ["to_datatree"]
@@ -73,7 +74,7 @@ def to_datatree(
     prior = model.draw_prior(rng, shape)
     axes = model.sites.axes()
     dims: dict[Any, Any] = {site: [name for name, _ in axis] for site, axis in axes.items()}
-    coords: dict[Any, Any] = {name: _coordinate(labels) for axis in axes.values() for name, labels in axis}
+    coords: dict[Any, Any] = {name: coordinate(labels) for axis in axes.values() for name, labels in axis}
     groups = {
         "posterior": dict_to_dataset(model.sites.by_name(parameters), coords=coords, dims=dims),
         "prior": dict_to_dataset(model.sites.by_name(prior), coords=coords, dims=dims),
@@ -177,14 +178,6 @@ def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.n
             if site.block == i:
                 found[site.name] = score(values[site.parameter], seen[site.parameter], site.column)
     return found
-
-
-def _coordinate(labels: Sequence[Any]) -> np.ndarray:
-    """Labels as an array that xarray can index and write: mixed types become text."""
-    kinds = {type(label) for label in labels}
-    if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
-        return np.asarray(labels)
-    return np.asarray([str(label) for label in labels])
 
 
 def _attributes(posterior: Posterior) -> dict[str, Any]:

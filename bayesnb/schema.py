@@ -225,7 +225,12 @@ def as_table(X: Any) -> Table:
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
-        return SparseTable(scipy.sparse.csr_array(X), tuple(range(X.shape[1])), X.shape[0])
+        matrix = scipy.sparse.csr_array(X)
+        if not matrix.has_canonical_format:
+            # An entry stored in parts is one cell, and log x! is not additive.
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return SparseTable(matrix, tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "

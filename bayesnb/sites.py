@@ -1,5 +1,6 @@
 """Names of the parameters in results: sites, dimensions and labels."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from bayesnb.blocks import CLASS_SITE, Block, ModelParameters
 from bayesnb.schema import Schema
 
-__all__ = ["Site", "Sites"]
+__all__ = ["Site", "Sites", "coordinate"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,14 @@ class Sites:
             else:
                 axes[site.name] = (classes,)
         return axes
+
+    def scalar_labels(self) -> dict[str, list[str]]:
+        """``site[class, column]`` of every scalar parameter of every site, in the order of its flattened array."""
+        found = {}
+        for site, axes in self.axes().items():
+            labels = [[str(label) for label in labels] for _, labels in axes]
+            found[site] = [f"{site}[{', '.join(at)}]" for at in itertools.product(*labels)]
+        return found
 
     def by_name(self, parameters: ModelParameters) -> dict[str, Any]:
         """Parameters by the name that results use.
@@ -140,3 +149,11 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
     if value.shape[value.ndim - len(event) :] != event or value.ndim < len(event):
         raise ValueError(f"{name!r} has shape {value.shape}, which does not end in {event}")
     return value
+
+
+def coordinate(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array that xarray can index and write: mixed types become text."""
+    kinds = {type(label) for label in labels}
+    if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
+        return np.asarray(labels)
+    return np.asarray([str(label) for label in labels])

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from cases import CASES
-from scipy import stats
 
 import bayesnb as nb
-from bayesnb.families.fast import cdf
 
 pytestmark = pytest.mark.slow
 
@@ -28,25 +25,6 @@ def test_nuts_is_called_right_as_often_as_stated():
     assert wrong <= 9
     assert 0.9 < z.std() < 1.15
     assert np.abs(z).max() < 5.5
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_parameters_drawn_from_the_prior_are_uniform_under_their_posteriors(case):
-    """Simulation-based calibration through exact PITs: four hundred tables from the prior."""
-    x = case.cells(np.random.default_rng(0), 20)
-    bound = nb.NaiveBayes(case.family, class_concentration=[1.5, 2.5]).bind(x, np.arange(20) % 2)
-    pits: dict[str, list[np.ndarray]] = {}
-    for k in range(400):
-        X, y, truth = bound.simulate(20, key=k, total_count=15, return_parameters=True)
-        posterior = nb.fit(bound, X, y)
-        for site in bound.sites:
-            family = posterior.families[site.block]
-            if site.column is not None:
-                family = family.take((slice(None), site.column))
-            marginal = family.marginals()[site.parameter]
-            pits.setdefault(site.name, []).append(np.ravel(cdf(marginal, truth[site.name])))
-    tests = [stats.kstest(column, "uniform").pvalue for values in pits.values() for column in np.stack(values).T]
-    assert min(tests) > 1e-3 / len(tests)
 
 
 def test_evidence_by_simulation_from_the_prior():

@@ -117,3 +117,12 @@ def test_sparse_equals_dense(rng, monkeypatch, form, family):
     assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
     np.testing.assert_allclose(thin.log_joint(form(dense)), thick.log_joint(dense), rtol=1e-10)
     np.testing.assert_allclose(thin.plugin().log_joint(form(dense)), thick.plugin().log_joint(dense), rtol=1e-10)
+
+
+def test_an_entry_stored_in_parts_is_one_cell():
+    parts = scipy.sparse.csr_array((np.array([1, 2, 1]), np.array([0, 0, 1]), np.array([0, 2, 3])), (2, 2))
+    model = nb.NaiveBayes(nb.Multinomial())
+    thin, thick = (nb.fit(model, X, [0, 1]) for X in (parts, parts.toarray()))
+    assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(thin.log_joint(parts), thick.log_joint(parts.toarray()))
+    assert parts.nnz == 3

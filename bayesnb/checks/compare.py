@@ -202,7 +202,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
 
 def _rows(exact: ExactPosterior, sampled: SampledPosterior, diagnostics: Diagnostics) -> Iterator[dict[str, Any]]:
     draws = sampled.draws()
-    labels = dict(zip(draws, _labels(sampled), strict=True))
+    labels = sampled.model.sites.scalar_labels()
     marginals = exact_marginals(exact)
     position = 0
     for site, values in draws.items():
@@ -356,20 +356,6 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
         f"{error_rate:g}, "
         f"|z| up to {critical_z:.2f})."
     )
-
-
-def _labels(sampled: SampledPosterior) -> list[list[str]]:
-    """``site[class, column]`` of every scalar parameter, by site in the order of the draws."""
-    model = sampled.model
-    axes = model.sites.axes()
-    found = []
-    for site in model.sites.by_name(sampled.parameters):
-        coordinates = [[str(label) for label in labels] for _, labels in axes[site]]
-        index = np.ndindex(*[len(labels) for labels in coordinates])
-        found.append(
-            [f"{site}[{', '.join(labels[k] for labels, k in zip(coordinates, at, strict=True))}]" for at in index]
-        )
-    return found
 
 
 def _probabilities(exact: ExactPosterior, sampled: SampledPosterior, X: Any) -> pd.DataFrame:

@@ -34,7 +34,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from tqdm.auto import tqdm
 
-__all__ = ["NUTS", "ConvergenceWarning"]
+__all__ = ["NUTS", "ConvergenceWarning", "shows_progress", "tqdm"]
 
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
@@ -117,7 +117,9 @@ class NUTS(Inference):
             state = _begin(starts, keys, target, self._settings)
             kept = []
             total = self.num_warmup + self.num_samples
-            with tqdm(total=total, desc="NUTS", unit="step", disable=not self._shows_progress(), leave=True) as bar:
+            with tqdm(
+                total=total, desc="NUTS", unit="step", disable=not shows_progress(self.progress), leave=True
+            ) as bar:
                 for steps, keep in _schedule(self.num_warmup, self.num_samples):
                     state, draws = _advance(state, target, self._settings, steps)
                     jax.block_until_ready(state)
@@ -149,10 +151,12 @@ class NUTS(Inference):
             starts |= {f"{i}.{name}": value for name, value in block.items()}
         return starts
 
-    def _shows_progress(self) -> bool:
-        if self.progress is not None:
-            return self.progress
-        return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+def shows_progress(asked: bool | None) -> bool:
+    """Whether to show a progress bar: as asked, else on a terminal and in a notebook, and not where CI is set."""
+    if asked is not None:
+        return asked
+    return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 Target = tuple[ClassPrior, tuple[Family, ...], ModelStatistics]

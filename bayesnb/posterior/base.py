@@ -17,7 +17,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.schema import as_table
 
-__all__ = ["Fitting", "Posterior", "in_pieces", "normalise"]
+__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "normalise"]
 
 DRAW_BYTES = 2**26
 """Memory for the densities of many draws at a time."""

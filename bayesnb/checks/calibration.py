@@ -1,0 +1,331 @@
+"""Are the class probabilities believable?
+
+Of the rows that get a class with probability 0.8, it should be the class of eight in ten. Naive Bayes counts
+features that say the same twice, so that its probabilities lie too near 0 and 1; the numbers here say how much.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.special
+from scipy.optimize import isotonic_regression
+
+from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.posterior.base import Posterior
+from bayesnb.schema import as_table, encode_labels
+
+__all__ = ["Calibration", "calibration"]
+
+DIGITS = 12
+"""Predictions that differ by less are equal: two sums of the same numbers may differ in the last place."""
+
+SIMULATIONS = 400
+"""Sets of labels drawn from the predictions themselves, to know the calibration error that chance makes."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What `calibration` found.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per score: ``accuracy``; ``confidence``, the mean probability of the predicted class; ``log_score``, the
+        mean log probability of the label; ``brier``, the mean of the squared errors summed over classes (0 to 2);
+        ``reliability``, ``resolution`` and ``uncertainty``, with brier = reliability - resolution + uncertainty;
+        ``calibration_error``, the mean absolute difference between confidence and accuracy over bins; and
+        ``calibration_error_by_chance``, the one that calibrated predictions of these values would show. The columns
+        ``posterior`` and ``posterior_se`` hold the score and its standard error; with another model also ``other``,
+        ``other_se``, ``difference`` (posterior minus other) and ``difference_se``, which is that of paired rows.
+    bins : pandas.DataFrame
+        A row per model and bin: ``model``; ``kind``, "classes" (the probability of every class of every row) or
+        "confidence" (that of the predicted class); ``lower`` and ``upper``, the smallest and largest prediction;
+        ``mean_predicted``; ``observed`` frequency with its interval ``observed_lower``, ``observed_upper``; ``count``.
+    predictions : dict
+        The class probabilities of each model, shape (rows, classes).
+    classes : array, shape (classes,)
+    prob : float
+        Probability of the intervals.
+    """
+
+    table: pd.DataFrame
+    bins: pd.DataFrame
+    predictions: dict[str, np.ndarray]
+    classes: np.ndarray
+    prob: float
+
+    def plot(self, **options: Any) -> Any:
+        """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
+        from bayesnb.plots.reliability import plot_reliability
+
+        return plot_reliability(self, **options)
+
+    def __repr__(self) -> str:
+        return f"{self._headline()}\n{self.table.to_string(float_format=lambda value: f'{value:.4g}', na_rep='')}"
+
+    def _repr_html_(self) -> str:
+        table = self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
+        return f"<p><b>{self._headline()}</b></p>{table}"
+
+    def _headline(self) -> str:
+        rows, classes = self.predictions["posterior"].shape
+        score, error = self.table["posterior"], self.table["posterior_se"]
+        return (
+            f"Calibration on {rows} rows, {classes} classes: confidence {score['confidence']:.3f}, accuracy "
+            f"{score['accuracy']:.3f};\ncalibration error {score['calibration_error']:.3f}, "
+            f"{score['calibration_error_by_chance']:.3f} ± {error['calibration_error_by_chance']:.3f} by chance"
+        )
+
+
+def calibration(
+    posterior: Posterior,
+    X: Any,
+    y: Any,
+    *,
+    other: Any = None,
+    bins: int = 10,
+    prob: float = 0.89,
+    key: Any = 0,
+) -> Calibration:
+    r"""Judge predicted class probabilities by labels, alone or beside another model's.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Exact, sampled or point.
+    X : table, shape (rows, columns)
+        Rows that the posterior was not fitted to; on the others it looks better than it is.
+    y : labels, shape (rows,)
+    other : Posterior, array of shape (rows, classes), or classifier, optional
+        What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
+        with ``predict_proba`` and ``classes_``, as scikit-learn's.
+    bins : int, default 10
+        Number of bins, of equal count as far as equal predictions, which stay together, allow.
+    prob : float, default 0.89
+        Probability of the intervals of the observed frequencies.
+    key : int or JAX key, default 0
+        For the calibration error that chance makes.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    TypeError
+        If the first is not a posterior, or `other` is nothing that predicts.
+    ValueError
+        If there are no rows, a label is not among the classes, or the other's classes or probabilities do not fit.
+
+    Notes
+    -----
+    Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), that reach to 0 or 1
+    where no or every row was of the class (Brown, Cai and DasGupta 2001, *Statistical Science* 16, 101-133). Each row
+    enters the bins of kind "classes" once for each class, so that these bins depend on each other.
+
+    The Brier score (Brier 1950) is parted into reliability, resolution and uncertainty (Murphy 1973, *Journal of
+    Applied Meteorology* 12, 595-600) class by class through isotonic regression of the labels on the predictions, whose
+    bins nobody has to choose and whose parts add up exactly (CORP; Dimitriadis, Gneiting and Jordan 2021, *PNAS* 118,
+    e2016191118):
+
+    .. math:: \mathrm{REL} = S(p) - S(r), \quad \mathrm{RES} = S(f) - S(r), \quad \mathrm{UNC} = S(f)
+
+    with S the Brier score, r the isotonic fit and f the class frequencies. The fit follows chance too, so that
+    calibrated predictions, too, have a small positive reliability.
+
+    Each score is a mean over rows, and its standard error theirs: r and f minimise S, so that their own error does not
+    enter in first order; the calibration error's bins and signs are taken as known, which errs on the large side
+    where predictions are calibrated.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X[::3], y[::3])
+    >>> found = nb.calibration(posterior, X[1::3], y[1::3])
+    >>> found.table.loc[["accuracy", "confidence"], "posterior"].round(2).tolist()
+    [0.95, 0.97]
+    """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
+    if not 0 < prob < 1:
+        raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+    bins = whole_number("bins", bins)
+    codes = encode_labels(y, as_table(X).num_rows, posterior.classes)
+    log_probs = {"posterior": posterior.predict_log_proba(X)}
+    predictions = {"posterior": np.minimum(np.exp(log_probs["posterior"]), 1.0)}
+    if other is not None:
+        predictions["other"], log_probs["other"] = _predictions_of(other, X, posterior.classes, len(codes))
+    rows = {model: _scores(predictions[model], log_probs[model], codes, bins) for model in predictions}
+    rng = random_generator(key)
+    chance = {model: _error_by_chance(values.max(axis=1), bins, rng) for model, values in predictions.items()}
+    return Calibration(
+        table=_table(rows, chance),
+        bins=pd.concat([_bins(model, values, codes, bins, prob) for model, values in predictions.items()]).reset_index(
+            drop=True
+        ),
+        predictions=predictions,
+        classes=posterior.classes,
+        prob=prob,
+    )
+
+
+def _predictions_of(other: Any, X: Any, classes: np.ndarray, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Class probabilities of the other model and their logs, in the order of `classes`."""
+    labels = classes.tolist()
+    if isinstance(other, Posterior):
+        log_probs = other.predict_log_proba(X)[:, _positions(other.classes, labels)]
+        return np.minimum(np.exp(log_probs), 1.0), log_probs
+    if hasattr(other, "predict_proba"):
+        if not hasattr(other, "classes_"):
+            raise TypeError(f"other, a {type(other).__name__}, has no classes_ that name its columns: fit it first")
+        order = _positions(other.classes_, labels)
+        probs = np.asarray(other.predict_proba(X), dtype=np.float64)[:, order]
+    else:
+        try:
+            probs = np.asarray(other, dtype=np.float64)
+        except (TypeError, ValueError):
+            probs = np.empty(())
+        if probs.ndim == 0:
+            raise TypeError(
+                f"other is a {type(other).__name__}: give a posterior, class probabilities of shape (rows, classes), "
+                "or a fitted classifier with predict_proba"
+            )
+    if probs.shape != (num_rows, len(labels)):
+        raise ValueError(
+            f"the other probabilities have shape {probs.shape}: give a row for each of X, {num_rows}, and a column for "
+            f"each class {labels}"
+        )
+    wrong = ~np.isfinite(probs).all(axis=1) | (probs < 0).any(axis=1) | (np.abs(probs.sum(axis=1) - 1) > 1e-6)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"the other probabilities of row {row} are {probs[row].tolist()}: they must add up to one")
+    with np.errstate(divide="ignore"):
+        return np.minimum(probs, 1.0), np.log(probs)
+
+
+def _positions(theirs: Any, labels: list[Any]) -> list[int]:
+    found = np.asarray(theirs).tolist()
+    if sorted(map(str, found)) != sorted(map(str, labels)) or set(found) != set(labels):
+        raise ValueError(f"the classes differ: the posterior has {labels}, the other {found}")
+    return [found.index(label) for label in labels]
+
+
+def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: int) -> dict[str, np.ndarray]:
+    """What each row adds to each score, shape (rows,): a score is the mean."""
+    rows = np.arange(len(codes))
+    truth = np.zeros(probs.shape)
+    truth[rows, codes] = 1.0
+    frequency = np.broadcast_to(truth.mean(axis=0), truth.shape)
+    fitted = np.column_stack([_isotonic(probs[:, c], truth[:, c]) for c in range(probs.shape[1])])
+    brier, at_frequency, recalibrated = (
+        ((truth - forecast) ** 2).sum(axis=1) for forecast in (probs, frequency, fitted)
+    )
+    confidence, hit = probs.max(axis=1), (probs.argmax(axis=1) == codes).astype(np.float64)
+    member = _membership(confidence, bins)
+    gap = hit - confidence
+    sign = np.sign(np.bincount(member, gap))
+    return {
+        "accuracy": hit,
+        "confidence": confidence,
+        "log_score": log_probs[rows, codes],
+        "brier": brier,
+        "reliability": brier - recalibrated,
+        "resolution": at_frequency - recalibrated,
+        "uncertainty": at_frequency,
+        "calibration_error": sign[member] * gap,
+    }
+
+
+def _isotonic(predicted: np.ndarray, outcome: np.ndarray) -> np.ndarray:
+    """Isotonic regression of outcomes on predictions, equal predictions getting equal values."""
+    _, where, count = np.unique(predicted.round(DIGITS), return_inverse=True, return_counts=True)
+    return isotonic_regression(np.bincount(where, outcome) / count, weights=count).x[where]
+
+
+def _membership(predicted: np.ndarray, bins: int) -> np.ndarray:
+    """Bin of each prediction, by quantiles; no bin is empty."""
+    rounded = predicted.round(DIGITS)
+    edges = np.quantile(rounded, np.linspace(0, 1, bins + 1)).round(DIGITS)
+    return np.unique(np.searchsorted(edges[1:-1], rounded), return_inverse=True)[1]
+
+
+def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator) -> np.ndarray:
+    """Calibration errors of predictions that are right, over sets of labels drawn from them."""
+    member = _membership(confidence, bins)
+    found = np.empty(SIMULATIONS)
+    for i in range(SIMULATIONS):
+        gap = (rng.uniform(size=confidence.size) < confidence) - confidence
+        found[i] = np.abs(np.bincount(member, gap)).sum() / confidence.size
+    return found
+
+
+def _table(rows: Mapping[str, Mapping[str, np.ndarray]], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    columns: dict[str, dict[str, float]] = {}
+    with np.errstate(invalid="ignore"):  # a label that was given probability zero
+        for model, scores in rows.items():
+            columns[model] = {name: float(values.mean()) for name, values in scores.items()}
+            columns[f"{model}_se"] = {name: _standard_error(values) for name, values in scores.items()}
+            columns[model]["calibration_error_by_chance"] = float(chance[model].mean())
+            columns[f"{model}_se"]["calibration_error_by_chance"] = float(chance[model].std(ddof=1))
+        if "other" in rows:
+            mine, theirs = rows["posterior"], rows["other"]
+            paired = {name: mine[name] - theirs[name] for name in mine}
+            columns["difference"] = {name: float(values.mean()) for name, values in paired.items()}
+            columns["difference_se"] = {name: _standard_error(values) for name, values in paired.items()}
+    return pd.DataFrame(columns).rename_axis("score")
+
+
+def _standard_error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
+
+
+def _bins(model: str, probs: np.ndarray, codes: np.ndarray, bins: int, prob: float) -> pd.DataFrame:
+    truth = (codes[:, None] == np.arange(probs.shape[1])).astype(np.float64)
+    frames = []
+    pooled = {"classes": (probs.ravel(), truth.ravel()), "confidence": (probs.max(axis=1), _hit(probs, codes))}
+    for kind, (predicted, outcome) in pooled.items():
+        grouped = pd.DataFrame({"predicted": predicted, "outcome": outcome}).groupby(_membership(predicted, bins))
+        count, ones = grouped.size().to_numpy(), grouped["outcome"].sum().to_numpy()
+        lower, upper = jeffreys_interval(ones, count, prob)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "model": model,
+                    "kind": kind,
+                    "lower": grouped["predicted"].min().to_numpy(),
+                    "upper": grouped["predicted"].max().to_numpy(),
+                    "mean_predicted": grouped["predicted"].mean().to_numpy(),
+                    "observed": ones / count,
+                    "observed_lower": lower,
+                    "observed_upper": upper,
+                    "count": count,
+                }
+            )
+        )
+    return pd.concat(frames)
+
+
+def _hit(probs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    return (probs.argmax(axis=1) == codes).astype(np.float64)
+
+
+def jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple[np.ndarray, np.ndarray]:
+    """Equal-tailed interval of a frequency under Jeffreys' prior, open to 0 or 1 where all outcomes are alike.
+
+    Parameters
+    ----------
+    ones, count : array, shape (bins,)
+    prob : float
+
+    Returns
+    -------
+    tuple of array of shape (bins,)
+    """
+    zeros = count - ones
+    lower = scipy.special.betaincinv(ones + 0.5, zeros + 0.5, (1 - prob) / 2)
+    upper = scipy.special.betaincinv(ones + 0.5, zeros + 0.5, (1 + prob) / 2)
+    return np.where(ones == 0, 0.0, lower), np.where(zeros == 0, 1.0, upper)

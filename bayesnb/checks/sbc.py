@@ -1,0 +1,476 @@
+"""Does an inference give the posterior it says? Simulation-based calibration.
+
+Parameters drawn from the prior, and rows drawn from them, are a draw of the joint distribution; so the parameters are
+also a draw from the posterior given these rows. Where in its posterior each of them falls, its probability integral
+transform (PIT), is then uniform over simulations if the posterior is right, whatever the model.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import xarray as xr
+from arviz_base import dict_to_dataset
+from arviz_stats.base import array_stats
+from scipy.stats import binom
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.fast import as_key, cdf, draw, random_generator, whole_number
+from bayesnb.inference.base import Inference
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.nuts import NUTS, ConvergenceWarning, shows_progress, tqdm
+from bayesnb.inference.point import MAP, MLE
+from bayesnb.model import NaiveBayes
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.problem import Problem
+from bayesnb.sites import coordinate
+from bayesnb.stats import ClassCounts
+
+__all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
+
+JOINT = "log_likelihood"
+"""The test quantity that looks across parameters and at the data."""
+
+RANK_DRAWS = 100
+"""Draws among which a true value is ranked: thinned to so few, a chain's are nearly independent."""
+
+MIN_SIMULATIONS = 20
+"""Fewer PIT values show no shape."""
+
+
+@dataclass(frozen=True)
+class SBC:
+    """What `sbc` found.
+
+    Attributes
+    ----------
+    uniform : bool
+        Whether no test speaks against uniform PIT values.
+    verdict : str
+        The answer in words.
+    table : pandas.DataFrame
+        A row per scalar parameter and one for ``log_likelihood``: ``mean_pit`` (0.5 if right; above, the posterior lies
+        too low), ``sd_pit`` (0.289 if right; above, the posterior is too narrow), ``p_value`` of the test of
+        uniformity.
+    pit : pandas.DataFrame
+        The PIT values, a row per simulation and a column per row of `table`.
+    error_rate : float
+        Probability of a wrong no, divided evenly among the tests.
+    num_rows : int
+        Rows of each simulated table.
+    model : NaiveBayes
+        The model simulated from, hyperparameters in numbers.
+    inference : object
+        What was judged.
+    """
+
+    uniform: bool
+    verdict: str
+    table: pd.DataFrame
+    pit: pd.DataFrame
+    error_rate: float
+    num_rows: int
+    model: NaiveBayes
+    inference: Any
+
+    def to_datatree(self) -> xr.DataTree:
+        """The PIT values as ArviZ's plots take them: ``arviz.plot_ecdf_pit(tree, group="prior_sbc")``.
+
+        Returns
+        -------
+        xarray.DataTree
+            Group ``prior_sbc``: parameters by site, dimensions chain (of length one), draw (the simulations) and those
+            of the site, labelled; and ``log_likelihood``.
+        """
+        values: dict[str, np.ndarray] = {}
+        dims: dict[Any, Any] = {}
+        coords: dict[Any, Any] = {}
+        scalars = self.model.sites.scalar_labels()
+        for site, axes in self.model.sites.axes().items():
+            labels = scalars[site]
+            if labels[0] in self.pit:
+                shape = [len(names) for _, names in axes]
+                values[site] = self.pit[labels].to_numpy().reshape(1, len(self.pit), *shape)
+                dims[site] = [name for name, _ in axes]
+                coords |= {name: coordinate(names) for name, names in axes}
+        values[JOINT] = self.pit[[JOINT]].to_numpy().T
+        tree = xr.DataTree.from_dict({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)})
+        described = {"inference": repr(self.inference), "model": repr(self.model), "num_rows": self.num_rows}
+        for node in (tree, tree["prior_sbc"]):
+            node.attrs.update(described)
+        return tree
+
+    def plot(self, **options: Any) -> Any:
+        """How far the PIT values stray from uniform; see `bayesnb.plot_sbc`."""
+        from bayesnb.plots.sbc import plot_sbc
+
+        return plot_sbc(self, **options)
+
+    def __repr__(self) -> str:
+        shown = self.table.to_string(max_rows=20, float_format=lambda value: f"{value:.3g}")
+        return "\n".join([*wrap(self.verdict, 100), shown])
+
+    def _repr_html_(self) -> str:
+        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
+        return f"<p><b>{_escape(self.verdict)}</b></p>{table}"
+
+
+def sbc(
+    model: NaiveBayes | Family,
+    inference: Inference | None = None,
+    *,
+    num_simulations: int = 200,
+    num_rows: int = 50,
+    X: Any = None,
+    y: Any = None,
+    total_count: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+    error_rate: float = 0.01,
+) -> SBC:
+    r"""Simulation-based calibration of an inference.
+
+    Each simulation draws parameters from the prior and a table from these, conditions on the table, and notes where in
+    the posterior every parameter lies, and the log likelihood of the table. If the inference is right, the values are
+    uniform.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+        Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
+    inference : Inference, optional
+        What to judge; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one chain is
+        run per simulation, with the other settings as they are.
+    num_simulations : int, default 200
+        At least 20.
+    num_rows : int, default 50
+        Rows of each simulated table.
+    X : table, shape (rows, columns), optional
+    y : labels, shape (rows,), optional
+        A table to bind the model to, and to set defaults that follow the data's scale: once, for all simulations.
+    total_count : int or array of shape (num_rows,), optional
+        Total of each count vector; by default the mean total of `X`.
+    key : int or JAX key, default 0
+    progress : bool, optional
+        Whether to show a progress bar; by default as `NUTS` does.
+    error_rate : float, default 0.01
+        Probability of saying no to a right inference.
+
+    Returns
+    -------
+    SBC
+        Its `uniform` is True if no test speaks against.
+
+    Raises
+    ------
+    TypeError
+        If the model or the inference is none.
+    ValueError
+        If the model is not bound and no table comes with it, a hyperparameter is left to the scale of data that are not
+        there, the inference gives a point or cannot solve the problem, or a number is out of range.
+
+    Notes
+    -----
+    Talts, Betancourt, Simpson, Vehtari and Gelman (2018), *Validating Bayesian inference algorithms with
+    simulation-based calibration*, arXiv:1804.06788. The log likelihood as a test quantity sees errors that single
+    parameters do not, such as a posterior that ignores the data: Modrák et al. (2023), *Bayesian Analysis* 20(2),
+    461-488. Exact posteriors give the PIT of a parameter in closed form. Draws are thinned to 100, among which the true
+    value has rank r, and the PIT is (r + u) / 101 with u uniform. ArviZ's ``pot_c`` tests uniformity (Tesso and Vehtari
+    2026), with the error rate shared evenly by all tests (Bonferroni).
+
+    Calibration is not precision: the prior itself is calibrated in each of its parameters, and a small mistake in a
+    hyperparameter needs many simulations to be seen.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> nb.sbc(model, num_simulations=100).uniform
+    True
+    """
+    if whole_number("num_simulations", num_simulations) < MIN_SIMULATIONS:
+        raise ValueError(
+            f"num_simulations is {num_simulations}: fewer than {MIN_SIMULATIONS} PIT values cannot be judged"
+        )
+    num_rows = whole_number("num_rows", num_rows)
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
+    model, total_count = _ready_model(model, X, y, total_count)
+    inference = _ready_inference(inference, model)
+    pits = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
+
+    labels = model.sites.scalar_labels() | {JOINT: [JOINT]}
+    pit = pd.DataFrame(
+        np.concatenate([values.reshape(num_simulations, -1) for values in pits.values()], axis=1),
+        columns=[label for site in pits for label in labels[site]],
+        index=pd.RangeIndex(num_simulations, name="simulation"),
+    )
+    table = pd.DataFrame(
+        {
+            "mean_pit": pit.mean(),
+            "sd_pit": pit.std(),
+            "p_value": np.asarray(array_stats.uniformity_test(pit.to_numpy().T, axis=-1)[0]),
+        }
+    ).rename_axis("parameter")
+    against = table[table["p_value"] < error_rate / len(table)].sort_values("p_value", kind="stable")
+    return SBC(
+        uniform=against.empty,
+        verdict=_verdict(against, len(table), num_simulations, error_rate),
+        table=table,
+        pit=pit,
+        error_rate=error_rate,
+        num_rows=num_rows,
+        model=model,
+        inference=inference,
+    )
+
+
+def uniform_band(num_values: int, prob: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Band that the whole empirical distribution function of uniform values keeps to.
+
+    Pointwise binomial intervals, widened until all of them hold together: Säilynoja, Bürkner and Vehtari (2022),
+    *Statistics and Computing* 32, 32. The widening is found by simulation.
+
+    Parameters
+    ----------
+    num_values : int
+    prob : float
+        Probability that the function stays inside at every point.
+
+    Returns
+    -------
+    tuple of array
+        Points in (0, 1), and the lower and upper end at each, as differences from the uniform distribution function.
+    """
+    points = np.linspace(0, 1, 102)[1:-1]
+    cells = np.full(len(points) + 1, 1 / (len(points) + 1))
+    counts = np.random.default_rng(0).multinomial(num_values, cells, size=5000).cumsum(axis=1)[:, :-1]
+    possible = np.arange(num_values + 1)[:, None]
+    tail = 2 * np.minimum(binom.cdf(possible, num_values, points), binom.sf(possible - 1, num_values, points))
+    unusual = tail[counts, np.arange(len(points))].min(axis=1)
+    level = np.quantile(unusual, 1 - prob)
+    lower, upper = (binom.ppf(q, num_values, points) / num_values - points for q in (level / 2, 1 - level / 2))
+    return points, lower, upper
+
+
+def ecdf_difference(pit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of the empirical distribution function of values in (0, 1), and its difference from the uniform one."""
+    points = np.repeat(np.concatenate([[0.0], np.sort(pit), [1.0]]), 2)[1:-1]
+    height = np.repeat(np.arange(len(pit) + 1) / len(pit), 2)
+    return points, height - points
+
+
+def shown_p(p_value: float) -> str:
+    """A p-value for the eye, with its sign of relation: the test's own digits end near 1e-15."""
+    return f"= {p_value:.1g}" if p_value > 1e-12 else "< 1e-12"
+
+
+def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[NaiveBayes, Any]:
+    """The model bound and with numbers for all hyperparameters, and the count vectors' totals."""
+    if isinstance(model, Family):
+        model = NaiveBayes(model)
+    if not isinstance(model, NaiveBayes):
+        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+    if (X is None) != (y is None):
+        raise ValueError("X and y come together: they bind the model, and set defaults on their scale")
+    if X is None:
+        if not model.bound:
+            raise ValueError(
+                "the model does not know its columns and classes yet: give X and y, or bind it with model.bind(X, y)"
+            )
+        found = model._open_hyperparameter()
+        if found is not None:
+            block, name = found
+            raise ValueError(
+                f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
+                "number, or X and y to set it from"
+            )
+        if isinstance(model.class_probs, str):
+            raise ValueError(
+                'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
+            )
+        return model, total_count
+    if not model.bound:
+        model = model.bind(X, y)
+    statistics = model.statistics(X, y)
+    for block, counted in zip(model.blocks, statistics.blocks, strict=True):
+        if total_count is None and block.is_vector and counted.n.sum() > 0:
+            total_count = round(float(counted.total.sum() / counted.n.sum()))
+    return model.resolve(statistics), total_count
+
+
+def _ready_inference(inference: Any, model: NaiveBayes) -> Any:
+    """What each simulation runs."""
+    if inference is None:
+        conjugate = all(isinstance(family, ConjugateFamily) for family in model.families)
+        inference = Exact() if conjugate else NUTS()
+    if isinstance(inference, type) or not hasattr(inference, "fit"):
+        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.Inference")
+    if isinstance(inference, MAP | MLE):
+        raise ValueError(_no_distribution(inference))
+    if isinstance(inference, NUTS):
+        # Simulations are replications enough; further chains would only cost time.
+        return replace(inference, num_chains=1, progress=False)
+    return inference
+
+
+def _no_distribution(inference: Any) -> str:
+    return (
+        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use nb.Exact() "
+        "or nb.NUTS()"
+    )
+
+
+@in_float64
+def _simulations(
+    model: NaiveBayes,
+    inference: Any,
+    num_simulations: int,
+    num_rows: int,
+    total_count: Any,
+    key: jax.Array,
+    progress: bool | None,
+) -> dict[str, np.ndarray]:
+    """PIT values by site, leading axis the simulation."""
+    prior_key, *keys = jax.random.split(key, num_simulations + 1)
+    prior = model.draw_prior(random_generator(prior_key), (num_simulations,))
+    by_name = model.sites.by_name(prior)
+    for site, values in by_name.items():
+        if not np.isfinite(values).all():
+            raise ValueError(f"the prior of {site!r} draws {values[~np.isfinite(values)][0]}: give a narrower one")
+    found = []
+    hidden = not shows_progress(progress)
+    for k in tqdm(range(num_simulations), desc="SBC", unit="fit", disable=hidden):
+        truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
+        data_key, fit_key, draw_key = jax.random.split(keys[k], 3)
+        rng = random_generator(data_key)
+        problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
+        with warnings.catch_warnings():
+            # One short chain may not convince by itself; all simulations together do or do not.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            posterior = inference.fit(problem, key=fit_key)
+        found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
+    # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
+    constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
+    return {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
+
+
+def _draw_statistics(
+    model: NaiveBayes, truth: ModelParameters, num_rows: int, total_count: Any, rng: np.random.Generator
+) -> ModelStatistics:
+    """Statistics of a simulated table, which itself is never built."""
+    labels = draw(dist.CategoricalProbs(np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))), rng)
+    codes = labels.astype(np.intp)
+    membership = np.eye(len(truth.class_prob))[codes]
+    blocks = []
+    for block, values in zip(model.blocks, truth.blocks, strict=True):
+        size = {"total_count": model._total_count(total_count, num_rows)} if block.is_vector else {}
+        x = draw(block.family.likelihood(**{name: value[codes] for name, value in values.items()}, **size), rng)
+        blocks.append(block.family.statistics(x, membership))
+    return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))
+
+
+def _pits(
+    model: NaiveBayes,
+    posterior: Posterior,
+    truth: ModelParameters,
+    statistics: ModelStatistics,
+    key: jax.Array,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """PIT of every parameter, by site, and of the log likelihood."""
+    if isinstance(posterior, PointPosterior):
+        raise ValueError(_no_distribution(posterior.inference or posterior))
+    true_values = model.sites.by_name(truth)
+    if isinstance(posterior, ExactPosterior):
+        drawn = draw_parameters(posterior.class_posterior, posterior.families, rng, (RANK_DRAWS,))
+        draws = posterior.model.sites.by_name(drawn)
+        theirs = posterior.model.sites.parameters(true_values)
+        found = posterior.model.sites.by_name(_exact_pits(posterior, theirs, drawn, rng))
+    else:
+        draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
+        found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
+    ours = model.sites.parameters(draws)
+    log_likelihood = np.asarray(model.log_density(ours, statistics))
+    found[JOINT] = _ranked(np.asarray(model.log_density(truth, statistics)), log_likelihood, rng)
+    for site, values in found.items():
+        if np.isnan(values).any():
+            raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
+    return found
+
+
+def _exact_pits(
+    posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
+) -> ModelParameters:
+    """PIT of every parameter under its exact marginal distribution; among draws where that is not known."""
+    classes = posterior.class_posterior
+    class_prob = truth.class_prob
+    if classes.probs is None:
+        marginal = dirichlet_marginal(classes.concentration)
+        class_prob = _exact_pit(marginal, truth.class_prob, drawn.class_prob, rng)
+    blocks = []
+    for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True):
+        try:
+            marginals = family.marginals()
+        except NotImplementedError:
+            marginals = {}
+        blocks.append(
+            {name: _exact_pit(marginals.get(name), value, draws[name], rng) for name, value in values.items()}
+        )
+    return ModelParameters(class_prob, tuple(blocks))
+
+
+def _exact_pit(
+    marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """PIT between the value and the float before it: under a small concentration many values round to 0 or to 1."""
+    apart = np.where(value == 0, np.finfo(np.float64).smallest_subnormal, value)
+    if marginal is None:
+        return _ranked(value, draws, rng)
+    try:
+        upper = cdf(marginal, apart)
+        lower = cdf(marginal, np.nextafter(apart, -np.inf))
+    except NotImplementedError:
+        return _ranked(value, draws, rng)
+    lower = np.where(np.isnan(lower), 0.0, lower)  # below the support
+    return lower + rng.uniform(size=upper.shape) * (upper - lower)
+
+
+def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """PIT of a value among draws along the first axis, ties broken at random."""
+    below, equal = (draws < value).sum(axis=0), (draws == value).sum(axis=0)
+    return (below + rng.uniform(size=np.shape(value)) * (equal + 1)) / (len(draws) + 1)
+
+
+def _thinned(values: np.ndarray) -> np.ndarray:
+    """Evenly spaced draws of all chains, from shape (chain, draw, ...)."""
+    flat = values.reshape(-1, *values.shape[2:])
+    return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
+
+
+def _verdict(against: pd.DataFrame, num_tests: int, num_simulations: int, error_rate: float) -> str:
+    if against.empty:
+        return (
+            f"YES, the posterior is calibrated as far as {num_simulations} simulations tell: none of {num_tests} tests "
+            f"speaks against (error rate {error_rate:g})."
+        )
+    worst = against.iloc[0]
+    return (
+        f"NO, the posterior is not calibrated: the PIT values of {len(against)} of {num_tests} quantities are not "
+        f"uniform over {num_simulations} simulations, least of all {against.index[0]} (p {shown_p(worst.p_value)}, "
+        f"mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and 0.29)."
+    )
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,399 @@
+"""How much do the posterior and its predictions hang on the prior, and how much on the data?
+
+Power-scaling raises the prior's density, or the likelihood, to a power near one and watches the posterior move: a prior
+raised to a power above one says the same more strongly. Draws have to be weighted for that; in an exponential family
+with its conjugate prior the scaled posterior has the posterior's own form, so that nothing is estimated here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import scipy.special
+
+from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks import CLASS_SITE, ClassPrior
+from bayesnb.checks.compare import exact_marginals
+from bayesnb.families.base import Family
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.fast import cdf
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.poisson import Poisson
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["Sensitivity", "sensitivity"]
+
+THRESHOLD = 0.05
+"""Sensitivity that counts as noticeable, as in priorsense; a normal distribution reaches it by moving a quarter of its
+standard deviation when the power is doubled."""
+
+DRAWS = 4000
+"""Distances are taken over the range that so many draws would span: four chains of 1000."""
+
+NODES = 129
+"""Points of the quadrature, at quantiles of the posterior."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What `sensitivity` found.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per scalar parameter: ``mean`` and ``sd`` of the posterior; ``prior`` and ``likelihood``, the cumulative
+        Jensen-Shannon distance by which the marginal moves for each doubling of the power; ``diagnosis``; and
+        ``mean_change_prior``, ``sd_change_prior``, ``mean_change_likelihood``, ``sd_change_likelihood``, the change of
+        mean and standard deviation for each doubling of the power, in posterior standard deviations (NaN where there is
+        none).
+    probabilities : pandas.DataFrame or None
+        For each given row and class: the predictive ``probability`` and its change for each doubling of the ``prior``'s
+        and the ``likelihood``'s power.
+    prior, likelihood : tuple of float
+        The two powers of each.
+    """
+
+    table: pd.DataFrame
+    probabilities: pd.DataFrame | None
+    prior: tuple[float, float]
+    likelihood: tuple[float, float]
+
+    def __repr__(self) -> str:
+        shown = self.table[["mean", "sd", "prior", "likelihood", "diagnosis"]]
+        return f"{self._headline()}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.3g}')}"
+
+    def _repr_html_(self) -> str:
+        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
+        return f"<p><b>{self._headline()}</b></p>{table}"
+
+    def _headline(self) -> str:
+        found = self.table["diagnosis"].value_counts()
+        told = [f"{found[name]} with {name}" for name in found.index if name != NOTHING]
+        return f"Power-scaling of {len(self.table)} parameters: {', '.join(told) or 'nothing noticeable'}"
+
+
+CONFLICT = "prior-data conflict"
+STRONG_PRIOR = "strong prior / weak likelihood"
+NOTHING = "-"
+
+
+def sensitivity(
+    posterior: ExactPosterior,
+    X: Any = None,
+    *,
+    prior: tuple[float, float] = (0.8, 1.25),
+    likelihood: tuple[float, float] = (0.8, 1.25),
+) -> Sensitivity:
+    r"""Sensitivity of a closed-form posterior to its prior and its likelihood, by exact power-scaling.
+
+    Parameters
+    ----------
+    posterior : ExactPosterior
+        With the families of this package.
+    X : table, shape (rows, columns), optional
+        Rows whose predictive class probabilities are followed too.
+    prior, likelihood : tuple of float, default (0.8, 1.25)
+        A power below one and a power above one, between which the finite differences are taken.
+
+    Returns
+    -------
+    Sensitivity
+        The diagnosis is "prior-data conflict" where both sensitivities reach 0.05, "strong prior / weak likelihood"
+        where only that to the prior does, else "-".
+
+    Raises
+    ------
+    TypeError
+        If the posterior is not in closed form, or a family is not of this package.
+    ValueError
+        If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
+
+    Notes
+    -----
+    Power-scaling and the thresholds: Kallioinen, Paananen, Bürkner and Vehtari (2024), *Statistics and Computing* 34,
+    57, as in the R package priorsense and ArviZ's ``psense_summary``. With P and Q the distribution functions of a
+    marginal before and after, and M their mean, the cumulative Jensen-Shannon distance is
+
+    .. math:: \sqrt{\int P \log_2 \frac{P}{M} + Q \log_2 \frac{Q}{M} \,dx \bigg/ \int P + Q \,dx},
+
+    the larger of that for the parameter and for its negative (Nguyen and Vreeken 2015, *Non-parametric Jensen-Shannon
+    divergence*, ECML PKDD). The integrals do not converge on an unbounded range, and those who compute them from draws
+    take the range of the draws; here it is that between the quantiles 1/4001 and 4000/4001, which 4000 draws span.
+    The sensitivity is the mean over both powers a of the distance over :math:`|\log_2 a|`.
+
+    Priors are scaled as they were resolved: a default that follows the data is taken as if it had been given.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10)
+    >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
+    ['prior-data conflict']
+    """
+    _require_exact(posterior)
+    prior, likelihood = _powers("prior", prior), _powers("likelihood", likelihood)
+    with np.errstate(all="ignore"):  # moments that do not exist
+        scaled = {
+            "prior": [(power, _prior_scaled(posterior, power)) for power in prior],
+            "likelihood": [(power, _likelihood_scaled(posterior, power)) for power in likelihood],
+        }
+        table = pd.concat([pd.DataFrame(rows) for rows in _rows(posterior, scaled)], ignore_index=True)
+    table.insert(5, "diagnosis", _diagnoses(table["prior"].to_numpy(), table["likelihood"].to_numpy()))
+    return Sensitivity(
+        table=table.set_index("parameter"),
+        probabilities=None if X is None else _probabilities(posterior, scaled, X),
+        prior=prior,
+        likelihood=likelihood,
+    )
+
+
+def _require_exact(posterior: Any) -> None:
+    if isinstance(posterior, SampledPosterior):
+        raise TypeError(
+            "the posterior is sampled, and power-scaling in closed form needs an exact one, nb.fit(model, X, y, "
+            "nb.Exact()): for draws, weight them with arviz.psense_summary(posterior.to_datatree(X, y), "
+            'likelihood_var_names="joint")'
+        )
+    if not isinstance(posterior, ExactPosterior):
+        raise TypeError(
+            f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: give a closed-form "
+            "posterior, nb.fit(model, X, y)"
+        )
+
+
+def _powers(name: str, powers: Any) -> tuple[float, float]:
+    try:
+        lower, upper = (float(power) for power in powers)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} is {powers!r}: give two powers, one below and one above 1, such as (0.8, 1.25)"
+        ) from None
+    if not 0 < lower < 1 < upper < np.inf:
+        raise ValueError(f"{name} is {powers!r}: give a power between 0 and 1 and a finite one above 1")
+    return lower, upper
+
+
+@singledispatch
+def prior_scaled(prior: Family, statistics: Any, power: float) -> dict[str, Any]:
+    """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
+
+    The scaled prior need not be proper for the posterior to be; hence no family is made of it.
+
+    Parameters
+    ----------
+    prior : Family
+    statistics : Statistics
+    power : float
+
+    Returns
+    -------
+    dict
+        Fields of the family, of the prior's shapes.
+
+    Raises
+    ------
+    TypeError
+        If the scaled prior of such a family is not known.
+    """
+    raise TypeError(
+        f"{type(prior).__name__} is not a family of bayesnb, and what becomes of its prior when it is raised to a "
+        "power is not known: weight draws instead, with arviz.psense_summary on posterior.to_datatree(X, y)"
+    )
+
+
+@prior_scaled.register
+def _(prior: Bernoulli, statistics: Any, power: float) -> dict[str, Any]:
+    posterior = prior.update(statistics)
+    return {
+        "concentration1": posterior.concentration1 + (power - 1) * (prior.concentration1 - 1),
+        "concentration0": posterior.concentration0 + (power - 1) * (prior.concentration0 - 1),
+    }
+
+
+@prior_scaled.register(Categorical)
+@prior_scaled.register(Multinomial)
+def _(prior: Any, statistics: Any, power: float) -> dict[str, Any]:
+    posterior = prior.update(statistics)
+    return {"concentration": posterior.concentration + (power - 1) * (prior.concentration - 1)}
+
+
+@prior_scaled.register
+def _(prior: Poisson, statistics: Any, power: float) -> dict[str, Any]:
+    posterior = prior.update(statistics)
+    return {
+        "concentration": posterior.concentration + (power - 1) * (prior.concentration - 1),
+        "rate": posterior.rate + (power - 1) * prior.rate,
+    }
+
+
+@prior_scaled.register
+def _(prior: Gaussian, statistics: Any, power: float) -> dict[str, Any]:
+    # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.
+    posterior = replace(prior, kappa=power * prior.kappa, rate=power * prior.rate).update(statistics)
+    shape = posterior.concentration + (power - 1) * (prior.concentration + 1.5)
+    return {"loc": posterior.loc, "kappa": posterior.kappa, "concentration": shape, "rate": posterior.rate}
+
+
+@in_float64
+def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
+    problem = posterior.problem
+    families = []
+    for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
+        fields = to_numpy(prior_scaled(block.family, counted, power))
+        _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
+        families.append(replace(block.family, **fields))
+    classes = problem.resolved.class_prior
+    if classes.probs is None:
+        concentration = classes.update(problem.statistics.classes).concentration
+        concentration = concentration + (power - 1) * (classes.concentration - 1)
+        _require_proper({"concentration": concentration}, CLASS_SITE, power)
+        classes = ClassPrior(concentration, None)
+    return _with(posterior, families, classes)
+
+
+def _require_proper(fields: Mapping[str, Any], name: str, power: float) -> None:
+    for field, value in fields.items():
+        if (value <= 0).any():
+            raise ValueError(
+                f"the prior of {name!r} raised to the power {power:g} leaves no posterior: its {field} would be "
+                f"{value.min():.3g}. A {field} below one has a density without bound; give powers nearer to one, such "
+                "as prior=(0.95, 1.05)"
+            )
+
+
+@in_float64
+def _likelihood_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
+    problem = posterior.problem
+    statistics = problem.statistics * power
+    families = [
+        to_numpy(family.update(counted))  # type: ignore[attr-defined]
+        for family, counted in zip(problem.resolved.families, statistics.blocks, strict=True)
+    ]
+    return _with(posterior, families, problem.resolved.class_prior.update(statistics.classes))
+
+
+def _with(posterior: ExactPosterior, families: Sequence[Any], classes: ClassPrior) -> ExactPosterior:
+    other = copy(posterior)
+    other.families = tuple(families)
+    other.class_posterior = classes
+    return other
+
+
+Scaled = dict[str, list[tuple[float, ExactPosterior]]]
+
+
+def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]:
+    """Columns of the table, site by site."""
+    base = exact_marginals(posterior)
+    others = {
+        component: [(power, exact_marginals(other)) for power, other in pair] for component, pair in scaled.items()
+    }
+    labels = posterior.model.sites.scalar_labels()
+    for site, marginal in base.items():
+        mean, sd = _moments(marginal)
+        keep = sd != 0  # the only category of a column is certain
+        if not keep.any():
+            continue
+        found: dict[str, Any] = {"parameter": np.array(labels[site])[keep.ravel()]}
+        found |= {"mean": mean[keep], "sd": sd[keep]}
+        changes = {}
+        for component, pair in others.items():
+            found[component] = _distance_per_doubling(marginal, [(power, other[site]) for power, other in pair])[keep]
+            (low, lower), (high, upper) = ((power, _moments(other[site])) for power, other in pair)
+            doublings = np.log2(high) - np.log2(low)
+            for position, name in enumerate(("mean", "sd")):
+                change = (upper[position] - lower[position]) / doublings / sd
+                finite = np.isfinite(change) & np.isfinite(sd)
+                changes[f"{name}_change_{component}"] = np.where(finite, change, np.nan)[keep]
+        yield found | changes
+
+
+def _moments(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
+    with jax.enable_x64(True):
+        return np.asarray(marginal.mean), np.sqrt(np.asarray(marginal.variance))
+
+
+def _distance_per_doubling(
+    marginal: dist.Distribution, scaled: Sequence[tuple[float, dist.Distribution]]
+) -> np.ndarray:
+    """Cumulative Jensen-Shannon distance over the absolute log2 of the power, averaged, of the marginals' shape."""
+    end = scipy.special.ndtri(1 / (DRAWS + 1))
+    levels = scipy.special.ndtr(np.linspace(end, -end, NODES))
+    x = _quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
+    span = x[-1] - x[0]
+    widths = np.diff(x, axis=0) / span
+    p = cdf(marginal, x)
+    found = np.zeros(marginal.batch_shape)
+    for power, other in scaled:
+        q = cdf(other, x)
+        distance = np.maximum(_distance(p, q, widths), _distance(1 - p, 1 - q, widths))
+        found += distance / np.abs(np.log2(power)) / len(scaled)
+    return found
+
+
+def _distance(p: np.ndarray, q: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    m = (p + q) / 2
+    divergence = scipy.special.rel_entr(p, m) + scipy.special.rel_entr(q, m)
+    # The terms that make each divergence non-negative on its own cancel in the sum.
+    total = _integral(divergence, widths) / np.log(2)
+    return np.sqrt(np.maximum(total, 0.0) / _integral(p + q, widths))
+
+
+def _integral(y: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    return ((y[1:] + y[:-1]) / 2 * widths).sum(axis=0)
+
+
+@singledispatch
+def _quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    with jax.enable_x64(True):
+        return np.asarray(distribution.icdf(level))
+
+
+@_quantile.register
+def _(distribution: dist.Delta, level: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
+
+
+@_quantile.register
+def _(distribution: dist.Beta, level: np.ndarray) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return scipy.special.betaincinv(a, b, level)
+
+
+@_quantile.register
+def _(distribution: dist.Gamma, level: np.ndarray) -> np.ndarray:
+    return scipy.special.gammaincinv(np.asarray(distribution.concentration), level) / np.asarray(distribution.rate)
+
+
+@_quantile.register
+def _(distribution: dist.InverseGamma, level: np.ndarray) -> np.ndarray:
+    return np.asarray(distribution.rate) / scipy.special.gammainccinv(np.asarray(distribution.concentration), level)
+
+
+@_quantile.register
+def _(distribution: dist.StudentT, level: np.ndarray) -> np.ndarray:
+    z = scipy.special.stdtrit(np.asarray(distribution.df), level)
+    return np.asarray(distribution.loc) + np.asarray(distribution.scale) * z
+
+
+def _diagnoses(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
+    weak = np.where(likelihood >= THRESHOLD, CONFLICT, STRONG_PRIOR)
+    return np.where(prior >= THRESHOLD, weak, NOTHING)
+
+
+def _probabilities(posterior: ExactPosterior, scaled: Scaled, X: Any) -> pd.DataFrame:
+    columns = {"probability": posterior.predict_proba(X)}
+    for component, ((low, lower), (high, upper)) in scaled.items():
+        columns[component] = (upper.predict_proba(X) - lower.predict_proba(X)) / (np.log2(high) - np.log2(low))
+    rows = range(len(columns["probability"]))
+    index = pd.MultiIndex.from_product([rows, posterior.classes.tolist()], names=["row", "class"])
+    return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index)

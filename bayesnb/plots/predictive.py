@@ -1,0 +1,68 @@
+"""The picture of a posterior predictive check: replicated statistics and the observed ones."""
+
+from textwrap import fill
+from typing import Any
+
+from bayesnb.checks.predictive import Check
+
+__all__ = ["plot_check"]
+
+
+def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
+    """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
+
+    Parameters
+    ----------
+    check : Check
+    max_panels : int, default 24
+        The statistics whose p-values are farthest from one half come first.
+    columns : int, default 4
+        Panels side by side.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If no statistic is defined.
+    """
+    from matplotlib.figure import Figure
+
+    table = check.table
+    if table.empty:
+        raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")
+    chosen = set(check.by_extremity.index[:max_panels])
+    panels = [label for label in table.index if label in chosen]
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(max(3.2 * columns, 5.0), 1.0 + 2.3 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    for axis, label in zip(axes.flat, panels, strict=False):
+        values = check.replicated[label].dropna()
+        axis.hist(values, bins=min(30, max(1, values.nunique())), color="0.8", edgecolor="0.5", linewidth=0.4)
+        axis.axvline(table.loc[label, "observed"], color="black", linewidth=2.2)
+        axis.margins(x=0.08)
+        axis.set_title(f"{fill(label, 34)}\n{_p_value(table.loc[label, 'p_value'], len(values))}", fontsize=8)
+        axis.set_yticks([])
+        axis.tick_params(labelsize=7)
+        axis.locator_params(axis="x", nbins=3)
+        axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
+        axis.xaxis.get_offset_text().set_fontsize(7)
+        axis.spines[["left", "top", "right"]].set_visible(False)
+    shown = (
+        f"the {len(panels)} most extreme of {len(table)} statistics"
+        if len(panels) < len(table)
+        else f"{len(table)} statistic{'s' * (len(table) != 1)}"
+    )
+    figure.suptitle(fill(f"Replicated (bars) and observed (line), {shown}", 20 + 18 * columns), fontsize=10)
+    return figure
+
+
+def _p_value(value: float, number: int) -> str:
+    if value == 0:
+        return f"p < {1 / number:.2g}"
+    return f"p > {1 - 1 / number:.4g}" if value == 1 else f"p = {value:.3f}"

@@ -1,0 +1,321 @@
+"""Calibration of class probabilities, against scikit-learn's scores and simulated truth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.calibration import calibration_curve
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+
+import bayesnb as nb
+from bayesnb.checks import calibration as module
+from bayesnb.checks.calibration import calibration, jeffreys_interval
+from bayesnb.plots.reliability import plot_reliability
+
+
+def correlated(rng, rows, classes=2):
+    """Eight columns that say nearly the same, which naive Bayes counts eight times."""
+    y = rng.integers(0, classes, rows)
+    signal = rng.normal(1.0 * y, 1.0)
+    return signal[:, None] + rng.normal(0, 0.4, (rows, 8)), np.array(["a", "b", "c"])[y]
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+def two_models(request):
+    rng = np.random.default_rng(11)
+    X, y = correlated(rng, 600, request.param)
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    logistic = LogisticRegression().fit(X, y)
+    new, labels = correlated(rng, 900, request.param)
+    return posterior, logistic, new, labels, calibration(posterior, new, labels, other=logistic)
+
+
+@pytest.fixture
+def truth(rng):
+    """Given parameters, whose probabilities are right for the rows they simulate."""
+    return nb.from_parameters(
+        nb.Bernoulli(),
+        classes=["x", "y", "z"],
+        class_probs=[0.5, 0.3, 0.2],
+        parameters={"prob": rng.uniform(0.2, 0.8, (3, 10))},
+    )
+
+
+def one_vs_rest(y, classes):
+    return (np.asarray(y)[:, None] == classes).astype(float)
+
+
+def test_scores_by_scikit_learn(two_models):
+    posterior, logistic, X, y, found = two_models
+    for model, probs in (("posterior", posterior.predict_proba(X)), ("other", logistic.predict_proba(X))):
+        score = found.table[model]
+        assert score["accuracy"] == pytest.approx(accuracy_score(y, posterior.classes[probs.argmax(1)]))
+        assert score["log_score"] == pytest.approx(-log_loss(y, probs), rel=1e-9)
+        brier = brier_score_loss(y, probs, labels=posterior.classes, scale_by_half=False)
+        assert score["brier"] == pytest.approx(brier)
+        assert score["confidence"] == pytest.approx(probs.max(axis=1).mean())
+        np.testing.assert_array_equal(found.predictions[model], np.minimum(probs, 1.0))
+
+
+def test_two_classes_score_as_scikit_learn_scores_one_of_them(rng):
+    X, y = correlated(rng, 300)
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    half = brier_score_loss(y, posterior.predict_proba(X)[:, 1], pos_label="b")
+    assert calibration(posterior, X, y).table.loc["brier", "posterior"] == pytest.approx(2 * half)
+
+
+def test_parts_of_the_brier_score(two_models):
+    posterior, logistic, X, y, found = two_models
+    for model, probs in (("posterior", posterior.predict_proba(X)), ("other", logistic.predict_proba(X))):
+        score = found.table[model]
+        assert score["reliability"] - score["resolution"] + score["uncertainty"] == pytest.approx(score["brier"])
+        fitted, outcome = np.empty_like(probs), one_vs_rest(y, posterior.classes)
+        for c in range(probs.shape[1]):
+            fitted[:, c] = IsotonicRegression(out_of_bounds="clip").fit_transform(probs[:, c], outcome[:, c])
+        frequency = outcome.mean(axis=0)
+        after = ((outcome - fitted) ** 2).sum(axis=1).mean()
+        assert score["uncertainty"] == pytest.approx((frequency * (1 - frequency)).sum())
+        assert score["resolution"] == pytest.approx(score["uncertainty"] - after, rel=1e-4)
+        assert score["reliability"] == pytest.approx(score["brier"] - after, rel=1e-4)
+        assert score["reliability"] >= 0
+        assert score["resolution"] >= 0
+        # The classical form: both parts from the fitted values, as in Murphy's bins.
+        assert score["resolution"] == pytest.approx(((fitted - frequency) ** 2).sum(axis=1).mean(), rel=1e-4)
+
+
+def test_bins_by_scikit_learn(two_models):
+    posterior, logistic, X, y, found = two_models
+    outcome = one_vs_rest(y, posterior.classes)
+    for model, probs in (("posterior", found.predictions["posterior"]), ("other", logistic.predict_proba(X))):
+        hit = posterior.classes[probs.argmax(1)] == y
+        for kind, predicted, seen in (
+            ("classes", probs.ravel(), outcome.ravel()),
+            ("confidence", probs.max(axis=1), hit.astype(float)),
+        ):
+            rows = found.bins[(found.bins["model"] == model) & (found.bins["kind"] == kind)]
+            rounded = np.minimum(predicted, 1.0).round(12)
+            observed, mean = calibration_curve(seen, rounded, n_bins=10, strategy="quantile")
+            np.testing.assert_allclose(rows["observed"], observed)
+            np.testing.assert_allclose(rows["mean_predicted"], mean, atol=1e-11)
+            assert rows["count"].sum() == predicted.size
+            assert (rows["lower"] <= rows["mean_predicted"] + 1e-12).all()
+            assert (rows["mean_predicted"] <= rows["upper"] + 1e-12).all()
+            assert (rows["upper"].to_numpy()[:-1] < rows["lower"].to_numpy()[1:]).all()
+            assert rows["observed"].between(rows["observed_lower"], rows["observed_upper"]).all()
+            if kind == "confidence":
+                error = (rows["count"] * (rows["observed"] - rows["mean_predicted"]).abs()).sum() / len(y)
+                assert found.table.loc["calibration_error", model] == pytest.approx(error)
+
+
+def test_naive_bayes_is_overconfident_beside_logistic_regression(two_models):
+    *_, found = two_models
+    table = found.table
+    assert table.loc["confidence", "posterior"] > table.loc["accuracy", "posterior"] + 0.05
+    assert abs(table.loc["confidence", "other"] - table.loc["accuracy", "other"]) < 0.04
+    for score, sign in (("calibration_error", 1), ("reliability", 1), ("brier", 1), ("log_score", -1)):
+        assert sign * table.loc[score, "difference"] > 3 * table.loc[score, "difference_se"]
+        assert table.loc[score, "difference"] == pytest.approx(
+            table.loc[score, "posterior"] - table.loc[score, "other"]
+        )
+    chance = "calibration_error_by_chance"
+    assert (
+        table.loc["calibration_error", "posterior"]
+        > table.loc[chance, "posterior"] + 5 * table.loc[chance, "posterior_se"]
+    )
+    assert table.loc["calibration_error", "other"] < table.loc[chance, "other"] + 4 * table.loc[chance, "other_se"]
+
+
+def test_what_the_model_simulates_is_calibrated(truth):
+    """Intervals cover the mean prediction as often as they say, and errors are those of chance."""
+    covered, z = {"classes": [], "confidence": []}, []
+    for key in range(30):
+        X, y = truth.simulate(1500, key=key)
+        found = calibration(truth, X, y, key=key)
+        for kind, rows in found.bins.groupby("kind"):
+            covered[kind] += rows["mean_predicted"].between(rows["observed_lower"], rows["observed_upper"]).tolist()
+        score = found.table["posterior"]
+        by_chance = score["calibration_error_by_chance"]
+        z.append(
+            (score["calibration_error"] - by_chance) / found.table.loc["calibration_error_by_chance", "posterior_se"]
+        )
+    bins = len(covered["confidence"])
+    assert bins == 300
+    assert abs(np.mean(covered["confidence"]) - 0.89) < 4 * np.sqrt(0.89 * 0.11 / bins)
+    # Bins of all classes share rows.
+    assert abs(np.mean(covered["classes"]) - 0.89) < 6 * np.sqrt(0.89 * 0.11 / bins)
+    assert abs(np.mean(z)) < 4 / np.sqrt(30)
+    assert 0.6 < np.std(z) < 1.5
+
+
+def test_standard_errors_are_the_spread_over_tables(monkeypatch):
+    """An overconfident model on many tables."""
+    monkeypatch.setattr(module, "SIMULATIONS", 2)
+    rng = np.random.default_rng(2)
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), *correlated(rng, 500))
+    columns = {"posterior": [], "posterior_se": [], "difference": [], "difference_se": []}
+    for _ in range(150):
+        X, y = correlated(rng, 400)
+        softened = posterior.predict_proba(X) ** 0.3
+        table = calibration(posterior, X, y, other=softened / softened.sum(axis=1, keepdims=True)).table
+        for name in columns:
+            columns[name].append(table[name])
+    frames = {name: pd.DataFrame(rows) for name, rows in columns.items()}
+    scores = [name for name in table.index if name not in ("calibration_error_by_chance", "uncertainty")]
+    ratio = frames["posterior_se"][scores].mean() / frames["posterior"][scores].std()
+    assert ratio.between(0.8, 1.25).all(), ratio
+    paired = ["confidence", "log_score", "brier", "reliability", "calibration_error"]
+    ratio = frames["difference_se"][paired].mean() / frames["difference"][paired].std()
+    assert ratio.between(0.75, 1.35).all(), ratio
+
+
+def test_equal_predictions_stay_together():
+    """Known answer: two values of the prediction, whose frequencies are plain."""
+    posterior = nb.from_parameters(
+        nb.Bernoulli(), classes=[0, 1], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.8]]}
+    )
+    X = [[0]] * 10 + [[1]] * 10
+    y = [0] * 9 + [1] + [1] * 6 + [0] * 4
+    found = calibration(posterior, X, y)
+    rows = found.bins[found.bins["kind"] == "classes"]
+    np.testing.assert_allclose(rows["mean_predicted"], [0.2, 0.8])
+    np.testing.assert_allclose(rows["observed"], [0.25, 0.75])
+    assert rows["count"].tolist() == [20, 20]
+    confidence = found.bins[found.bins["kind"] == "confidence"]
+    assert confidence["count"].tolist() == [20]
+    score = found.table["posterior"]
+    assert score["calibration_error"] == pytest.approx(0.05)
+    # Class 1 is predicted 0.2 and 0.8 where it has the frequencies 0.1 and 0.6.
+    assert score["reliability"] == pytest.approx(2 * (0.1**2 + 0.2**2) / 2)
+    assert score["resolution"] == pytest.approx(2 * 0.25**2)
+    assert score["uncertainty"] == pytest.approx(2 * 0.35 * 0.65)
+
+
+def test_intervals_are_jeffreys():
+    lower, upper = jeffreys_interval(np.array([0, 3, 8]), np.array([8, 8, 8]), 0.9)
+    np.testing.assert_allclose(lower, [0, *stats.beta.ppf(0.05, [3.5, 8.5], [5.5, 0.5])])
+    np.testing.assert_allclose(upper, [*stats.beta.ppf(0.95, [0.5, 3.5], [8.5, 5.5]), 1])
+
+
+def test_what_the_other_may_be(two_models):
+    posterior, logistic, X, y, found = two_models
+
+    class Backwards:
+        classes_ = posterior.classes[::-1]
+
+        def predict_proba(self, X):
+            return logistic.predict_proba(X)[:, ::-1]
+
+    by_array = calibration(posterior, X, y, other=logistic.predict_proba(X))
+    pd.testing.assert_frame_equal(by_array.table, found.table)
+    pd.testing.assert_frame_equal(calibration(posterior, X, y, other=Backwards()).table, found.table)
+    same = calibration(posterior, X, y, other=posterior).table
+    assert (same.loc[same["difference"].notna(), "difference"] == 0).all()
+    turned = nb.fit(posterior.problem.model, X, y, classes=posterior.classes[::-1].tolist())
+    straight = nb.fit(posterior.problem.model, X, y, classes=posterior.classes.tolist())
+    one, two = (calibration(posterior, X, y, other=other).table for other in (turned, straight))
+    pd.testing.assert_frame_equal(one, two)
+    alone = calibration(posterior, X, y)
+    assert list(alone.table.columns) == ["posterior", "posterior_se"]
+    pd.testing.assert_frame_equal(alone.table, found.table[["posterior", "posterior_se"]])
+    assert (
+        calibration(posterior, X, y, key=1)
+        .table.drop("calibration_error_by_chance")
+        .equals(alone.table.drop("calibration_error_by_chance"))
+    )
+
+
+def test_every_posterior_is_judged(truth):
+    X, y = truth.simulate(60, key=1)
+    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    sampled = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), exact.draws(num_draws=200), X=X, y=y)
+    found = calibration(exact, X, y, other=sampled).table
+    assert abs(found.loc["brier", "difference"]) < 0.01
+    assert calibration(truth, X, y).table.loc["accuracy", "posterior"] > 0.4
+
+
+def test_small_and_extreme_tables():
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [0]], ["a", "b"])
+    one = calibration(posterior, [[1]], ["a"], bins=50)
+    assert one.bins["count"].tolist() == [1, 1, 1]
+    assert np.isnan(one.table.loc["brier", "posterior_se"])
+    assert one.table.loc["uncertainty", "posterior"] == 0
+    certain = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.0], [1.0]]}
+    )
+    found = calibration(certain, [[0], [1], [1]], ["a", "b", "a"], other=posterior)
+    assert found.table.loc["log_score", "posterior"] == -np.inf
+    assert np.isnan(found.table.loc["log_score", "posterior_se"])
+    assert found.table.loc["calibration_error", "posterior"] == pytest.approx(1 / 3)
+    single = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [0]], ["a", "a"])
+    assert calibration(single, [[1], [0]], ["a", "a"]).table.loc["brier", "posterior"] == 0
+
+
+def test_what_cannot_be_done_is_said(two_models):
+    posterior, logistic, X, y, _ = two_models
+    for other, error, message in (
+        (np.ones((3, 2)), ValueError, r"have shape \(3, 2\): give a row for each of X, 900"),
+        (np.full((900, len(posterior.classes)), 0.9), ValueError, "of row 0 are .* add up to one"),
+        (np.full((900, len(posterior.classes)), np.nan), ValueError, "add up to one"),
+        (LogisticRegression(), TypeError, "LogisticRegression, has no classes_"),
+        (LogisticRegression().fit(X, y == "a"), ValueError, "the classes differ"),
+        ("logistic", TypeError, "other is a str"),
+        (3.0, TypeError, "other is a float"),
+    ):
+        with pytest.raises(error, match=message):
+            calibration(posterior, X, y, other=other)
+    with pytest.raises(TypeError, match="posterior is a LogisticRegression"):
+        calibration(logistic, X, y)
+    with pytest.raises(ValueError, match="prob is 1"):
+        calibration(posterior, X, y, prob=1)
+    with pytest.raises(ValueError, match="bins is 0"):
+        calibration(posterior, X, y, bins=0)
+    with pytest.raises(ValueError, match="'elsewhere'"):
+        calibration(posterior, X, np.where(y == "a", "elsewhere", y))
+    with pytest.raises(ValueError, match="899 labels"):
+        calibration(posterior, X, y[1:])
+    with pytest.raises(ValueError, match="y is None"):
+        calibration(posterior, X, None)
+    with pytest.raises(ValueError, match="no rows"):
+        calibration(posterior, X[:0], y[:0])
+
+
+def test_what_it_shows_of_itself(two_models):
+    posterior, *_, found = two_models
+    text = repr(found)
+    assert text.startswith(f"Calibration on 900 rows, {len(posterior.classes)} classes: confidence 0.")
+    assert "by chance" in text
+    assert "nan" not in text.lower()
+    assert found._repr_html_().startswith("<p><b>Calibration on 900 rows")
+
+
+@pytest.mark.parametrize("kind", ["classes", "confidence"])
+def test_the_picture(two_models, kind, tmp_path):
+    *_, found = two_models
+    figure = found.plot(kind=kind)
+    diagram, histogram = figure.axes
+    shown = [container.lines[0] for container in diagram.containers]
+    for model, line in zip(("posterior", "other"), shown, strict=True):
+        rows = found.bins[(found.bins["model"] == model) & (found.bins["kind"] == kind)]
+        np.testing.assert_allclose(line.get_xydata(), rows[["mean_predicted", "observed"]])
+    assert shown[0].get_marker() != shown[1].get_marker()
+    assert shown[0].get_linestyle() != shown[1].get_linestyle()
+    assert histogram.get_xlabel()
+    assert len(diagram.get_legend().get_texts()) == 2
+    figure.savefig(tmp_path / "reliability.png")
+    with pytest.raises(ValueError, match="kind is 'bars'"):
+        plot_reliability(found, kind="bars")
+
+
+def test_bins_do_not_part_what_only_rounding_tells_apart():
+    predicted = np.array([0.1 + 0.2, 0.3] * 5 + [0.9] * 5)
+    assert module._membership(predicted, 4).tolist() == [0] * 10 + [1] * 5
+
+
+def test_isotonic_fit_weighs_equal_predictions_by_their_number(rng):
+    predicted = rng.integers(0, 6, 80) ** 2 / 25
+    outcome = (rng.uniform(size=80) < 0.5).astype(float)
+    expected = IsotonicRegression().fit_transform(predicted, outcome)
+    assert len(np.unique(expected)) < 6
+    np.testing.assert_allclose(module._isotonic(predicted, outcome), expected)

@@ -1,0 +1,335 @@
+"""Posterior predictive checks: quiet on data of the model, loud where it is wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import bayesnb as nb
+from bayesnb.checks import predictive
+from bayesnb.checks.predictive import Check, check
+
+NAMES = ["class_frequency", "mean", "variance", "zero_share", "burstiness", "dependence", "agreement"]
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A bound model with a column of every family, its priors in numbers."""
+    features = {
+        "height": nb.Gaussian(loc=0.0, kappa=0.2, concentration=3.0, rate=2.0),
+        "weight": nb.Gaussian(loc=0.0, kappa=0.2, concentration=3.0, rate=2.0),
+        "visits": nb.Poisson(concentration=2.0, rate=1.0),
+        "votes": (nb.Bernoulli(), ["v1", "v2", "v3"]),
+        "colour": nb.Categorical(),
+        "words": (nb.Multinomial(), ["w1", "w2", "w3", "w4"]),
+    }
+    frame = pd.DataFrame({name: [0, 1, 0, 1] for name in ["height", "weight", "visits", "v1", "v2", "v3"]})
+    frame["colour"] = ["red", "blue", "green", "red"]
+    frame[["w1", "w2", "w3", "w4"]] = 1
+    return nb.NaiveBayes(features, class_concentration=5.0).bind(frame, ["a", "b", "a", "b"])
+
+
+@pytest.fixture(scope="module")
+def simulated(mixed):
+    lengths = np.random.default_rng(3).integers(5, 15, 90)
+    X, y = mixed.simulate(90, key=4, total_count=lengths)
+    return X, y, nb.fit(mixed, X, y)
+
+
+def prior_p_values(mixed, tables):
+    found = []
+    for s in range(tables):
+        X, y = mixed.simulate(60, key=s, total_count=np.full(60, 8))
+        posterior = nb.fit(nb.NaiveBayes(dict(mixed.features), class_concentration=5.0), X, y, classes=["a", "b"])
+        found.append(check(posterior, X, y, num_replicates=100, key=s).table["p_value"])
+    return pd.concat(found, axis=1)
+
+
+def test_p_values_are_calibrated_on_data_of_the_model(mixed):
+    p_values = prior_p_values(mixed, 60)
+    extreme = (p_values < 0.02) | (p_values > 0.98)
+    # A uniform p-value is extreme with probability 0.04; those of quantities that were fitted hardly ever.
+    assert np.nanmean(extreme.where(p_values.notna()).to_numpy(float)) < 0.04
+    for name in ["dependence", "agreement", "burstiness[words, a]", "zero_share[visits, a]"]:
+        assert extreme.loc[name].sum() <= 9, name  # binomial(60, 0.04) exceeds 9 with probability 1e-4
+        assert 0.3 < p_values.loc[name].mean() < 0.7, name
+    # The fit does not pull the correlation of features along, so that its p-value is uniform.
+    assert 0.2 < p_values.loc["dependence"].std() < 0.38
+    assert p_values.loc["mean[height, a]"].std() < 0.1
+
+
+@pytest.mark.parametrize("broken", ["ignores the class", "keeps the labels", "sorts the cells"])
+def test_wrong_replicates_are_noticed(mixed, simulated, monkeypatch, broken):
+    X, y, posterior = simulated
+    right = predictive._replicate
+
+    def wrong(model, parameters, data, rng):
+        rows = right(model, parameters, data, rng)
+        if broken == "ignores the class":
+            return predictive._Rows(rng.permutation(rows.codes), rows.cells)
+        if broken == "keeps the labels":
+            return predictive._Rows(data.codes, rows.cells)
+        return predictive._Rows(rows.codes, tuple(np.sort(x, axis=0) for x in rows.cells))
+
+    assert len(check(posterior, X, y, num_replicates=100).extreme) <= 2
+    monkeypatch.setattr(predictive, "_replicate", wrong)
+    found = check(posterior, X, y, num_replicates=100)
+    assert len(found.extreme) > 2
+
+
+def test_every_statistic_by_hand(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, num_replicates=20)
+    observed = found.table["observed"]
+    a = X[y == "a"]
+    words = a[["w1", "w2", "w3", "w4"]].to_numpy()
+    assert observed["class_frequency[a]"] == pytest.approx((y == "a").mean())
+    assert observed["mean[height, a]"] == pytest.approx(a["height"].mean())
+    assert observed["mean[v2, a]"] == pytest.approx(a["v2"].mean())
+    assert observed["variance[weight, a]"] == pytest.approx(a["weight"].var())
+    assert observed["zero_share[visits, a]"] == pytest.approx((a["visits"] == 0).mean())
+    assert observed["zero_share[words, a]"] == pytest.approx((words == 0).mean())
+    occurring = words[:, words.sum(axis=0) > 0]
+    burstiness = (occurring.var(axis=0, ddof=1) / occurring.mean(axis=0)).mean()
+    assert observed["burstiness[words, a]"] == pytest.approx(burstiness)
+    coded = X.assign(colour=X["colour"] == X["colour"].mode()[0]).astype(float)
+    of_class = {}
+    for label in "ab":
+        correlation = coded[y == label].corr().to_numpy()  # NaN for a column that the class leaves constant
+        of_class[label] = np.nanmean(np.abs(correlation[np.triu_indices(11, 1)]))
+        assert observed[f"dependence[{label}]"] == pytest.approx(of_class[label])
+    overall = np.average([of_class["a"], of_class["b"]], weights=[(y == "a").sum(), (y == "b").sum()])
+    assert observed["dependence"] == pytest.approx(overall)
+    discrete = X[["v1", "v2", "v3", "colour"]].to_numpy()
+    agreeing = (discrete[:, None] == discrete[None]).sum(axis=2) > 0.8 * 4
+    assert observed["agreement"] == pytest.approx((agreeing & (y[:, None] == y)).sum() / len(y) - 1)
+    assert "variance[v1, a]" not in observed
+
+
+def test_the_table_summarises_the_replicates(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, num_replicates=50, key=7)
+    assert isinstance(found, Check)
+    assert found.replicated.shape == (50, len(found.table))
+    columns = ["observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse"]
+    assert list(found.table.columns) == columns
+    row, values = found.table.loc["class_frequency[a]"], found.replicated["class_frequency[a]"]
+    assert row.replicated_mean == pytest.approx(values.mean())
+    assert row.replicated_sd == pytest.approx(values.std())
+    assert row.p_value == pytest.approx((values > row.observed).mean() + (values == row.observed).mean() / 2)
+    assert row.p_value_mcse == pytest.approx(np.sqrt(row.p_value * (1 - row.p_value) / 50))
+    pd.testing.assert_frame_equal(found.table, check(posterior, X, y, num_replicates=50, key=7).table)
+    assert not found.replicated.equals(check(posterior, X, y, num_replicates=50, key=8).replicated)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("vote.csv", 435), ("mushroom.csv.gz", 8124)])
+def test_dependence_is_found_in_real_tables(data, name, rows):
+    table = pd.read_csv(data / "uci" / name, na_values="?")
+    X, y = table.iloc[:, :-1], table.iloc[:, -1]
+    assert len(X) == rows
+    found = check(nb.fit(nb.NaiveBayes(nb.Categorical()), X, y), X, y, num_replicates=60).table
+    assert found.loc["dependence", "p_value"] < 0.01
+    assert found.loc["agreement", "p_value"] < 0.01
+    assert found.filter(like="class_frequency", axis=0)["p_value"].between(0.05, 0.95).all()
+
+
+def test_independent_features_are_not_flagged():
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 3, 300)
+    X = (rng.uniform(size=(300, 12)) < 0.2 + 0.3 * y[:, None]).astype(int)
+    found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
+    assert found.extreme == ()
+    X[:, 1] = np.where(rng.uniform(size=300) < 0.7, X[:, 0], X[:, 1])
+    found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
+    assert "dependence" in found.extreme
+
+
+def test_bursty_words_are_found_sparse_or_not():
+    rng = np.random.default_rng(12)
+    y = np.repeat(["ham", "spam"], 40)
+    prob = rng.dirichlet(np.full(30, 0.3), 80)
+    X = rng.multinomial(25, prob)
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, y)
+    dense = check(posterior, X, y, num_replicates=200)
+    sparse = check(posterior, scipy.sparse.csr_array(X), y, num_replicates=200)
+    for found in (dense, sparse):
+        assert (found.table.filter(like="burstiness", axis=0)["p_value"] == 0).all()
+        assert found.table.index.str.startswith("zero_share").sum() == 2
+    np.testing.assert_allclose(dense.table["observed"], sparse.table["observed"], rtol=1e-10)
+    error = dense.table["replicated_sd"] * np.sqrt(2 / 200)
+    assert (abs(dense.table["replicated_mean"] - sparse.table["replicated_mean"]) < 5 * error).all()
+
+
+def test_lengths_missing_cells_and_shapes_are_kept(simulated):
+    X, y, posterior = simulated
+    X = X.copy()
+    X.loc[3:9, "height"] = np.nan
+    X["colour"] = X["colour"].astype(object)
+    X.loc[5:20, "colour"] = None
+    X.loc[0:1, "v1"] = np.nan
+    seen = []
+
+    def look(table, labels):
+        seen.append(table)
+        assert len(table) == len(labels) == 90
+        return {"length": table[["w1", "w2", "w3", "w4"]].sum(axis=1).std(), "gone": float(table.isna().sum().sum())}
+
+    found = check(posterior, X, y, statistics=[look, *NAMES], num_replicates=10)
+    assert (found.replicated["look[gone]"] == found.table.loc["look[gone]", "observed"]).all()
+    np.testing.assert_allclose(found.replicated["look[length]"], found.table.loc["look[length]", "observed"])
+    assert found.table.loc["look[gone]", "p_value"] == 0.5
+    assert list(seen[1].columns) == list(X.columns)
+    assert (seen[1].isna() == X.isna()).all(axis=None)
+    assert set(seen[1]["colour"].dropna()) <= {"red", "blue", "green"}
+    assert found.table.loc["mean[height, a]", "observed"] == pytest.approx(X["height"][y == "a"].mean())
+
+
+def test_user_functions(simulated):
+    X, y, posterior = simulated
+
+    def share(table, labels):
+        return (table["colour"] == "red").mean()
+
+    found = check(posterior, X, y, statistics=[share, lambda X, y: 1, lambda X, y: 2, "mean"], num_replicates=30)
+    assert list(found.table.index[:3]) == ["share", "<lambda>", "<lambda> (2)"]
+    assert found.table.loc["share", "observed"] == pytest.approx((X["colour"] == "red").mean())
+    assert 0.05 < found.table.loc["share", "p_value"] < 0.95
+    assert check(posterior, X, y, statistics=share, num_replicates=5).table.index.tolist() == ["share"]
+    assert check(posterior, X, y, statistics="variance", num_replicates=5).table.index[0] == "variance[height, a]"
+
+
+def test_functions_get_arrays_and_sparse_tables():
+    X, y = np.array([[1.0, 0], [0, np.nan], [1, 1], [0, 1]]), [0, 0, 1, 1]
+    kinds = []
+
+    def kind(table, labels):
+        kinds.append(table)
+        return table.shape[0]
+
+    check(nb.fit(nb.NaiveBayes(nb.Categorical()), X, y), X, y, statistics=kind, num_replicates=2)
+    assert all(isinstance(table, np.ndarray) and np.isnan(table[1, 1]) for table in kinds)
+    counts = scipy.sparse.csr_array(np.array([[1, 0, 2], [0, 1, 0]]))
+    check(nb.fit(nb.NaiveBayes(nb.Multinomial()), counts, [0, 1]), counts, [0, 1], statistics=kind, num_replicates=2)
+    assert scipy.sparse.issparse(kinds[-1])
+    assert kinds[-1].sum(axis=1).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("kind", ["sampled", "point", "known"])
+def test_every_posterior_is_checked(kind):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 80)
+    X = rng.normal(y[:, None], 1.0, (80, 3))
+    model = nb.NaiveBayes(nb.Gaussian())
+    exact = nb.fit(model, X, y)
+    if kind == "sampled":
+        posterior = nb.from_samples(model, exact.draws(num_chains=2, num_draws=100), X=X, y=y)
+    else:
+        posterior = nb.fit(model, X, y, nb.MLE()) if kind == "point" else exact.plugin()
+    mine, theirs = (check(p, X, y, num_replicates=300).table for p in (posterior, exact))
+    assert abs(mine.loc["dependence", "p_value"] - theirs.loc["dependence", "p_value"]) < 0.15
+    spread = mine.loc["mean[0, 1]", "replicated_sd"] / theirs.loc["mean[0, 1]", "replicated_sd"]
+    # A point leaves out half of the variance of a replicated mean: the parameter's.
+    assert (0.85 < spread < 1.15) if kind == "sampled" else (0.55 < spread < 0.85)
+
+
+def test_undefined_statistics_are_dropped():
+    X, y = [[1.0, 0], [1.0, 1], [1.0, 0]], ["a", "a", "b"]
+    model = nb.NaiveBayes({0: nb.Gaussian(0.0, 1.0, 1.0, 1.0), 1: nb.Bernoulli()})
+    found = check(nb.fit(model, X, y, classes=["a", "b", "c"]), X, y, num_replicates=40)
+    assert "mean[0, c]" in found.dropped
+    assert "variance[0, b]" in found.dropped
+    assert "dependence" in found.dropped
+    assert found.table.loc["variance[0, a]", "observed"] == 0.0
+    assert found.table.loc["variance[0, a]", "p_value"] == 1.0
+    assert found.table.loc["class_frequency[c]", "observed"] == 0.0
+    assert np.isfinite(found.table.to_numpy()).all()
+    assert "undefined and dropped" in repr(found)
+
+
+def test_one_class_only():
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (30, 4))
+    found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, ["x"] * 30), X, ["x"] * 30, num_replicates=50)
+    assert found.table.loc["class_frequency[x]", "p_value"] == 0.5
+    assert found.table.loc["dependence", "observed"] == found.table.loc["dependence[x]", "observed"]
+
+
+def test_wrong_input_says_what_to_do(simulated):
+    X, y, posterior = simulated
+    for given in [(), (X,), (None, y)]:
+        with pytest.raises(ValueError, match=r"needs the data.* is not given.*nb.check\(posterior, X, y\)"):
+            check(posterior, *given)
+    with pytest.raises(TypeError, match=r"posterior is a NaiveBayes: give what nb.fit"):
+        check(posterior.model, X, y)
+    with pytest.raises(ValueError, match=r"no statistic 'skew'.*'class_frequency', 'mean', 'variance'"):
+        check(posterior, X, y, statistics=["skew"])
+    with pytest.raises(ValueError, match="statistics is empty"):
+        check(posterior, X, y, statistics=[])
+    for wrong in (3, [3]):
+        with pytest.raises(TypeError, match=r"statistics (is|holds) \[?3"):
+            check(posterior, X, y, statistics=wrong)
+    for number in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="num_replicates is"):
+            check(posterior, X, y, num_replicates=number)
+    with pytest.raises(ValueError, match=r"'z'.*not among the classes"):
+        check(posterior, X, ["z"] * 90)
+    with pytest.raises(ValueError, match="89 labels, X has 90 rows"):
+        check(posterior, X, y[1:])
+    with pytest.raises(ValueError, match="column 'visits' is missing"):
+        check(posterior, X.drop(columns="visits"), y)
+    with pytest.raises(ValueError, match="no rows"):
+        check(posterior, X.iloc[:0], y[:0])
+
+
+def test_wrong_functions_are_named(simulated):
+    X, y, posterior = simulated
+
+    def words(table, labels):
+        return "many"
+
+    def several(table, labels):
+        return {"mean": np.zeros(3)}
+
+    with pytest.raises(TypeError, match="'words' returned a str"):
+        check(posterior, X, y, statistics=[words])
+    with pytest.raises(TypeError, match="'several' returned a ndarray under 'mean'"):
+        check(posterior, X, y, statistics=[several])
+
+
+def test_a_statistic_without_its_columns_says_which_it_needs():
+    X, y = [[0.1], [0.2], [0.4]], [0, 1, 1]
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    for name, needs in [("burstiness", "count vectors"), ("dependence", "two columns"), ("agreement", "two 0/1")]:
+        with pytest.raises(ValueError, match=f"'{name}' needs {needs}"):
+            check(posterior, X, y, statistics=[name])
+    weights = [[0.5, 1.0], [1.0, 0.0]]
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial(fractional=True)), weights, [0, 1])
+    with pytest.raises(ValueError, match="hold fractions"):
+        check(posterior, weights, [0, 1])
+
+
+def test_a_check_shows_itself(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, num_replicates=40)
+    assert "replicated data sets" in repr(found)
+    assert "less extreme ones in .table" in repr(found)
+    assert max(map(len, repr(found).splitlines())) <= 80
+    assert found._repr_html_().count("<tr") == 22
+    assert "&lt;lambda&gt;" in check(posterior, X, y, statistics=lambda X, y: 0, num_replicates=2)._repr_html_()
+
+
+def test_the_plot_has_a_panel_for_each_statistic(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, num_replicates=40)
+    figure = found.plot(max_panels=6, columns=3)
+    titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
+    assert len(titles) == 6
+    assert all("p " in title for title in titles)
+    assert "6 most extreme of" in figure.get_suptitle()
+    single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
+    figure.canvas.draw()
+    single.canvas.draw()
+    assert "dependence" in single.axes[0].get_title()
+    undefined = check(posterior, X, y, statistics=lambda X, y: np.nan, num_replicates=2)
+    with pytest.raises(ValueError, match="nothing to plot"):
+        undefined.plot()

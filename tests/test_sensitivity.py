@@ -1,0 +1,319 @@
+"""Power-scaling in closed form, against densities, refits, quadrature and ArviZ."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from cases import CASES, membership
+from scipy import integrate, stats
+
+import bayesnb as nb
+from bayesnb.checks import sensitivity as module
+from bayesnb.checks.sensitivity import prior_scaled, sensitivity
+from bayesnb.families.fast import draw
+
+POWERS = (0.8, 1.25)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 60)
+    X = pd.DataFrame(
+        {
+            "bill": (rng.uniform(size=60) < 0.2 + 0.5 * y).astype(int),
+            "party": np.where(y, rng.choice(["a", "b", "c"], 60), rng.choice(["a", "b"], 60)),
+            "age": rng.normal(50 + 5 * y, 6),
+            "letters": rng.poisson(2 + 2 * y),
+        }
+    )
+    model = nb.NaiveBayes(
+        {
+            "bill": nb.Bernoulli(3.0, 2.0),
+            "party": nb.Categorical(1.5),
+            "age": nb.Gaussian(45.0, 0.5, 3.0, 40.0),
+            "letters": nb.Poisson(4.0, 1.2),
+        },
+        class_concentration=2.5,
+    )
+    return model, X, y
+
+
+def prior_to_the(power):
+    """The table's model with every prior raised to a power, by the formulas of the conjugate families."""
+    return nb.NaiveBayes(
+        {
+            "bill": nb.Bernoulli(power * 2.0 + 1, power * 1.0 + 1),
+            "party": nb.Categorical(power * 0.5 + 1),
+            "age": nb.Gaussian(45.0, power * 0.5, power * 4.5 - 1.5, power * 40.0),
+            "letters": nb.Poisson(power * 3.0 + 1, power * 1.2),
+        },
+        class_concentration=power * 1.5 + 1,
+    )
+
+
+def log_prior(family, parameters):
+    """Sum of the log densities of the sites that the family's prior declares."""
+    total = 0.0
+
+    def note(name, distribution):
+        nonlocal total
+        value = parameters[name]
+        total = total + np.asarray(distribution.log_prob(value))
+        return value
+
+    family.prior(note)
+    return total
+
+
+@pytest.mark.parametrize("case", CASES[:5], ids=lambda case: case.name)
+@pytest.mark.parametrize("power", [0.7, 1.4])
+def test_scaled_prior_times_likelihood_by_densities(case, power, rng, float64):
+    """The log density of the scaled posterior is power * log prior + log likelihood, up to a constant."""
+    statistics = case.family.statistics(case.cells(rng, 40), membership(rng, 40))
+    scaled = replace(case.family, **prior_scaled(case.family, statistics, power))
+    differences = []
+    for _ in range(6):
+        parameters = case.family.update(statistics).prior(lambda _, distribution: draw(distribution, rng))
+        expected = power * log_prior(case.family, parameters)
+        likelihood = np.asarray(case.family.log_likelihood(parameters, statistics)).reshape(np.shape(expected))
+        differences.append(log_prior(scaled, parameters) - expected - likelihood)
+    np.testing.assert_allclose(differences - differences[0], 0.0, atol=1e-8)
+
+
+def test_scaled_posteriors_equal_refits(table):
+    model, X, y = table
+    posterior = nb.fit(model, X, y)
+    found = sensitivity(posterior, X[:5])
+    refits = {
+        "prior": [nb.fit(prior_to_the(power), X, y) for power in POWERS],
+        "likelihood": [nb.fit(model, X, y, sample_weight=np.full(60, power)) for power in POWERS],
+    }
+    span = np.log2(1.25) - np.log2(0.8)
+    np.testing.assert_allclose(found.probabilities["probability"], posterior.predict_proba(X[:5]).ravel())
+    assert found.probabilities.index[1] == (0, 1)
+    for component, (lower, upper) in refits.items():
+        change = (upper.predict_proba(X[:5]) - lower.predict_proba(X[:5])) / span
+        np.testing.assert_allclose(found.probabilities[component], change.ravel(), atol=1e-12)
+        assert np.abs(change).max() > 1e-3
+        means = [np.concatenate([v.ravel() for v in refit.mean().values()]) for refit in (lower, upper)]
+        expected = (means[1] - means[0]) / span / found.table["sd"]
+        np.testing.assert_allclose(found.table[f"mean_change_{component}"], expected, atol=1e-9)
+    names = [name for site, mean in posterior.mean().items() for name in [site] * mean.size]
+    assert [label.split("[")[0] for label in found.table.index] == names
+    np.testing.assert_allclose(found.table["mean"], np.concatenate([v.ravel() for v in posterior.mean().values()]))
+
+
+def reference_distance(base, other):
+    """Cumulative Jensen-Shannon distance of two SciPy distributions, by adaptive quadrature over the parameter."""
+    low, high = base.ppf([1 / 4001, 4000 / 4001])
+
+    def integral(function):
+        middle = base.ppf([0.01, 0.1, 0.5, 0.9, 0.99])
+        return integrate.quad(function, low, high, points=middle, limit=500)[0]
+
+    def one_side(p, q):
+        def divergence(x):
+            m = (p(x) + q(x)) / 2
+            return p(x) * np.log2(p(x) / m) + q(x) * np.log2(q(x) / m)
+
+        return np.sqrt(integral(divergence) / integral(lambda x: p(x) + q(x)))
+
+    return max(one_side(base.cdf, other.cdf), one_side(base.sf, other.sf))
+
+
+def test_distances_and_spreads_by_adaptive_quadrature(table):
+    model, X, y = table
+    found = sensitivity(nb.fit(model, X, y)).table
+    n = y.sum()
+    ones, letters, age = X["bill"][y == 1].sum(), X["letters"][y == 1].sum(), X["age"][y == 1]
+
+    def gaussian(power, weight):
+        kappa, shape, rate = power * 0.5, power * 4.5 - 1.5, power * 40.0
+        w = weight * n
+        rate += 0.5 * (weight * ((age - age.mean()) ** 2).sum() + kappa * w * (age.mean() - 45) ** 2 / (kappa + w))
+        shape += w / 2
+        loc = (kappa * 45 + w * age.mean()) / (kappa + w)
+        mean = stats.t(2 * shape, loc, np.sqrt(rate / shape / (kappa + w)))
+        return mean, stats.invgamma(shape, scale=rate)
+
+    cases = {
+        "class_prob[1]": lambda a, b: stats.beta(1.5 * a + 1 + b * n, 1.5 * a + 1 + b * (60 - n)),
+        "bill_prob[1]": lambda a, b: stats.beta(2.0 * a + 1 + b * ones, a + 1 + b * (n - ones)),
+        "letters_rate[1]": lambda a, b: stats.gamma(3 * a + 1 + b * letters, scale=1 / (1.2 * a + b * n)),
+        "age_mean[1]": lambda a, b: gaussian(a, b)[0],
+        "age_variance[1]": lambda a, b: gaussian(a, b)[1],
+    }
+    for label, make in cases.items():
+        base = make(1, 1)
+        for component, scaled in (
+            ("prior", [make(power, 1) for power in POWERS]),
+            ("likelihood", [make(1, power) for power in POWERS]),
+        ):
+            per_doubling = np.mean([reference_distance(base, other) / np.log2(1.25) for other in scaled])
+            assert found.loc[label, component] == pytest.approx(per_doubling, rel=2e-3), (label, component)
+            spread = (scaled[1].std() - scaled[0].std()) / base.std() / (2 * np.log2(1.25))
+            assert found.loc[label, f"sd_change_{component}"] == pytest.approx(spread, rel=1e-6, abs=1e-9)
+
+
+def test_beside_arviz(table):
+    """ArviZ weights draws; the log prior is written down by hand."""
+    import arviz as az
+    import xarray as xr
+
+    model, X, y = table
+    posterior = nb.fit(model, X, y)
+    size = {"num_chains": 4, "num_draws": 1000, "key": 1}
+    tree = posterior.to_datatree(**size)
+    joint = posterior.log_joint_draws(X, **size)[:, :, np.arange(60), y]
+    tree["log_likelihood"] = xr.DataTree(xr.Dataset({"joint": (("chain", "draw", "row"), joint)}))
+    draws = {name: values.values for name, values in tree.posterior.data_vars.items()}
+    log_density = stats.dirichlet([2.5, 2.5]).logpdf(draws["class_prob"].reshape(-1, 2).T).reshape(4, 1000)
+    log_density += stats.beta(3, 2).logpdf(draws["bill_prob"]).sum(-1)
+    log_density += 0.5 * np.log(draws["party_prob"]).sum((-1, -2))
+    log_density += stats.gamma(4, scale=1 / 1.2).logpdf(draws["letters_rate"]).sum(-1)
+    log_density += stats.invgamma(3, scale=40).logpdf(draws["age_variance"]).sum(-1)
+    log_density += stats.norm(45, np.sqrt(draws["age_variance"] / 0.5)).logpdf(draws["age_mean"]).sum(-1)
+    tree["log_prior"] = xr.DataTree(xr.Dataset({"all": (("chain", "draw"), log_density)}))
+    estimate = az.psense_summary(tree, likelihood_var_names="joint", round_to=8)
+    exact = sensitivity(posterior, prior=(0.99, 1.01), likelihood=(0.99, 1.01)).table
+    assert sorted(estimate.index) == sorted(exact.index)
+    exact = exact.loc[estimate.index]
+    # The weights come from all parameters at once, so that every estimate has the noise of them all; and a distance of
+    # zero is estimated by something positive.
+    for component in ("prior", "likelihood"):
+        error = estimate[component].to_numpy(dtype=float) - exact[component].to_numpy()
+        assert np.abs(error).max() < 0.04, component
+        assert abs(error.mean()) < 0.01, component
+        assert np.corrcoef(estimate[component].to_numpy(dtype=float), exact[component])[0, 1] > 0.95, component
+
+
+def test_draws_of_the_scaled_posterior_are_as_far_away(table):
+    """The same distance between empirical distribution functions of many independent draws."""
+    model, X, y = table
+    found = sensitivity(nb.fit(model, X, y)).table
+    base = nb.fit(model, X, y).draws(num_chains=1, num_draws=4000, key=0)["age_mean"][0, :, 0]
+    per_doubling = []
+    for i, power in enumerate(POWERS):
+        refit = nb.fit(prior_to_the(power), X, y).draws(num_chains=1, num_draws=100_000, key=i + 1)["age_mean"]
+        grid = np.sort(base)
+        p = (np.arange(4000) + 1) / 4001
+        q = np.searchsorted(np.sort(refit[0, :, 0]), grid) / 100_000
+        widths = np.diff(grid)
+        sides = []
+        for one, two in ((p, q), (1 - p, 1 - q)):
+            m = (one + two) / 2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total = np.nan_to_num(one * np.log2(one / m)) + np.nan_to_num(two * np.log2(two / m))
+            sides.append(np.sqrt((total[1:] @ widths) / ((one + two)[1:] @ widths)))
+        per_doubling.append(max(sides) / np.log2(1.25))
+    assert np.mean(per_doubling) == pytest.approx(found.loc["age_mean[0]", "prior"], abs=0.02)
+
+
+def test_diagnoses():
+    y = ["a"] * 40
+    conflict = nb.fit(nb.NaiveBayes(nb.Bernoulli(30.0, 2.0)), [[0]] * 36 + [[1]] * 4, y)
+    strong = nb.fit(nb.NaiveBayes(nb.Bernoulli(3000.0, 2.0)), [[0]] * 2 + [[1]] * 38, y)
+    fine = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[0]] * 20 + [[1]] * 20, y)
+    assert sensitivity(conflict).table["diagnosis"].tolist() == ["prior-data conflict"]
+    row = sensitivity(conflict).table.iloc[0]
+    assert row["mean_change_prior"] > 0.3
+    assert row["mean_change_likelihood"] < -0.3
+    weak = nb.fit(nb.NaiveBayes(nb.Bernoulli(30.0, 30.0)), [[0], [1]], ["a", "a"])
+    assert sensitivity(weak).table["diagnosis"].tolist() == ["strong prior / weak likelihood"]
+    assert sensitivity(strong).table["diagnosis"].tolist()[0] != "-"
+    # A flat prior is the same to any power.
+    flat = sensitivity(fine).table.iloc[0]
+    assert flat["prior"] == 0
+    assert flat["mean_change_prior"] == 0
+    assert flat["diagnosis"] == "-"
+    assert flat["likelihood"] > 0.05
+
+
+def test_where_there_is_nothing_to_scale():
+    X = pd.DataFrame({"one": ["same"] * 6, "x": [1.0, 2.0, 4.0, 3.0, 5.0, 7.0]})
+    model = nb.NaiveBayes({"one": nb.Categorical(), "x": nb.Gaussian()}, class_probs=[0.4, 0.6])
+    found = sensitivity(nb.fit(model, X, [0, 1] * 3), X)
+    assert list(found.table.index) == ["x_mean[0]", "x_mean[1]", "x_variance[0]", "x_variance[1]"]
+    assert np.isfinite(found.table[["prior", "likelihood"]].to_numpy()).all()
+    np.testing.assert_allclose(found.probabilities.groupby("row")[["prior", "likelihood"]].sum(), 0.0, atol=1e-12)
+    # Given one row, a variance has no variance of its own, but still a distribution.
+    single = sensitivity(nb.fit(model, X[:2], [0, 1])).table.loc["x_variance[0]"]
+    assert np.isnan(single["mean_change_prior"])
+    assert single["prior"] > 0.05
+
+
+def test_the_scale_of_a_column_does_not_matter(table):
+    model, X, y = table
+    far = X.assign(age=X["age"] * 1e6)
+    features = dict(model.features) | {"age": nb.Gaussian(45e6, 0.5, 3.0, 40e12)}
+    columns = ["prior", "likelihood", "mean_change_prior", "sd_change_likelihood"]
+    near = sensitivity(nb.fit(model, X, y)).table[columns]
+    other = sensitivity(nb.fit(nb.NaiveBayes(features, class_concentration=2.5), far, y)).table[columns]
+    np.testing.assert_allclose(other.loc[near.index], near, rtol=1e-6, atol=1e-9)
+
+
+def test_count_vectors_are_named_by_column():
+    model = nb.NaiveBayes({"words": (nb.Multinomial(2.0), ["u", "v"])})
+    X = pd.DataFrame({"u": [3, 1], "v": [0, 2]})
+    found = sensitivity(nb.fit(model, X, ["a", "b"])).table
+    assert "words_prob[b, v]" in found.index
+    for a, expected in ((1.25, (2.0 - 1) * 1.25 + 1 + 3), (0.8, (2.0 - 1) * 0.8 + 1 + 3)):
+        scaled = module._prior_scaled(nb.fit(model, X, ["a", "b"]), a)
+        assert scaled.families[0].concentration[0, 0] == pytest.approx(expected)
+
+
+def test_what_cannot_be_done_is_said(table):
+    model, X, y = table
+    posterior = nb.fit(model, X, y)
+    sampled = nb.from_samples(model, posterior.draws(num_draws=10), X=X, y=y)
+    with pytest.raises(TypeError, match=r"sampled.*arviz\.psense_summary\(posterior\.to_datatree"):
+        sensitivity(sampled)
+    with pytest.raises(TypeError, match=r"PointPosterior, which has no spread.*nb\.fit"):
+        sensitivity(posterior.plugin())
+    with pytest.raises(TypeError, match="DataFrame"):
+        sensitivity(X)
+    for powers in ((1.25, 0.8), (0.8, 1.0), (0.0, 1.2), (0.8, np.inf), (0.8,), 1.2, "ab", None):
+        with pytest.raises(ValueError, match="prior is"):
+            sensitivity(posterior, prior=powers)
+    with pytest.raises(ValueError, match="likelihood is"):
+        sensitivity(posterior, likelihood=(2, 3))
+    waiting = nb.fit(nb.NaiveBayes(type(CASES[5].family)()), [[1.0], [2.0]], [0, 1])
+    with pytest.raises(TypeError, match="Exponential is not a family of bayesnb"):
+        sensitivity(waiting)
+    sparse = nb.fit(nb.NaiveBayes({"spam": nb.Bernoulli(0.1, 0.1)}), pd.DataFrame({"spam": [0, 0]}), [0, 1])
+    with pytest.raises(ValueError, match=r"'spam' raised to the power 1\.25 leaves no posterior.*concentration1"):
+        sensitivity(sparse)
+    assert len(sensitivity(sparse, prior=(0.95, 1.05)).table) == 4
+    rare = nb.NaiveBayes(nb.Bernoulli(), class_concentration=0.1)
+    with pytest.raises(ValueError, match="'class_prob' raised"):
+        sensitivity(nb.fit(rare, [[0]], [0], classes=[0, 1]))
+
+
+def test_what_it_shows_of_itself(table):
+    model, X, y = table
+    found = sensitivity(nb.fit(model, X, y))
+    assert repr(found).startswith(f"Power-scaling of {len(found.table)} parameters: ")
+    assert "prior-data conflict" in repr(found)
+    assert found._repr_html_().startswith("<p><b>Power-scaling of ")
+    quiet = sensitivity(nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[0], [1]] * 9, [0, 1] * 9))
+    assert "nothing noticeable" in repr(quiet)
+    assert found.probabilities is None
+    assert (found.prior, found.likelihood) == (POWERS, POWERS)
+
+
+def test_quantiles_of_any_distribution():
+    levels = np.array([[0.1], [0.5], [0.9]])
+    for distribution in (
+        dist.Beta(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
+        dist.Gamma(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
+        dist.InverseGamma(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
+        dist.StudentT(np.array([1.5, 3.0]), np.array([2.0, 1.0]), np.array([3.0, 1.0])),
+        dist.Normal(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
+    ):
+        with jax.enable_x64(True):
+            found = module._quantile(distribution, levels)
+            np.testing.assert_allclose(module.cdf(distribution, found), np.broadcast_to(levels, (3, 2)), rtol=1e-6)
