@@ -8,6 +8,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -128,6 +129,10 @@ class FrameTable(Table):
     named: bool = True
 
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> np.ndarray:
+        # All columns at once where they share a type of numbers; else one by one, which tells which does not fit.
+        together = self.frame[rows, list(columns)].to_numpy()
+        if together.dtype.kind in "biuf":
+            return together.astype(np.float64, copy=False)
         return np.column_stack([self._number_column(column, rows) for column in columns])
 
     def _number_column(self, column: int, rows: slice) -> np.ndarray:
@@ -261,9 +266,11 @@ def as_table(X: Any) -> Table:
 
 
 def _refuse_duplicates(names: Sequence[Any]) -> None:
-    twice = [name for name in names if list(names).count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} occurs twice in X: rename or drop one")
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"column {name!r} occurs twice in X: rename or drop one")
+        seen.add(name)
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -397,6 +404,10 @@ class Schema:
     classes: np.ndarray
     categories: Mapping[int, tuple] = field(default_factory=dict)
 
+    @cached_property
+    def _position_of(self) -> dict[Column, int]:
+        return {name: position for position, name in enumerate(self.columns)}
+
     def positions(self, name: Any, columns: Any) -> list[int]:
         """Positions of the columns of a feature, in the order given.
 
@@ -419,8 +430,8 @@ class Schema:
         return [self._position(column) for column in ([name] if columns is None else columns)]
 
     def _position(self, column: Column) -> int:
-        if column in self.columns:
-            return self.columns.index(column)
+        if column in self._position_of:
+            return self._position_of[column]
         if isinstance(column, int | np.integer) and 0 <= column < len(self.columns):
             return int(column)
         raise ValueError(
@@ -455,8 +466,9 @@ class Schema:
                 "the same order"
             )
         wanted = [self.columns[column] for column in used]
-        missing = [name for name in wanted if name not in table.names]
-        extra = [name for name in table.names if name not in self.columns]
+        there = {name: position for position, name in enumerate(table.names)}
+        missing = [name for name in wanted if name not in there]
+        extra = [name for name in table.names if name not in self._position_of]
         if missing or extra:
             parts = [f"column {missing[0]!r} is missing"] if missing else []
             parts += [f"column {extra[0]!r} was not there when the model was fitted"] if extra else []
@@ -464,7 +476,7 @@ class Schema:
                 f"X does not have the columns of the fit: {' and '.join(parts)} (fitted to {list(self.columns)}, got "
                 f"{list(table.names)}); rename, add or drop columns"
             )
-        return {column: table.names.index(self.columns[column]) for column in used}
+        return {column: there[self.columns[column]] for column in used}
 
     def codes(self, values: np.ndarray, column: int, unseen: dict[Any, int]) -> np.ndarray:
         """Codes of a column's cells among its categories, missing ones NaN.
