@@ -316,3 +316,31 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
     assert "party ~ Categorical(prob)" in text
     assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])
+
+
+def test_a_summary_of_every_parameter(posteriors, votes):
+    exact, sampled, point = (posteriors[kind].summary() for kind in ("exact", "sampled", "point"))
+    assert exact.index.tolist() == sampled.index.tolist() == point.index.tolist()
+    draws = posteriors["exact"].draws(num_draws=20_000)
+    by_draws = np.concatenate([draws[site].reshape(80_000, -1) for site in draws], axis=1)
+    np.testing.assert_allclose(exact["mean"], by_draws.mean(0), rtol=0.02)
+    np.testing.assert_allclose(exact["sd"], by_draws.std(0), rtol=0.03)
+    np.testing.assert_allclose(exact["lower"], np.quantile(by_draws, 0.055, axis=0), rtol=0.05, atol=0.003)
+    np.testing.assert_allclose(exact["upper"], np.quantile(by_draws, 0.945, axis=0), rtol=0.05)
+    np.testing.assert_allclose(sampled["mean"], exact["mean"], rtol=0.2, atol=0.02)
+    assert (sampled["r_hat"] < 1.02).all()
+    assert point.loc["bill_prob[1]", "value"] == posteriors["point"].mean()["bill_prob"][1]
+    model, X, y = votes
+    known = nb.fit(nb.NaiveBayes(dict(model.features), class_probs=[0.25, 0.75]), X, y).summary()
+    assert known.loc["class_prob[1]"].tolist() == [0.75, 0.0, 0.75, 0.75]
+    with pytest.raises(ValueError, match="prob is 2"):
+        posteriors["exact"].summary(prob=2)
+
+
+def test_a_notebook_shows_the_story_and_the_summary(posteriors):
+    html = posteriors["exact"]._repr_html_()
+    assert "<b>ExactPosterior: 40 rows" in html
+    assert "party ~ Categorical(prob)" in html
+    assert "<table" in html
+    wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])
+    assert "<table" not in wide._repr_html_()

@@ -15,13 +15,11 @@ from typing import Any
 
 import jax
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 from arviz_stats.base import array_stats
 from scipy.special import ndtri
 
 from bayesnb.blocks import CLASS_SITE
-from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import cdf
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.diagnostics import Diagnostics
@@ -159,21 +157,6 @@ def _compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any, error_rat
     )
 
 
-def exact_marginals(exact: ExactPosterior) -> dict[str, dist.Distribution]:
-    """Exact distribution of every parameter by site, batch shape that of the site."""
-    model = exact.model
-    found: dict[str, dist.Distribution] = {}
-    with jax.enable_x64(True):
-        if exact.class_posterior.probs is None:
-            found[CLASS_SITE] = dirichlet_marginal(exact.class_posterior.concentration)
-        for site in model.sites:
-            family = exact.families[site.block]
-            if site.column is not None:
-                family = family.take((slice(None), site.column))
-            found[site.name] = family.marginals()[site.parameter]
-    return found
-
-
 def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
     if not isinstance(exact, ExactPosterior):
         raise TypeError(f"exact is a {type(exact).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
@@ -203,7 +186,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
 def _rows(exact: ExactPosterior, sampled: SampledPosterior, diagnostics: Diagnostics) -> Iterator[dict[str, Any]]:
     draws = sampled.draws()
     labels = sampled.model.sites.scalar_labels()
-    marginals = exact_marginals(exact)
+    marginals = exact.marginals()
     position = 0
     for site, values in draws.items():
         chains, steps = values.shape[:2]

@@ -19,11 +19,10 @@ import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import CLASS_SITE, ClassPrior
-from bayesnb.checks.compare import exact_marginals
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
-from bayesnb.families.fast import cdf
+from bayesnb.families.fast import cdf, quantile
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
@@ -293,10 +292,8 @@ Scaled = dict[str, list[tuple[float, ExactPosterior]]]
 
 def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]:
     """Columns of the table, site by site."""
-    base = exact_marginals(posterior)
-    others = {
-        component: [(power, exact_marginals(other)) for power, other in pair] for component, pair in scaled.items()
-    }
+    base = posterior.marginals()
+    others = {component: [(power, other.marginals()) for power, other in pair] for component, pair in scaled.items()}
     labels = posterior.model.sites.scalar_labels()
     for site, marginal in base.items():
         mean, sd = _moments(marginal)
@@ -328,7 +325,7 @@ def _distance_per_doubling(
     """Cumulative Jensen-Shannon distance over the absolute log2 of the power, averaged, of the marginals' shape."""
     end = scipy.special.ndtri(1 / (DRAWS + 1))
     levels = scipy.special.ndtr(np.linspace(end, -end, NODES))
-    x = _quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
+    x = quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
     span = x[-1] - x[0]
     widths = np.diff(x, axis=0) / span
     p = cdf(marginal, x)
@@ -350,39 +347,6 @@ def _distance(p: np.ndarray, q: np.ndarray, widths: np.ndarray) -> np.ndarray:
 
 def _integral(y: np.ndarray, widths: np.ndarray) -> np.ndarray:
     return ((y[1:] + y[:-1]) / 2 * widths).sum(axis=0)
-
-
-@singledispatch
-def _quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
-    with jax.enable_x64(True):
-        return np.asarray(distribution.icdf(level))
-
-
-@_quantile.register
-def _(distribution: dist.Delta, level: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
-
-
-@_quantile.register
-def _(distribution: dist.Beta, level: np.ndarray) -> np.ndarray:
-    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    return scipy.special.betaincinv(a, b, level)
-
-
-@_quantile.register
-def _(distribution: dist.Gamma, level: np.ndarray) -> np.ndarray:
-    return scipy.special.gammaincinv(np.asarray(distribution.concentration), level) / np.asarray(distribution.rate)
-
-
-@_quantile.register
-def _(distribution: dist.InverseGamma, level: np.ndarray) -> np.ndarray:
-    return np.asarray(distribution.rate) / scipy.special.gammainccinv(np.asarray(distribution.concentration), level)
-
-
-@_quantile.register
-def _(distribution: dist.StudentT, level: np.ndarray) -> np.ndarray:
-    z = scipy.special.stdtrit(np.asarray(distribution.df), level)
-    return np.asarray(distribution.loc) + np.asarray(distribution.scale) * z
 
 
 def _diagnoses(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """NumPyro distributions drawn from by NumPy and integrated by SciPy.
 
 JAX's gamma sampler takes some forty times as long as NumPy's on a CPU and compiles for every shape. Priors and
-likelihoods are declared once, as NumPyro distributions; those met here take the fast way, any other its own ``sample``
-and ``cdf``.
+likelihoods are declared once, as NumPyro distributions; those met here take the fast way, any other its own ``sample``,
+``cdf`` and ``icdf``.
 """
 
 from functools import singledispatch
@@ -13,7 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 
-__all__ = ["as_key", "cdf", "draw", "random_generator", "whole_number"]
+__all__ = ["as_key", "cdf", "draw", "quantile", "random_generator", "whole_number"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -141,3 +141,37 @@ def _(distribution: dist.InverseGamma, x: Any) -> np.ndarray:
 def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
     z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
     return scipy.special.stdtr(np.asarray(distribution.df), z)
+
+
+@singledispatch
+def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    """Inverse of the cumulative distribution function, float64."""
+    with jax.enable_x64(True):
+        return np.asarray(distribution.icdf(level))
+
+
+@quantile.register
+def _(distribution: dist.Delta, level: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
+
+
+@quantile.register
+def _(distribution: dist.Beta, level: np.ndarray) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return scipy.special.betaincinv(a, b, level)
+
+
+@quantile.register
+def _(distribution: dist.Gamma, level: np.ndarray) -> np.ndarray:
+    return scipy.special.gammaincinv(np.asarray(distribution.concentration), level) / np.asarray(distribution.rate)
+
+
+@quantile.register
+def _(distribution: dist.InverseGamma, level: np.ndarray) -> np.ndarray:
+    return np.asarray(distribution.rate) / scipy.special.gammainccinv(np.asarray(distribution.concentration), level)
+
+
+@quantile.register
+def _(distribution: dist.StudentT, level: np.ndarray) -> np.ndarray:
+    z = scipy.special.stdtrit(np.asarray(distribution.df), level)
+    return np.asarray(distribution.loc) + np.asarray(distribution.scale) * z

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.checks.compare import Comparison, exact_marginals
+from bayesnb.checks.compare import Comparison
 
 __all__ = ["plot_comparison"]
 
@@ -68,7 +68,7 @@ def _panels(comparison: Comparison) -> list[tuple[str, np.ndarray, Any]]:
     found = []
     draws = comparison.sampled.draws()
     with jax.enable_x64(True):
-        for site, marginal in exact_marginals(comparison.exact).items():
+        for site, marginal in comparison.exact.marginals().items():
             variance = np.asarray(marginal.variance)
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:

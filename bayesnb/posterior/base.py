@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from html import escape
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -18,6 +19,9 @@ from bayesnb.problem import Problem
 from bayesnb.schema import as_table
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "normalise"]
+
+HTML_ROWS = 5000
+"""Parameters beyond which a notebook shows the story without a table."""
 
 DRAW_BYTES = 2**26
 """Memory for the densities of many draws at a time."""
@@ -233,6 +237,36 @@ class Posterior(ABC):
         """
         return {name: np.array(value) for name, value in self.model.sites.by_name(self._mean_parameters()).items()}
 
+    @abstractmethod
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        """Columns of `summary` by site, arrays of the site's shape."""
+
+    def summary(self, *, prob: float = 0.89) -> Any:
+        """Every scalar parameter in a row.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability between ``lower`` and ``upper``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``mean``, ``sd``, ``lower`` and ``upper`` (equal tails), in closed form for an exact posterior;
+            ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point.
+        """
+        import pandas as pd
+
+        if not 0 < prob < 1:
+            raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+        labels = self.model.sites.scalar_labels()
+        pieces = []
+        for site, columns in self._summaries(prob).items():
+            size = len(labels[site])
+            cells = {name: np.broadcast_to(np.ravel(np.asarray(value)), size) for name, value in columns.items()}
+            pieces.append(pd.DataFrame(cells, index=pd.Index(labels[site], name="parameter")))
+        return pd.concat(pieces)
+
     def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.
 
@@ -383,6 +417,13 @@ class Posterior(ABC):
         rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
         story = repr(self.model).split("\n", 1)[1]
         return f"{type(self).__name__}: {rows}classes {_elided(self.classes.tolist())}{self._details()}\n{story}"
+
+    def _repr_html_(self) -> str:
+        first, _, story = repr(self).partition("\n")
+        table = ""
+        if sum(len(labels) for labels in self.model.sites.scalar_labels().values()) <= HTML_ROWS:
+            table = self.summary().to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
+        return f"<p><b>{escape(first)}</b></p><pre>{escape(story)}</pre>{table}"
 
     def _details(self) -> str:
         return ""

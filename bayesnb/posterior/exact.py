@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import ModelParameters, draw_parameters
-from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters
+from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
@@ -57,6 +59,33 @@ class ExactPosterior(Posterior):
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         families = [family.take(codes) for family in self.families]
         return draw_parameters(self.class_posterior, families, rng).blocks
+
+    @in_float64
+    def marginals(self) -> dict[str, dist.Distribution]:
+        """Distribution of every scalar parameter, by site; batch shape that of the site.
+
+        Class probabilities that are known have none.
+        """
+        found: dict[str, dist.Distribution] = {}
+        if self.class_posterior.probs is None:
+            found[CLASS_SITE] = dirichlet_marginal(self.class_posterior.concentration)
+        for site in self.model.sites:
+            family = self.families[site.block]
+            if site.column is not None:
+                family = family.take((slice(None), site.column))
+            found[site.name] = family.marginals()[site.parameter]
+        return found
+
+    @in_float64
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        marginals = self.marginals()
+        ends = ((1 - prob) / 2, (1 + prob) / 2)
+        known = {"mean": self._class_probs(), "sd": 0.0, "lower": self._class_probs(), "upper": self._class_probs()}
+        found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
+        for site, marginal in marginals.items():
+            lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
+            found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
+        return found
 
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.

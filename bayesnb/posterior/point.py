@@ -33,6 +33,9 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        return {site: {"value": value} for site, value in self.mean().items()}
+
     def __repr__(self) -> str:
         values = {name: np.round(value, 4).tolist() for name, value in self.mean().items()}
         lines = [

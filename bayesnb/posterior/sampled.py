@@ -66,6 +66,25 @@ class SampledPosterior(Posterior):
     def _class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        position = 0
+        for site, values in self.draws().items():
+            lower, upper = np.quantile(values, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
+            size = int(np.prod(values.shape[2:]))
+            of_site = slice(position, position + size)
+            position += size
+            found[site] = {
+                "mean": values.mean(axis=(0, 1)),
+                "sd": values.std(axis=(0, 1), ddof=1),
+                "lower": lower,
+                "upper": upper,
+                "ess_bulk": self.diagnostics.ess_bulk[of_site],
+                "ess_tail": self.diagnostics.ess_tail[of_site],
+                "r_hat": self.diagnostics.r_hat[of_site],
+            }
+        return found
+
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
 
