@@ -682,18 +682,16 @@ class GaussianNB(_Numeric):
             return problem
         counted: Any = problem.statistics.blocks[0]
         pooled: Any = counted.pooled()
-        blur = self.var_smoothing * (pooled.ssd / np.maximum(pooled.n, 1.0)).max()
+        blur = self.var_smoothing * pooled.variance.max()
         blurred = replace(counted, ssd=counted.ssd + counted.n * blur)
         return Problem(problem.model, replace(problem.statistics, blocks=(blurred,)))
 
     def _note(self, problem: Problem) -> None:
         counted: Any = problem.statistics.blocks[0]
         pooled: Any = counted.pooled()
-        share = np.divide(pooled.ssd, pooled.n, out=np.zeros_like(pooled.ssd), where=pooled.n > 0)
-        self.epsilon_ = float(self.var_smoothing * share.max())
-        variance = np.divide(counted.ssd, counted.n, out=np.zeros_like(counted.ssd), where=counted.n > 0)
+        self.epsilon_ = float(self.var_smoothing * pooled.variance.max())
         self.theta_ = counted.mean.astype(self._dtype)
-        self.var_ = (variance + self.epsilon_).astype(self._dtype)
+        self.var_ = (counted.variance + self.epsilon_).astype(self._dtype)
         self.class_prior_ = np.asarray(problem.posterior_classes.mean()).astype(self._dtype)
 
     def _predictor(self) -> Posterior:
@@ -703,10 +701,8 @@ class GaussianNB(_Numeric):
         # A class that has shown nothing of a feature, or no spread in it, takes the spread of all classes together.
         counted: Any = self._problem.statistics.blocks[0]
         pooled: Any = counted.pooled()
-        everywhere = np.where(pooled.ssd > 0, pooled.ssd / np.maximum(pooled.n, 1.0), 1.0)
-        variance = (
-            np.divide(counted.ssd, counted.n, out=np.zeros_like(counted.ssd), where=counted.n > 0) + self.epsilon_
-        )
+        everywhere = np.where(pooled.ssd > 0, pooled.variance, 1.0)
+        variance = counted.variance + self.epsilon_
         parameters = {
             "mean": np.where(counted.n > 0, counted.mean, pooled.mean),
             "variance": np.where(variance > 0, variance, everywhere),

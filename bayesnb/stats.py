@@ -128,6 +128,11 @@ class Moments(Statistics):
     mean: Any
     ssd: Any
 
+    @property
+    def variance(self) -> Any:
+        """Ssd / n, zero where nothing was observed."""
+        return _share(self.ssd, self.n)
+
     def __add__(self, other: Self) -> Self:
         n = self.n + other.n
         share = _share(other.n, n)

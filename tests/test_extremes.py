@@ -112,3 +112,10 @@ def test_a_column_without_any_observed_cell():
     np.testing.assert_allclose(posterior.predict_proba(X), alone.predict_proba(X[:, :1]))
     with pytest.raises(ValueError, match="column 1 has no observed cell"):
         nb.fit(nb.NaiveBayes(nb.Categorical()), X, [0, 1, 1])
+
+
+def test_the_scale_of_the_weights_does_not_set_the_scale_of_the_default_prior(rng):
+    X, y = rng.normal(5.0, 2.0, (40, 2)), np.arange(40) % 2
+    plain = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).model
+    light = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, sample_weight=np.full(40, 1e-4)).model
+    np.testing.assert_allclose(light.families[0].rate, plain.families[0].rate, rtol=1e-9)

@@ -10,6 +10,7 @@ error rate evenly among all tests (Bonferroni), which is valid however they depe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from textwrap import wrap
 from typing import Any
 
@@ -89,9 +90,8 @@ class Comparison:
         return f"{_wrapped(self.verdict)}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
 
     def _repr_html_(self) -> str:
-        return (
-            f"<p><b>{self.verdict}</b></p>{self.table.to_html(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
-        )
+        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
+        return f"<p><b>{escape(self.verdict)}</b></p>{table}"
 
 
 def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3) -> Comparison:

@@ -7,6 +7,7 @@ transform (PIT), is then uniform over simulations if the posterior is right, wha
 
 import warnings
 from dataclasses import dataclass, replace
+from html import escape
 from textwrap import wrap
 from typing import Any
 
@@ -122,7 +123,7 @@ class SBC:
 
     def _repr_html_(self) -> str:
         table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
-        return f"<p><b>{_escape(self.verdict)}</b></p>{table}"
+        return f"<p><b>{escape(self.verdict, quote=False)}</b></p>{table}"
 
 
 def sbc(
@@ -470,7 +471,3 @@ def _verdict(against: pd.DataFrame, num_tests: int, num_simulations: int, error_
         f"uniform over {num_simulations} simulations, least of all {against.index[0]} (p {shown_p(worst.p_value)}, "
         f"mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and 0.29)."
     )
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

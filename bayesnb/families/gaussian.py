@@ -77,7 +77,7 @@ class Gaussian(ConjugateFamily):
         loc = pooled.mean if self.loc is None else self.loc
         if self.rate is not None:
             return replace(self, loc=np.broadcast_to(loc, np.shape(self.rate)))
-        variance = pooled.ssd / np.maximum(pooled.n, 1.0)
+        variance = pooled.variance
         magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
         rate = 0.1 * np.where(variance > 0, variance, magnitude)
         shape = np.shape(self.kappa)
