@@ -951,3 +951,74 @@ def test_a_refused_update_leaves_the_posterior_as_it_was():
             posterior.update(X, y)
     np.testing.assert_array_equal(posterior.predict_proba(FRAME), before)
     assert posterior.log_evidence == evidence
+
+
+@pytest.mark.parametrize("inference", [nb.Exact(), nb.MAP()], ids=brief)
+def test_asking_for_the_statistics_of_a_sampler_that_never_ran(inference):
+    posterior = fit(nb.Bernoulli(2.0, 2.0), FLAGS, LABELS, inference)
+    with refused("sample_stats", "NUTS", error=AttributeError):
+        _ = posterior.sample_stats
+    assert not hasattr(posterior, "sample_stats")
+
+
+@pytest.mark.parametrize(
+    "criticise",
+    [lambda p: p.to_datatree(FLAGS, LABELS), lambda p: nb.loo(p, FLAGS, LABELS), lambda p: nb.sensitivity(p)],
+    ids=["to_datatree", "loo", "sensitivity"],
+)
+def test_criticism_that_needs_a_spread_refuses_a_point(criticise):
+    with refused("point|Point", r"nb\.fit|Exact"):
+        criticise(point())
+
+
+@pytest.mark.parametrize("number", [1, 2, 24])
+def test_leaving_rows_out_with_too_few_draws(number):
+    few = sampled_from(fit(nb.Bernoulli()), num_chains=1, num_draws=number, X=FLAGS)
+    with refused(value(number), "draw", "closed form"):
+        nb.loo(few, FLAGS, LABELS)
+
+
+def test_too_few_draws_to_compare_and_to_summarise():
+    exact = fit(nb.Bernoulli())
+    with refused("3 draws", "four"):
+        nb.compare(exact, sampled_from(exact, num_draws=3, X=FLAGS))
+    summary = sampled_from(exact, num_chains=1, num_draws=1, X=FLAGS).summary()
+    assert summary["mean"].between(0, 1).all()
+    assert summary["sd"].isna().all()
+    assert (summary.loc["x_prob[a, 0]", ["ess_bulk", "ess_tail"]] == 0).all()
+
+
+def test_chains_that_do_not_move():
+    exact = fit(nb.Bernoulli())
+    first = {site: values[:1, :1] for site, values in exact.draws(num_chains=1, num_draws=1).items()}
+    still = {site: np.broadcast_to(value, (4, 500, *value.shape[2:])) for site, value in first.items()}
+    stuck = nb.from_samples(exact.model, still, X=FLAGS, y=LABELS)
+    assert np.isinf(stuck.summary()["r_hat"]).all()
+    assert not nb.compare(exact, stuck).agree
+    with refused("draws are the same", "closed form"):
+        nb.loo(stuck, FLAGS, LABELS)
+
+
+def test_a_single_class_has_defined_answers():
+    y = ["a"] * len(LABELS)
+    exact = fit(nb.Bernoulli(), FLAGS, y)
+    draws = sampled_from(exact, num_chains=4, num_draws=500, X=FLAGS, y=y)
+    assert (exact.predict_proba(FLAGS) == 1).all()
+    assert nb.loo(exact, FLAGS, y).elpd == 0.0
+    assert nb.compare(exact, draws).table.index.tolist() == [f"x_prob[a, {j}]" for j in range(3)]
+    assert nb.check(exact, FLAGS, y, num_replicates=20).table.loc["class_frequency[a]", "observed"] == 1.0
+    assert nb.calibration(exact, FLAGS, y).table.loc["accuracy", "posterior"] == 1.0
+    assert (exact.to_datatree(FLAGS, y)["log_likelihood"]["y"] == 0.0).all()
+    with refused("one class, 'a'", "loo_scores"):
+        nb.loo(draws, FLAGS, y)
+
+
+@pytest.mark.parametrize("verb", ["check", "loo", "kfold", "loo_scores", "calibration"])
+def test_criticism_without_rows_or_with_labels_never_seen(verb):
+    exact = fit(nb.Bernoulli())
+    with refused("no rows"):
+        getattr(nb, verb)(exact, FLAGS[:0], [])
+    with refused("label 'z'", "row 2", "classes"):
+        getattr(nb, verb)(exact, FLAGS, ["a", "b", "z", "a", "b", "a"])
+    with refused("X", "y", error=(ValueError, TypeError)) if verb == "check" else pytest.raises(TypeError, match="'X'"):
+        getattr(nb, verb)(exact)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.datasets import load_iris
 
 import bayesnb as nb
 from bayesnb.checks import predictive
@@ -131,6 +132,19 @@ def test_dependence_is_found_in_real_tables(data, name, rows):
     assert found.loc["dependence", "p_value"] < 0.01
     assert found.loc["agreement", "p_value"] < 0.01
     assert found.filter(like="class_frequency", axis=0)["p_value"].between(0.05, 0.95).all()
+
+
+def test_the_petals_of_iris_depend_on_each_other_within_a_species():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    table = check(nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y), X, y, key=0).table
+    within = [X[y == c].corr().abs().to_numpy()[np.triu_indices(4, 1)].mean() for c in range(3)]
+    assert table.loc["dependence", "observed"] == pytest.approx(np.mean(within))
+    assert table.loc["dependence", "observed"] == pytest.approx(0.485, abs=5e-4)
+    assert (table.filter(like="dependence", axis=0)["p_value"] == 0).all()
+    # Setosa's petals vary little beside the whole column, on whose scale the default prior stands.
+    assert table.loc["variance[petal length (cm), 0]", "p_value"] > 0.9
+    others = table.drop(index=[label for label in table.index if "dependence" in label or ", 0]" in label])
+    assert others["p_value"].between(0.05, 0.95).all()
 
 
 def test_independent_features_are_not_flagged():

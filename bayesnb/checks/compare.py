@@ -199,10 +199,12 @@ def _rows(exact: ExactPosterior, sampled: SampledPosterior, diagnostics: Diagnos
         marginal = marginals[site]
         with jax.enable_x64(True):
             mean, sd = (np.asarray(part).ravel() for part in (marginal.mean, np.sqrt(marginal.variance)))
+        if not sd.any():  # a single class, or columns of a single category: certain, and nothing to compare
+            continue
         pit = np.clip(cdf(marginal, values).reshape(flat.shape), 0.0, 1.0)
         columns = _judge(flat, pit, diagnostics, of_site)
         for k in range(size):
-            if sd[k] == 0:  # the only category of a column: nothing to compare
+            if sd[k] == 0:
                 continue
             yield {
                 "parameter": labels[site][k],

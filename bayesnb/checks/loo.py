@@ -31,6 +31,9 @@ from bayesnb.stats import ClassCounts, Statistics, dense
 
 __all__ = ["kfold", "loo", "loo_scores"]
 
+MIN_DRAWS = 25
+"""Draws below which the tail that importance sampling smooths holds less than the five draws that its fit needs."""
+
 PIECE_CELLS = 2**16
 """Hyperparameters at a time: each row has its own, and half a mebibyte of them stays in the processor's cache."""
 
@@ -370,6 +373,22 @@ def _psis(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> EL
     if (check_weights(sample_weight, table.num_rows) != 1.0).any():
         raise ValueError(
             "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only"
+        )
+    if len(posterior.classes) == 1:
+        raise ValueError(
+            f"there is one class, {posterior.classes.tolist()[0]!r}, so that every label is certain and there is nothing to "
+            "estimate by leaving rows out; for the elpd of the features use nb.loo_scores with the closed form"
+        )
+    number = posterior.num_chains * posterior.num_draws
+    if number < MIN_DRAWS:
+        raise ValueError(
+            f"there {'is 1 draw' if number == 1 else f'are {number} draws'}: importance sampling needs at least "
+            f"{MIN_DRAWS}; sample more, or use the closed form, nb.fit(model, X, y), whose leave-one-out needs none"
+        )
+    if all((draws == draws[:1, :1]).all() for draws in posterior.draws().values()):
+        raise ValueError(
+            "all draws are the same, so that no weighting of them can leave a row out: sample again, or use the closed "
+            "form, nb.fit(model, X, y)"
         )
     return psis_loo(posterior.to_datatree(table, y), var_name="y", pointwise=True)
 

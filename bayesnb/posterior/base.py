@@ -58,6 +58,20 @@ class Posterior(ABC):
         """Labels, in the column order of `predict_proba`."""
         return self.model.schema.classes  # type: ignore[union-attr]
 
+    @property
+    def sample_stats(self) -> dict[str, np.ndarray]:
+        """What a sampler reported of each draw; only sampled posteriors have it.
+
+        Raises
+        ------
+        AttributeError
+            If the posterior was not sampled.
+        """
+        raise AttributeError(
+            f"{type(self).__name__} has no sample_stats, because no sampler made it: fit with nb.NUTS() to have them; "
+            "independent draws of a closed form, draws(), need no diagnostics"
+        )
+
     @abstractmethod
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""

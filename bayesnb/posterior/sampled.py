@@ -39,8 +39,12 @@ class SampledPosterior(Posterior):
         self.problem = problem
         self.model = model
         self.parameters = parameters
-        self.sample_stats = sample_stats
+        self._sample_stats = sample_stats
         self.inference = inference
+
+    @property
+    def sample_stats(self) -> dict[str, np.ndarray]:
+        return self._sample_stats
 
     @property
     def num_chains(self) -> int:
@@ -76,7 +80,7 @@ class SampledPosterior(Posterior):
             position += size
             found[site] = {
                 "mean": values.mean(axis=(0, 1)),
-                "sd": values.std(axis=(0, 1), ddof=1),
+                "sd": _standard_deviation(values),
                 "lower": lower,
                 "upper": upper,
                 "ess_bulk": self.diagnostics.ess_bulk[of_site],
@@ -132,3 +136,10 @@ class SampledPosterior(Posterior):
 
     def _details(self) -> str:
         return f", {self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
+
+
+def _standard_deviation(values: np.ndarray) -> np.ndarray:
+    """Over the draws; not a number for a single draw, which has no spread."""
+    if values.shape[0] * values.shape[1] == 1:
+        return np.full(values.shape[2:], np.nan)
+    return values.std(axis=(0, 1), ddof=1)
