@@ -376,8 +376,8 @@ def _psis(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> EL
         )
     if len(posterior.classes) == 1:
         raise ValueError(
-            f"there is one class, {posterior.classes.tolist()[0]!r}, so that every label is certain and there is nothing to "
-            "estimate by leaving rows out; for the elpd of the features use nb.loo_scores with the closed form"
+            f"there is one class, {posterior.classes.tolist()[0]!r}, so that every label is certain and nothing is "
+            "left to estimate by leaving rows out; for the elpd of the features use nb.loo_scores with the closed form"
         )
     number = posterior.num_chains * posterior.num_draws
     if number < MIN_DRAWS:
