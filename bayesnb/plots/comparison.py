@@ -25,7 +25,7 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
     -------
     matplotlib.figure.Figure
     """
-    from matplotlib.figure import Figure
+    from bayesnb.plots.picture import Picture
 
     table = comparison.table
     worst = table[["z_mean", "z_sd"]].abs().max(axis=1).sort_values(ascending=False, kind="stable")
@@ -33,7 +33,7 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
     panels = [panel for panel in _panels(comparison) if panel[0] in chosen]
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(3.2 * columns, 0.9 + 2.3 * rows), layout="constrained")
+    figure = Picture(figsize=(3.2 * columns, 0.9 + 2.3 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()

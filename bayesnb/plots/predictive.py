@@ -28,7 +28,7 @@ def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     ValueError
         If no statistic is defined.
     """
-    from matplotlib.figure import Figure
+    from bayesnb.plots.picture import Picture
 
     table = check.table
     if table.empty:
@@ -37,7 +37,7 @@ def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     panels = [label for label in table.index if label in chosen]
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(max(3.2 * columns, 5.0), 1.0 + 2.3 * rows), layout="constrained")
+    figure = Picture(figsize=(max(3.2 * columns, 5.0), 1.0 + 2.3 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()

@@ -37,11 +37,11 @@ def plot_reliability(calibration: Calibration, *, kind: str = "classes") -> Any:
     ValueError
         If there is no such kind.
     """
-    from matplotlib.figure import Figure
+    from bayesnb.plots.picture import Picture
 
     if kind not in AXES:
         raise ValueError(f"kind is {kind!r}: give one of {list(AXES)}")
-    figure = Figure(figsize=(5, 6), layout="constrained")
+    figure = Picture(figsize=(5, 6), layout="constrained")
     diagram, histogram = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     diagram.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=1)
     edges = np.linspace(0, 1, 21)

@@ -26,14 +26,14 @@ def plot_sbc(sbc: SBC, *, max_panels: int = 12, columns: int = 4) -> Any:
     -------
     matplotlib.figure.Figure
     """
-    from matplotlib.figure import Figure
+    from bayesnb.plots.picture import Picture
 
     table = sbc.table
     chosen = set(table["p_value"].sort_values(kind="stable").index[:max_panels])
     panels = [label for label in table.index if label in chosen]
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(max(6.4, 3.2 * columns), 1.0 + 2.2 * rows), layout="constrained")
+    figure = Picture(figsize=(max(6.4, 3.2 * columns), 1.0 + 2.2 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()

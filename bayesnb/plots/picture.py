@@ -1,0 +1,20 @@
+"""A figure that a notebook shows."""
+
+from io import BytesIO
+
+from matplotlib.figure import Figure
+
+__all__ = ["Picture"]
+
+
+class Picture(Figure):
+    """A matplotlib figure that shows itself as the value of a notebook's cell.
+
+    Jupyter learns to show figures when pyplot is imported. Nothing here imports it: pyplot keeps every figure alive,
+    and may open a window on the screen.
+    """
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()

@@ -1,0 +1,569 @@
+"""Pictures of posteriors: what they draw is what the posterior says."""
+
+import gzip
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import scipy.stats
+from cases import Exponential
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cbook import is_math_text
+from matplotlib.colors import to_rgba
+from matplotlib.text import Annotation, Text
+
+import bayesnb as nb
+from bayesnb.plots.layout import LINES, MARKERS, first_rows
+
+ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Three classes, one column of each family but the multinomial, with missing cells."""
+    rng = np.random.default_rng(5)
+    y = np.array(["ash", "birch", "oak"])[rng.integers(0, 3, ROWS)]
+    shift = np.searchsorted(["ash", "birch", "oak"], y)
+    X = pd.DataFrame(
+        {
+            "height": rng.normal(10 + 2 * shift, 1.5),
+            "nests": rng.poisson(1 + 2 * shift).astype(float),
+            "leaf": np.array(["round", "lobed"])[rng.integers(0, 2, ROWS)],
+            "old": rng.integers(0, 2, ROWS).astype(float),
+        }
+    )
+    X.loc[3, "height"] = np.nan
+    X.loc[5, "leaf"] = None
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return nb.NaiveBayes(
+        {"height": nb.Gaussian(), "nests": nb.Poisson(), "leaf": nb.Categorical(), "old": nb.Bernoulli()}
+    )
+
+
+@pytest.fixture(scope="module")
+def exact(model, table):
+    return nb.fit(model, *table)
+
+
+@pytest.fixture(scope="module")
+def sampled(model, table, exact):
+    X, y = table
+    return nb.from_samples(model, exact.draws(num_draws=200, num_chains=2, key=4), X=X, y=y)
+
+
+@pytest.fixture(scope="module")
+def point(model, table):
+    return nb.fit(model, *table, nb.MLE())
+
+
+@pytest.fixture(scope="module")
+def words():
+    """Word counts in two classes, each row of a different length."""
+    rng = np.random.default_rng(9)
+    y = np.array(["ham", "spam"])[np.arange(20) % 2]
+    probs = np.where((y == "spam")[:, None], [0.4, 0.3, 0.2, 0.1], [0.4, 0.1, 0.2, 0.3])
+    X = pd.DataFrame([rng.multinomial(30, p) for p in probs], columns=["the", "buy", "of", "meeting"])
+    return X, y, nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), list(X.columns))}), X, y)
+
+
+def every_posterior(*names: str) -> Any:
+    return pytest.mark.parametrize("name", names or ("exact", "sampled", "point"))
+
+
+def collisions(figure: Any) -> list[tuple[str, ...]]:
+    """Texts of a drawn figure that leave the page, and pairs of texts that touch."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    undrawn = _undrawn(figure)
+    texts = {id(text): text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()}
+    boxes = [
+        (text.get_text(), Text.get_window_extent(text, canvas.get_renderer()))
+        for label, text in texts.items()
+        if label not in undrawn
+    ]
+    page = figure.bbox.padded(1)
+    found: list[tuple[str, ...]] = [(text,) for text, box in boxes if not _within(box, page)]
+    for i, (text, box) in enumerate(boxes):
+        found += [(text, other) for other, place in boxes[:i] if box.padded(-0.5).overlaps(place)]
+    return found
+
+
+def _within(box: Any, page: Any) -> bool:
+    return page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
+
+
+def _undrawn(figure: Any) -> set[int]:
+    """Labels of ticks beyond the ends of an axis, which exist and are not drawn."""
+    found = set()
+    for axes in figure.axes:
+        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            for tick in axis.get_major_ticks():
+                if not axes.axison or not min(limits) <= tick.get_loc() <= max(limits):
+                    found |= {id(tick.label1), id(tick.label2)}
+    return found
+
+
+def offsets(collection: Any) -> np.ndarray:
+    return np.asarray(collection.get_offsets())
+
+
+def markers(axis: Any) -> list[Any]:
+    """Collections of points; the others hold lines."""
+    return [found for found in axis.collections if len(found.get_paths()) == 1 and hasattr(found, "get_sizes")]
+
+
+def bars(axis: Any) -> list[np.ndarray]:
+    return [np.array(found.get_segments()) for found in axis.collections if hasattr(found, "get_segments")]
+
+
+@every_posterior()
+def test_proba_draws_probabilities_and_intervals(request, name, table):
+    posterior, (X, y) = request.getfixturevalue(name), table
+    figure = nb.plot_proba(posterior, X, y, prob=0.8, max_rows=7, key=3)
+    (axis,) = figure.axes
+    expected = posterior.predict_proba(X)[:7]
+    drawn = markers(axis)
+    np.testing.assert_allclose(np.column_stack([offsets(found)[:, 0] for found in drawn]), expected)
+    rows = np.column_stack([offsets(found)[:, 1] for found in drawn])
+    assert (np.rint(rows) == np.arange(7)[:, None]).all()
+    for code, found in enumerate(drawn):
+        filled = found.get_facecolors()[:, :3].min(axis=1) < 1
+        np.testing.assert_array_equal(filled, y[:7] == posterior.classes[code])
+    if name == "point":
+        assert not bars(axis)
+        assert "no interval" in figure.get_suptitle()
+    else:
+        ends = posterior.proba_interval(X.head(7), prob=0.8, key=3)
+        np.testing.assert_allclose([found[:, :, 0] for found in bars(axis)], ends.swapaxes(0, 1))
+        assert "0.8 interval" in figure.get_suptitle()
+    assert f"first 7 of {ROWS} rows" in figure.get_suptitle()
+    assert collisions(figure) == []
+
+
+def test_proba_of_two_classes_shows_the_second(words):
+    X, y, posterior = words
+    figure = nb.plot_proba(posterior, X, y)
+    (found,) = markers(figure.axes[0])
+    np.testing.assert_allclose(offsets(found)[:, 0], posterior.predict_proba(X)[:, 1])
+    assert figure.axes[0].get_xlabel() == "p(y = spam | x)"
+    both = nb.plot_proba(posterior, X, classes=["spam", "ham"], labels=[f"letter {i}" for i in range(20)])
+    first, second = markers(both.axes[0])
+    np.testing.assert_allclose(offsets(first)[:, 0] + offsets(second)[:, 0], 1.0)
+    np.testing.assert_allclose(offsets(first)[:, 0], posterior.predict_proba(X)[:, 1])
+    assert [text.get_text() for text in both.axes[0].get_yticklabels()][2] == "letter 2"
+
+
+def test_proba_refuses_what_does_not_fit(exact, table):
+    X, y = table
+    with pytest.raises(ValueError, match="X has no rows"):
+        nb.plot_proba(exact, X.head(0))
+    with pytest.raises(ValueError, match="y has 2 labels, X has 60 rows"):
+        nb.plot_proba(exact, X, y[:2])
+    with pytest.raises(ValueError, match="labels has 3 entries, X has 60 rows"):
+        nb.plot_proba(exact, X, labels=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash'"):
+        nb.plot_proba(exact, X, classes=["elm"])
+    with pytest.raises(ValueError, match=r"prob is 1\.2"):
+        nb.plot_proba(exact, X, prob=1.2)
+    with pytest.raises(ValueError, match="max_rows is 0"):
+        nb.plot_proba(exact, X, max_rows=0)
+    many = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 9, range(9))
+    with pytest.raises(ValueError, match=r"9 classes to show.*name up to 8"):
+        nb.plot_proba(many, [[1]])
+    nb.plot_proba(many, [[1]], classes=[0, 8])
+
+
+def test_the_first_rows_of_any_table():
+    frame = pd.DataFrame({"a": range(5)}, index=[0.5, 1.0, 1.5, 2.0, 2.5])
+    for X in (
+        frame,
+        pl.from_pandas(frame),
+        pl.from_pandas(frame).to_arrow(),
+        frame.to_numpy(),
+        frame.to_numpy().tolist(),
+        scipy.sparse.coo_array(frame.to_numpy()),
+    ):
+        first, shown, rows = first_rows(X, 2)
+        assert (shown, rows) == (2, 5)
+        posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, [0, 0, 1, 1, 1])
+        np.testing.assert_array_equal(posterior.log_joint(first), posterior.log_joint(X)[:2])
+
+
+@dataclass
+class Spikes:
+    heights: np.ndarray
+    names: list[str]
+    open: list[bool]
+
+
+def spikes(axis: Any) -> Spikes:
+    (segments,) = bars(axis)
+    notes = [text.get_text() for text in axis.texts if isinstance(text, Annotation)]
+    hollow = [to_rgba(line.get_markerfacecolor()) == to_rgba("white") for line in axis.lines]
+    return Spikes(segments[:, 1, 1], notes, hollow)
+
+
+def test_spikes_of_xwindows(data):
+    """Murphy (2012), Figure 3.8 and Table 3.1."""
+    stored = np.load(data / "xwindows" / "xwindows.npz")
+    counts = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
+    train = stored["split"] == 0
+    with gzip.open(data / "xwindows" / "xwindows.vocab.txt.gz", "rt") as file:
+        vocabulary = file.read().split()
+    table = pd.DataFrame(counts.toarray()[train], columns=vocabulary)
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), table, stored["y"][train])
+    figure = nb.plot_spikes(posterior)
+    first, second = (spikes(axis) for axis in figure.axes)
+    tallest = {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416}
+    np.testing.assert_allclose(
+        [first.heights[vocabulary.index(word)] for word in tallest], [*tallest.values()], atol=1e-6
+    )
+    assert sorted(name.split("\n")[0] for name in first.names) == sorted(tallest)
+    tallest = {"subject": 0.997788, "windows": 0.639381, "this": 0.539823, "with": 0.537611, "but": 0.517699}
+    np.testing.assert_allclose(
+        [second.heights[vocabulary.index(word)] for word in tallest], [*tallest.values()], atol=1e-6
+    )
+    assert sorted(name.split("\n")[0] for name in second.names) == sorted(tallest)
+    for panel in (first, second):
+        everywhere = [name.split("\n")[0] for name in panel.names if "in every class" in name]
+        assert sorted(everywhere) == ["subject", "with"]
+        assert panel.open == ["in every class" in name for name in panel.names]
+    strict = spikes(nb.plot_spikes(posterior, tolerance=0.001).axes[0])
+    assert [name.split("\n")[0] for name in strict.names if "in every class" in name] == ["subject"]
+    for number in (5, 14, 40):
+        assert collisions(nb.plot_spikes(posterior, num_labels=number)) == []
+
+
+def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, point, sampled):
+    _, _, posterior = words
+    figure = nb.plot_spikes(posterior, num_labels=2)
+    for c, axis in enumerate(figure.axes):
+        found = spikes(axis)
+        np.testing.assert_allclose(found.heights, posterior.mean()["text_prob"][c])
+        assert len(found.names) == 2
+    for one in (exact, sampled, point):
+        figure = nb.plot_spikes(one, "old")
+        heights = [spikes(axis).heights for axis in figure.axes]
+        np.testing.assert_allclose(np.ravel(heights), one.mean()["old_prob"])
+    alone = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0]], ["only"])
+    assert spikes(nb.plot_spikes(alone).axes[0]).open == [False, False]
+    assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
+
+
+def test_spikes_refuse_what_is_not_there(exact, table):
+    X, y = table
+    with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
+        nb.plot_spikes(exact, "leaf")
+    with pytest.raises(ValueError, match=r"tolerance is 1\.5"):
+        nb.plot_spikes(exact, tolerance=1.5)
+    numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
+    with pytest.raises(ValueError, match="no Bernoulli or Multinomial columns, only Gaussian"):
+        nb.plot_spikes(numbers)
+    two = nb.fit(nb.NaiveBayes({"a": (nb.Bernoulli(), [0]), "b": (nb.Bernoulli(), [1])}), [[0, 1]], ["c"])
+    with pytest.raises(ValueError, match=r"several blocks.*give one of \['a', 'b'\]"):
+        nb.plot_spikes(two)
+    assert len(nb.plot_spikes(two, "b").axes) == 1
+
+
+def lines_by_title(figure: Any) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    return {axis.get_title(): [line.get_data() for line in axis.lines] for axis in figure.axes if axis.get_title()}
+
+
+def test_densities_of_an_exact_posterior_are_its_predictives(exact, table):
+    X, y = table
+    figure = nb.plot_densities(exact, X, y)
+    lines = lines_by_title(figure)
+    assert list(lines) == ["height", "nests"]
+    gaussian, poisson = exact.families[0], exact.families[1]
+    for c in range(3):
+        grid, density = lines["height"][c]
+        m, k, a, b = (np.asarray(value)[c, 0] for value in gaussian.hyperparameters().values())
+        expected = scipy.stats.t.pdf(grid, 2 * a, m, np.sqrt(b * (k + 1) / (a * k)))
+        np.testing.assert_allclose(density, expected, rtol=1e-9)
+        counts, probs = lines["nests"][c]
+        a, b = poisson.concentration[c, 0], poisson.rate[c, 0]
+        np.testing.assert_array_equal(counts, np.arange(len(counts)))
+        np.testing.assert_allclose(probs, scipy.stats.nbinom.pmf(counts, a, b / (b + 1)), rtol=1e-9)
+    assert collisions(figure) == []
+
+
+def test_densities_of_draws_and_of_a_point(exact, sampled, point, table):
+    grid, density = lines_by_title(nb.plot_densities(point, *table))["height"][1]
+    mean, variance = point.mean()["height_mean"][1], point.mean()["height_variance"][1]
+    np.testing.assert_allclose(density, scipy.stats.norm.pdf(grid, mean, np.sqrt(variance)), rtol=1e-9)
+    _, averaged = lines_by_title(nb.plot_densities(sampled, *table))["height"][1]
+    draws = sampled.draws()
+    each = scipy.stats.norm.pdf(
+        grid[:, None], draws["height_mean"][..., 1].ravel(), np.sqrt(draws["height_variance"][..., 1].ravel())
+    )
+    weights = draws["class_prob"][..., 1].ravel()
+    np.testing.assert_allclose(averaged, each @ weights / weights.sum(), rtol=1e-9)
+
+
+def test_histograms_hold_the_observed_cells_of_each_class(exact, table):
+    X, y = table
+    axis = nb.plot_densities(exact, X, y, columns="height", bins=10).axes[0]
+    cells = X["height"].to_numpy()
+    for c, outline in enumerate(axis.patches):
+        corners = outline.get_xy()
+        edges, heights = np.unique(corners[:, 0]), corners[1:21:2, 1]
+        mine = cells[(y == exact.classes[c]) & ~np.isnan(cells)]
+        expected, _ = np.histogram(mine, edges, density=True)
+        np.testing.assert_allclose(heights, expected)
+        assert edges[0] < np.nanmin(cells)
+        assert edges[-1] > np.nanmax(cells)
+    assert len(axis.patches) == 3
+    assert not nb.plot_densities(exact).axes[0].patches
+
+
+def test_densities_beside_count_vectors_and_positive_numbers(words):
+    counts, y, _ = words
+    X = counts.assign(wait=np.random.default_rng(1).exponential(2.0, len(counts)))
+    model = nb.NaiveBayes({"wait": Exponential(), "text": (nb.Multinomial(), list(counts.columns))})
+    posterior = nb.fit(model, X, y)
+    for figure in (nb.plot_densities(posterior, X, y), nb.plot_densities(posterior)):
+        grid, density = lines_by_title(figure)["wait"][0]
+        assert (grid > 0).all()
+        a, b = posterior.families[0].concentration[0, 0], posterior.families[0].rate[0, 0]
+        np.testing.assert_allclose(density, scipy.stats.lomax.pdf(grid, a, scale=b), rtol=1e-9)
+
+
+def test_densities_refuse_what_is_not_there(exact, table, words):
+    X, y = table
+    with pytest.raises(
+        ValueError, match=r"column 'depth' is not in the model: the columns that hold numbers are \['he"
+    ):
+        nb.plot_densities(exact, columns=["depth"])
+    with pytest.raises(ValueError, match="column 'leaf' is Categorical"):
+        nb.plot_densities(exact, columns=["leaf"])
+    with pytest.raises(ValueError, match="columns is empty"):
+        nb.plot_densities(exact, columns=[])
+    for half in ({"X": X}, {"y": y}):
+        with pytest.raises(ValueError, match="X and y go together"):
+            nb.plot_densities(exact, **half)
+    with pytest.raises(ValueError, match="y has 4 labels, X has 60 rows"):
+        nb.plot_densities(exact, X, y[:4])
+    with pytest.raises(ValueError, match="X has no rows"):
+        nb.plot_densities(exact, X.head(0), y[:0])
+    with pytest.raises(ValueError, match="no column of the model holds numbers"):
+        nb.plot_densities(words[2])
+    assert len(LINES) == len(MARKERS) == 8
+
+
+@every_posterior()
+def test_log_odds_of_a_pair(request, name, table):
+    posterior, (X, y) = request.getfixturevalue(name), table
+    figure = nb.plot_log_odds(posterior, X, y, classes=("oak", "ash"), prob=0.7, key=2, sort=True)
+    (axis,) = figure.axes
+    log_proba = posterior.predict_log_proba(X)
+    odds = log_proba[:, 2] - log_proba[:, 0]
+    order = np.argsort(-odds, kind="stable")
+    assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
+    for found, label in zip(markers(axis), ["oak", "ash", "birch"], strict=True):
+        mine = np.flatnonzero(y[order] == label)
+        np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
+    if name == "point":
+        assert not bars(axis)
+    else:
+        joint = posterior.log_joint_draws(X, key=2)
+        ends = np.quantile(joint[..., 2] - joint[..., 0], [0.15, 0.85], axis=(0, 1))
+        np.testing.assert_allclose(bars(axis)[0][:, :, 0], ends.T[order])
+    assert collisions(figure) == []
+
+
+def test_log_odds_of_the_disputed_federalist_papers(data):
+    """Mosteller and Wallace (1964): all are Madison's, the weakest case is No. 55."""
+    papers = pd.read_csv(data / "federalist" / "function_word_counts.csv")
+    words = list(papers.columns[4:74])
+    known, disputed = papers["author_mw"].isin(["Hamilton", "Madison"]), papers["author_mw"] == "disputed"
+    model = nb.NaiveBayes({"words": (nb.Multinomial(), words)})
+    posterior = nb.fit(model, papers.loc[known, words], papers.loc[known, "author_mw"])
+    shown = papers[known | disputed]
+    figure = nb.plot_log_odds(posterior, shown[words], shown["author_mw"], labels=shown["number"], max_rows=100)
+    madison, hamilton, unsure = markers(figure.axes[0])
+    assert len(offsets(hamilton)) == 51
+    assert len(offsets(madison)) == 14
+    assert (offsets(hamilton)[:, 0] < 0).all()
+    assert (offsets(madison)[:, 0] > 0).all()
+    assert (offsets(unsure)[:, 0] > 5).sum() == 11
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    weakest = offsets(unsure)[offsets(unsure)[:, 0].argmin()]
+    assert names[int(weakest[1])] == "55"
+    assert collisions(figure) == []
+
+
+def test_infinite_log_odds_lie_at_the_edge():
+    estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1], [1, 1]], ["a", "a", "b", "b"], nb.MLE())
+    figure = nb.plot_log_odds(estimate, [[0, 1], [1, 1], [1, 0]])
+    points, right, left = markers(figure.axes[0])
+    np.testing.assert_array_equal(offsets(points)[:, 1], [0, 1, 2])
+    assert np.isfinite(offsets(points)).all()
+    assert offsets(points)[0, 0] > abs(offsets(points)[1, 0])
+    assert offsets(right)[:, 1].tolist() == [0]
+    assert offsets(left)[:, 1].tolist() == [2]
+    assert "infinite" in figure.get_suptitle()
+    assert collisions(figure) == []
+
+
+def test_log_odds_refuse_what_does_not_fit(exact, table):
+    X, y = table
+    with pytest.raises(ValueError, match=r"there are 3 classes.*name the two to compare"):
+        nb.plot_log_odds(exact, X)
+    for pair in (("oak", "elm"), ("oak", "oak"), ("oak",), "oak"):
+        with pytest.raises(ValueError, match="give two different ones of"):
+            nb.plot_log_odds(exact, X, classes=pair)
+    pair = ("oak", "ash")
+    with pytest.raises(ValueError, match="X has no rows"):
+        nb.plot_log_odds(exact, X.head(0), classes=pair)
+    with pytest.raises(ValueError, match="y has 1 labels, X has 60 rows"):
+        nb.plot_log_odds(exact, X, y[:1], classes=pair)
+    with pytest.raises(ValueError, match="labels has 1 entries, X has 60 rows"):
+        nb.plot_log_odds(exact, X, labels=["a"], classes=pair)
+    with pytest.raises(ValueError, match="y holds 60 different labels"):
+        nb.plot_log_odds(exact, X, range(ROWS), classes=pair)
+    with pytest.raises(ValueError, match="prob is 0"):
+        nb.plot_log_odds(exact, X, classes=pair, prob=0)
+
+
+def density_of(marginal: dist.Distribution, grid: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
+    with jax.enable_x64(True):
+        values = np.exp(np.asarray(marginal.log_prob(grid.reshape(-1, *[1] * len(marginal.batch_shape)))))
+    return values[(..., *index)]
+
+
+def test_prior_and_posterior_of_an_exact_posterior(exact):
+    figure = nb.plot_prior_posterior(exact, max_panels=100)
+    labels = exact.model.sites.scalar_labels()
+    panels = {axis.get_title().replace("\n", "").replace(" [", "["): axis for axis in figure.axes if axis.axison}
+    assert list(panels) == [label for site in labels.values() for label in site]
+    a, b = exact.model.families[1].concentration[1, 0], exact.model.families[1].rate[1, 0]
+    posterior, prior = (line.get_data() for line in panels["nests_rate[birch]"].lines)
+    np.testing.assert_allclose(prior[1], scipy.stats.gamma.pdf(prior[0], a, scale=1 / b), rtol=1e-9)
+    a, b = exact.families[1].concentration[1, 0], exact.families[1].rate[1, 0]
+    np.testing.assert_allclose(posterior[1], scipy.stats.gamma.pdf(posterior[0], a, scale=1 / b), rtol=1e-9)
+    prior = panels["leaf_prob[oak, round]"].lines[1].get_data()
+    np.testing.assert_allclose(prior[1], 1.0)
+    for site, marginal in exact.marginals().items():
+        for label, index in zip(labels[site], np.ndindex(marginal.batch_shape), strict=True):
+            after, before = panels[label].lines
+            np.testing.assert_allclose(after.get_ydata(), density_of(marginal, after.get_xdata(), index), rtol=1e-9)
+            # The panel holds nearly all of the posterior, and the posterior at least a fifth of the panel.
+            step = np.diff(after.get_xdata())[0]
+            assert after.get_ydata().sum() * step > 0.97
+            assert (after.get_ydata() > after.get_ydata().max() / 100).mean() > 0.15
+            assert (before.get_linestyle(), after.get_linestyle()) == ("--", "-")
+    assert collisions(figure) == []
+
+
+def test_draws_over_the_prior(sampled, exact):
+    axis = nb.plot_prior_posterior(sampled, sites=["height_mean"]).axes[1]
+    outline = axis.patches[-1].get_xy()
+    edges = np.unique(outline[:, 0])
+    draws = sampled.draws()["height_mean"][..., 1].ravel()
+    counts, _ = np.histogram(draws, edges)
+    np.testing.assert_allclose(outline[1:-1:2, 1], counts / len(draws) / np.diff(edges))
+    (prior,) = axis.lines
+    family = exact.model.families[0]
+    m, k, a, b = (np.asarray(value)[1, 0] for value in family.hyperparameters().values())
+    expected = scipy.stats.t.pdf(prior.get_xdata(), 2 * a, m, np.sqrt(b / (a * k)))
+    np.testing.assert_allclose(prior.get_ydata(), expected, rtol=1e-9)
+
+
+def test_a_heavy_tailed_prior_does_not_hide_the_posterior():
+    rng = np.random.default_rng(2)
+    X = rng.normal(5.0, 0.01, (200, 1))
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(0.0, 0.001, 0.1, 1e-6)), X, ["a"] * 200, classes=["a", "b"])
+    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
+    for axis in figure.axes[::2]:
+        heights = axis.lines[0].get_ydata()
+        assert (heights > heights.max() / 100).mean() > 0.15
+    # A class without a row keeps its prior, whose mean and variance are infinite.
+    low, lower, median, upper = scipy.stats.invgamma.ppf([0.002, 0.25, 0.5, 0.75], 0.1, scale=1e-6)
+    high = median + 4 * (upper - lower)
+    assert figure.axes[3].get_xlim()[1] == pytest.approx(high + 2 * (high - low))
+    for axis in figure.axes[1::2]:
+        after, before = (line.get_ydata() for line in axis.lines)
+        np.testing.assert_allclose(after, before, rtol=1e-9)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Robust(nb.Family):
+    """Normal cells of variance one, whose mean has a Laplace prior: no closed form."""
+
+    loc: Any
+    scale: Any
+
+    def prior(self, sample):
+        return {"mean": sample("mean", dist.Laplace(self.loc, self.scale))}
+
+    def likelihood(self, mean):
+        return dist.Normal(mean, 1.0)
+
+    def statistics(self, x, membership):
+        return nb.Gaussian().statistics(x, membership)
+
+    def log_likelihood(self, parameters, statistics):
+        return -0.5 * statistics.n * (statistics.mean - parameters["mean"]) ** 2
+
+
+def test_a_prior_without_closed_form_is_drawn(table):
+    X, y = table
+    posterior = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
+    draws = posterior.draws(num_draws=100, num_chains=1)
+    samples = {"class_prob": draws["class_prob"], "height_mean": draws["height_mean"]}
+    sampled = nb.from_samples(nb.NaiveBayes({"height": Robust(10.0, 4.0)}), samples, X=X, y=y)
+    axis = nb.plot_prior_posterior(sampled, sites="height_mean").axes[0]
+    assert not axis.lines
+    outline = axis.patches[-1].get_xy()
+    centres = (outline[1:-1:2, 0] + outline[2::2, 0]) / 2
+    expected = scipy.stats.laplace.pdf(centres, 10.0, 4.0)
+    np.testing.assert_allclose(outline[1:-1:2, 1], expected, atol=0.05)
+
+
+def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
+    X, y = table
+    with pytest.raises(ValueError, match="a point estimate has no density"):
+        nb.plot_prior_posterior(point)
+    with pytest.raises(ValueError, match=r"site 'leaf' is no parameter: name some of \['class_prob', 'height_mean'"):
+        nb.plot_prior_posterior(exact, sites=["leaf"])
+    with pytest.raises(ValueError, match="there is no parameter to show"):
+        nb.plot_prior_posterior(exact, sites=[])
+    known = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli()}, class_probs="empirical"), X, y)
+    assert len(nb.plot_prior_posterior(known).axes) == 3
+    with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
+        nb.plot_prior_posterior(known, sites="class_prob")
+    assert "first 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
+    constant = nb.fit(nb.NaiveBayes({"leaf": nb.Categorical()}), pd.DataFrame({"leaf": ["round"] * 3}), ["a"] * 3)
+    with pytest.raises(ValueError, match="there is no parameter to show"):
+        nb.plot_prior_posterior(constant)
+
+
+def test_strange_and_long_names_are_drawn_as_they_are(table):
+    X, _ = table
+    long = "a class with a name that goes on, and on, and on, until the page is full"
+    y = np.array(["_hidden", "cost $5 or $6", long])[np.arange(ROWS) % 3]
+    named = X.rename(columns={"height": "height $h$ of the tree, measured from the ground up, in metres", "old": "$o"})
+    posterior = nb.fit(nb.NaiveBayes.from_frame(named), named, y)
+    pictures = [
+        nb.plot_proba(posterior, named, y, max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]),
+        nb.plot_densities(posterior, named, y),
+        nb.plot_spikes(posterior),
+        nb.plot_log_odds(posterior, named, y, classes=(long, "_hidden"), max_rows=4),
+        nb.plot_prior_posterior(posterior, max_panels=9),
+    ]
+    for figure in pictures:
+        assert collisions(figure) == []
+        assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
+    legend = [text.get_text() for text in pictures[0].legends[0].get_texts()]
+    assert "y = _hidden" in legend
