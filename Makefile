@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format real-data clean
+.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,8 +28,18 @@ format: .venv/test ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: .venv/docs ## build the site into docs/_build/html; a warning is an error
+	rm -rf docs/_build docs/api/generated
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --doctree-dir docs/_build/doctrees docs docs/_build/html
+
+docs-check: docs ## open every page of the site in Chromium and look for what is wrong
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+notebooks: .venv/notebooks ## run the notebooks and write their outputs anew
+	$(BIN)/python tests/execute_notebooks.py
+
 clean: ## remove the virtual environment and what the targets wrote
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/base: .ci/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "bayesnb needs Python 3.12 or newer: make PYTHON=python3.12 ...")'
@@ -43,6 +53,14 @@ clean: ## remove the virtual environment and what the targets wrote
 
 .venv/test: .venv/base pyproject.toml
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,lint]"
+	@touch $@
+
+.venv/docs: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[docs]"
+	@touch $@
+
+.venv/notebooks: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[notebooks]"
 	@touch $@
 
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md

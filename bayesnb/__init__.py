@@ -1,11 +1,18 @@
 """Naive Bayes as a generative model: one description, the whole posterior."""
 
-import lazy_loader as _lazy
-import numpyro as _numpyro
+import warnings as _warnings
 
-# ArviZ puts NumPyro into sys.modules as a module that runs at its first use. A submodule imported before that use would
-# be loaded twice and left without its parts, so NumPyro runs here, before anything of this package imports from it.
-_NUMPYRO_VERSION = _numpyro.__version__
+import lazy_loader as _lazy
+
+with _warnings.catch_warnings():
+    # NumPyro imports tqdm, which in a notebook without ipywidgets falls back to text; that needs no apology.
+    _warnings.filterwarnings("ignore", message="IProgress not found")
+    import numpyro as _numpyro
+
+    # ArviZ puts NumPyro into sys.modules as a module that runs at its first use. A submodule imported before that use
+    # would be loaded twice and left without its parts, so NumPyro runs here, before anything of this package imports
+    # from it.
+    _NUMPYRO_VERSION = _numpyro.__version__
 
 __version__ = "0.1.0"
 
@@ -23,23 +30,37 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.base": ["ConjugateFamily", "Family"],
         "families.bernoulli": ["Bernoulli"],
         "families.categorical": ["Categorical"],
+        "families.dirichlet_multinomial": ["DirichletMultinomial"],
         "families.gaussian": ["Gaussian"],
         "families.multinomial": ["Multinomial"],
         "families.poisson": ["Poisson"],
         "inference.base": ["Inference"],
+        "inference.empirical": ["EmpiricalBayes"],
         "inference.exact": ["Exact"],
         "inference.fit": ["fit", "from_parameters", "from_samples"],
         "inference.nuts": ["NUTS", "ConvergenceWarning"],
         "inference.point": ["MAP", "MLE"],
         "model": ["NaiveBayes"],
         "plots.comparison": ["plot_comparison"],
+        "plots.densities": ["plot_densities"],
+        "plots.log_odds": ["plot_log_odds"],
+        "plots.models": ["plot_model_comparison"],
+        "plots.mutual_information": ["plot_mutual_information"],
         "plots.predictive": ["plot_check"],
+        "plots.prior_posterior": ["plot_prior_posterior"],
+        "plots.proba": ["plot_proba"],
         "plots.reliability": ["plot_reliability"],
         "plots.sbc": ["plot_sbc"],
+        "plots.spikes": ["plot_spikes"],
+        "posterior.averaged": ["AveragedPosterior"],
         "posterior.base": ["Posterior"],
+        "posterior.collapsed": ["CollapsedPosterior"],
         "posterior.exact": ["ExactPosterior"],
         "posterior.point": ["PointPosterior"],
         "posterior.sampled": ["SampledPosterior"],
-        "stats": ["Counts", "Moments", "Statistics"],
+        "selection.evidence": ["feature_evidence"],
+        "selection.models": ["ModelComparison", "compare_models"],
+        "selection.mutual_information": ["mutual_information"],
+        "stats": ["Counts", "Levels", "Moments", "Statistics"],
     },
 )

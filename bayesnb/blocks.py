@@ -1,7 +1,7 @@
 """The arrays behind a bound model: blocks of columns, the class prior, statistics and parameters of them all."""
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import jax
@@ -11,7 +11,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.arrays import namespace, to_numpy
-from bayesnb.families.base import Family
+from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_log_evidence
 from bayesnb.families.fast import draw
 from bayesnb.stats import ClassCounts, Statistics
@@ -126,10 +126,13 @@ class ModelParameters:
     class_prob : array, shape (..., classes)
     blocks : tuple of dict
         For each block its parameters, shape (..., classes, columns) or (..., classes, columns, categories).
+    hyperparameters : dict
+        Learned hyperparameters by name, shape (..., *shape of the hyperprior); empty where all are given.
     """
 
     class_prob: Any
     blocks: tuple[dict[str, Any], ...]
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
 
 
 @jax.tree_util.register_dataclass
@@ -158,18 +161,20 @@ class ClassPrior:
 
     def mean(self) -> Any:
         """Mean of the class probabilities, shape (classes,)."""
-        return self.probs if self.probs is not None else self.concentration / self.concentration.sum()
+        if self.probs is not None:
+            return self.probs
+        return self.concentration / self.concentration.sum(axis=-1, keepdims=True)
 
     def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
         """Log probability of the labels, shape (...,)."""
         _, special = namespace(prob, counts.n)
         return special.xlogy(counts.n, prob).sum(axis=-1)
 
-    def log_evidence(self, counts: ClassCounts) -> float:
+    def log_evidence(self, counts: ClassCounts) -> Any:
         """Log probability of the labels, class probabilities integrated out."""
         if self.probs is not None:
-            return float(self.log_likelihood(self.probs, counts))
-        return float(dirichlet_log_evidence(self.concentration, counts.n))
+            return self.log_likelihood(self.probs, counts)
+        return dirichlet_log_evidence(self.concentration, counts.n)
 
 
 def draw_parameters(
@@ -177,8 +182,12 @@ def draw_parameters(
     families: Sequence[Family],
     rng: np.random.Generator,
     sample_shape: tuple[int, ...] = (),
+    hyperparameters: Mapping[str, Any] | None = None,
 ) -> ModelParameters:
-    """Independent draws of all parameters from priors (or posteriors, which have their form)."""
+    """Independent draws of all parameters from priors (or posteriors, which have their form).
+
+    Where the priors' arrays have leading axes, one for each value of the `hyperparameters`, so have the draws.
+    """
 
     def sample(_: str, distribution: dist.Distribution) -> np.ndarray:
         # A distribution given a parameter already drawn has the sample shape in its batch shape.
@@ -193,17 +202,28 @@ def draw_parameters(
             leaf = np.asarray(jax.tree.leaves(family)[0])
             depth = leaf.ndim
             blocks.append(to_numpy(family.prior(sample)))
-    return ModelParameters(np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1])), tuple(blocks))
+        if sample_shape:
+            class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
+    return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
-def statistics_program(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> None:
+def statistics_program(
+    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics, *, integrated: bool = False
+) -> None:
     """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
 
-    Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block.
+    Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
+    `integrated`, all parameters that have a closed form are integrated out and have no site.
     """
-    class_prob = jnp.asarray(class_prior.prior(numpyro.sample))
-    numpyro.factor("classes", class_prior.log_likelihood(class_prob, statistics.classes))
+    if integrated:
+        numpyro.factor("classes", class_prior.log_evidence(statistics.classes))
+    else:
+        class_prob = jnp.asarray(class_prior.prior(numpyro.sample))
+        numpyro.factor("classes", class_prior.log_likelihood(class_prob, statistics.classes))
     for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
+        if integrated and isinstance(family, ConjugateFamily):
+            numpyro.factor(f"{i}", family.log_evidence(counted).sum())
+            continue
 
         def sample(name: str, distribution: dist.Distribution, i: int = i) -> Any:
             return numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))

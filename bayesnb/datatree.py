@@ -78,8 +78,10 @@ def to_datatree(
     groups = {
         "posterior": dict_to_dataset(model.sites.by_name(parameters), coords=coords, dims=dims),
         "prior": dict_to_dataset(model.sites.by_name(prior), coords=coords, dims=dims),
-        "log_prior": dict_to_dataset(_log_prior(model, parameters)),
     }
+    if model.feature_inclusion is None:
+        # Parameters that classes may share have no density: part of the prior lies where they are equal.
+        groups["log_prior"] = dict_to_dataset(_log_prior(model, parameters))
     if isinstance(posterior, SampledPosterior) and posterior.sample_stats:
         groups["sample_stats"] = dict_to_dataset(posterior.thinned_stats(num_chains, num_draws))
     if X is not None:
@@ -115,7 +117,7 @@ def _groups_of_data(
         "observed_data": xr.Dataset({"y": ("row", codes)}, coords=rows, attrs=labels),
         "constant_data": xr.Dataset(_numbers(posterior.model, table), coords=rows),
         "posterior_predictive": _rows_to_dataset({"y": _draw_labels(joint, rng)}),
-        "prior_predictive": _rows_to_dataset({"y": _draw_labels(before, rng)}),
+        "prior_predictive": _rows_to_dataset({"y": _draw_labels(_possible(before, prior), rng)}),
     }
 
 
@@ -140,6 +142,13 @@ def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return draw(dist.CategoricalProbs(probs), rng).astype(np.int64)
 
 
+def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:
+    """Joint densities; a row that draws from a wide prior make impossible under every class keeps the class's own."""
+    lost = np.isneginf(joint).all(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.where(lost, np.log(parameters.class_prob)[:, :, None, :], joint)
+
+
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any] | None = None) -> xr.Dataset:
     """Arrays of shape (chain, draw, rows) or (chain, draw, rows, classes)."""
     rows: dict[Any, Any] = {"row": np.arange(next(iter(values.values())).shape[2])}
@@ -159,9 +168,14 @@ def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.n
         cells = cells if column is None else cells[..., column]
         return cells.reshape(*cells.shape[:2], -1).sum(axis=-1)
 
-    if model.class_prior.probs is None:
-        found[CLASS_SITE] = score(parameters.class_prob, dist.Dirichlet(model.class_prior.concentration), None)
-    for i, (block, values) in enumerate(zip(model.blocks, parameters.blocks, strict=True)):
+    class_prior, families = model.class_prior, model.families
+    if model.hyperpriors:
+        for name, distribution in model.hyperpriors.items():
+            found[name] = score(parameters.hyperparameters[name], distribution, None)
+        class_prior, families = model.learned.given(parameters.hyperparameters)
+    if class_prior.probs is None:
+        found[CLASS_SITE] = score(parameters.class_prob, dist.Dirichlet(class_prior.concentration), None)
+    for i, (family, values) in enumerate(zip(families, parameters.blocks, strict=True)):
         seen: dict[str, dist.Distribution] = {}
 
         def note(
@@ -173,7 +187,7 @@ def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.n
             seen[name] = distribution
             return values[name]
 
-        block.family.prior(note)
+        family.prior(note)
         for site in model.sites:
             if site.block == i:
                 found[site.name] = score(values[site.parameter], seen[site.parameter], site.column)

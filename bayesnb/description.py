@@ -6,9 +6,10 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.arrays import warn
-from bayesnb.families.base import Family, format_number
+from bayesnb.families.base import Family, format_number, require_hyperprior
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.gaussian import Gaussian
@@ -81,7 +82,10 @@ def _require_registered(family: Family) -> None:
 
 
 def read_class_concentration(value: Any) -> Any:
-    """The class prior's concentration, a number or an array."""
+    """The class prior's concentration, a number, an array or a distribution."""
+    if isinstance(value, dist.Distribution):
+        require_hyperprior("class_concentration", value, positive=True)
+        return value
     concentration = _numbers("class_concentration", value)
     if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")

@@ -34,7 +34,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
-from bayesnb.problem import Problem
+from bayesnb.problem import Problem, check_decay
 from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, is_missing
 from bayesnb.stats import Moments, moments
 
@@ -51,6 +51,7 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     inference: Any
     predictive: str
+    decay: float
     random_state: Any
 
     @abstractmethod
@@ -93,6 +94,9 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch to what was fitted; any number of batches, of any sizes, give what one fit to all would.
 
+        With a `decay` below 1, what was fitted loses weight first: one fit with the weights ``decay**age`` would give
+        the same, the age of a row being the number of calls since its own.
+
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
@@ -115,17 +119,49 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._require_y(y)
             table = self._read(X, reset=first)
             labels = self._labels(y, table)
-            strangers = np.setdiff1d(labels, self.classes_)
-            if strangers.size:
-                raise ValueError(
-                    f"The target label(s) {strangers} in y do not exist in the initial classes {self.classes_}"
-                )
+            self._require_known(labels)
             if first:
                 self._start(table, labels, sample_weight)
             else:
                 problem = self._extend(self._problem, table)
                 weight = self._weight(sample_weight, table)
-                self._settle(problem.add(problem.model.statistics(table, labels, sample_weight=weight)))
+                counted = problem.model.statistics(table, labels, sample_weight=weight)
+                self._settle(problem.add(counted, decay=self.decay))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows away that were fitted; what is left is what one fit to the others would give.
+
+        Classes and categories that were known stay known.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight that the rows have by now: the one they came with, times `decay` for each `partial_fit` since.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError
+            If nothing was fitted.
+        ValueError
+            If these rows cannot have been among the data: the estimator predicts as before.
+        """
+        check_is_fitted(self)
+        with self._all_or_nothing():
+            self._require_y(y)
+            table = self._check_table(X)
+            labels = self._labels(y, table)
+            self._require_known(labels)
+            # A category that was never seen then has a count of zero, which no row can be taken away from.
+            problem = self._extend(self._problem, table)
+            weight = self._weight(sample_weight, table)
+            self._settle(problem.take_away(problem.model.statistics(table, labels, sample_weight=weight)))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -170,6 +206,7 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
+        check_decay(self.decay)
         model = self._model(table).bind(table, classes=self.classes_)
         weight = self._weight(sample_weight, table)
         self._settle(Problem(model, model.statistics(table, labels, sample_weight=weight)))
@@ -178,6 +215,11 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Condition on the statistics and take the result as the fit."""
         inference = self._inference()
         inference.check(problem)
+        if problem.model.feature_inclusion is not None and self.predictive == "plugin":
+            raise ValueError(
+                'predictive="plugin" stands for one model, and feature_inclusion averages over many: use '
+                'predictive="exact", or leave feature_inclusion out'
+            )
         self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())
         self._problem = problem
         self.class_count_ = problem.statistics.classes.n.copy()
@@ -240,6 +282,13 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_classification_targets(labels)
         check_consistent_length(np.empty(table.num_rows), labels)
         return labels
+
+    def _require_known(self, labels: np.ndarray) -> None:
+        strangers = np.setdiff1d(labels, self.classes_)
+        if strangers.size:
+            raise ValueError(
+                f"The target label(s) {strangers} in y do not exist in the initial classes {self.classes_}"
+            )
 
     def _weight(self, sample_weight: Any, table: Table) -> Any:
         if sample_weight is None:
@@ -356,6 +405,12 @@ class BernoulliNB(_Discrete):
     inference : "exact", "nuts", "map", "mle" or Inference, default "exact"
     predictive : "exact" or "plugin", default "exact"
         Average over the posterior, or plug in its mean.
+    feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
+        Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
+        subsets of the features (`bayesnb.AveragedPosterior`). Fitted attributes that describe features are those of the
+        classes' own counts all the same. None, the default, is no averaging.
+    decay : float, default 1.0
+        What the rows so far keep of their weight at each call of `partial_fit` but the first, above 0 and at most 1.
     random_state : int, RandomState instance or None, default None
         Seed of draws; None is zero.
 
@@ -386,6 +441,8 @@ class BernoulliNB(_Discrete):
         class_prior: Any = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -395,6 +452,8 @@ class BernoulliNB(_Discrete):
         self.class_prior = class_prior
         self.inference = inference
         self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
         self.random_state = random_state
 
     def _prepare(self, X: Any) -> Any:
@@ -411,7 +470,11 @@ class BernoulliNB(_Discrete):
         return above if missing is None or not missing.any() else np.where(missing, np.nan, above)
 
     def _model(self, table: Table) -> NaiveBayes:
-        return NaiveBayes(Bernoulli(self._concentration(), self._concentration()), class_probs=self._class_probs())
+        return NaiveBayes(
+            Bernoulli(self._concentration(), self._concentration()),
+            class_probs=self._class_probs(),
+            feature_inclusion=self.feature_inclusion,
+        )
 
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
@@ -433,7 +496,7 @@ class MultinomialNB(_Discrete):
     ----------
     alpha : float or array-like of shape (n_features,), default 1.0
         Concentration of the Dirichlet prior on each class's word probabilities.
-    force_alpha, fit_prior, class_prior, inference, predictive, random_state
+    force_alpha, fit_prior, class_prior, inference, predictive, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -451,6 +514,7 @@ class MultinomialNB(_Discrete):
         class_prior: Any = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -459,6 +523,7 @@ class MultinomialNB(_Discrete):
         self.class_prior = class_prior
         self.inference = inference
         self.predictive = predictive
+        self.decay = decay
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
@@ -495,7 +560,7 @@ class CategoricalNB(_Discrete):
     ----------
     alpha : float or array-like of shape (n_features,), default 1.0
         Concentration of the Dirichlet prior.
-    force_alpha, fit_prior, class_prior, inference, predictive, random_state
+    force_alpha, fit_prior, class_prior, inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
     min_categories : int or array-like of shape (n_features,), optional
         Least number of categories of each column of numbers.
@@ -520,6 +585,8 @@ class CategoricalNB(_Discrete):
         min_categories: Any = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -529,6 +596,8 @@ class CategoricalNB(_Discrete):
         self.min_categories = min_categories
         self.inference = inference
         self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
@@ -546,7 +615,7 @@ class CategoricalNB(_Discrete):
         for j, name in enumerate(table.names):
             categories = self._categories(table, j, int(minimum[j]), ())
             features[name] = Categorical(float(alpha[j]), categories=categories)
-        return NaiveBayes(features, class_probs=self._class_probs())
+        return NaiveBayes(features, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 
     def _categories(self, table: Table, column: int, minimum: int, known: Sequence[Any]) -> tuple:
         """Categories of a column: 0, 1, ... for numbers, else those declared or shown, the known ones first."""
@@ -624,7 +693,7 @@ class GaussianNB(_Numeric):
         which needs no safeguard, the default has no part; a larger value blurs every measurement by that much.
     prior : Gaussian, optional
         The prior on mean and variance.
-    inference, predictive, random_state
+    inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -646,6 +715,8 @@ class GaussianNB(_Numeric):
         prior: Gaussian | None = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.priors = priors
@@ -653,6 +724,8 @@ class GaussianNB(_Numeric):
         self.prior = prior
         self.inference = inference
         self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
         self.random_state = random_state
 
     def _prepare(self, X: Any) -> Any:
@@ -663,7 +736,7 @@ class GaussianNB(_Numeric):
         family = Gaussian() if self.prior is None else self.prior
         if not isinstance(family, Gaussian):
             raise TypeError(f"prior is {family!r}: give nb.Gaussian(...)")
-        return NaiveBayes(family, class_probs=self._class_probs())
+        return NaiveBayes(family, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 
     def _class_probs(self) -> Any:
         if self.priors is None:
@@ -729,7 +802,7 @@ class PoissonNB(_Numeric):
     ----------
     prior : Poisson, optional
         The prior on the rates.
-    fit_prior, class_prior, inference, predictive, random_state
+    fit_prior, class_prior, inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -748,6 +821,8 @@ class PoissonNB(_Numeric):
         class_prior: Any = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.prior = prior
@@ -755,6 +830,8 @@ class PoissonNB(_Numeric):
         self.class_prior = class_prior
         self.inference = inference
         self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
         self.random_state = random_state
 
     def _prepare(self, X: Any) -> Any:
@@ -766,7 +843,8 @@ class PoissonNB(_Numeric):
         if not isinstance(family, Poisson):
             raise TypeError(f"prior is {family!r}: give nb.Poisson(...)")
         probs = _class_probs(self.classes_, self.class_prior, self.fit_prior)
-        return NaiveBayes(replace(family, fractional=True), class_probs=probs)
+        fractional = replace(family, fractional=True)
+        return NaiveBayes(fractional, class_probs=probs, feature_inclusion=self.feature_inclusion)
 
     def _note(self, problem: Problem) -> None:
         with np.errstate(divide="ignore"):
@@ -787,7 +865,7 @@ class NaiveBayesClassifier(_Estimator):
     model : NaiveBayes, Family or None, default None
         The model; None guesses a family for each column from its type, as `NaiveBayes.from_frame` does, numbers of
         floating type being Gaussian.
-    inference, predictive, random_state
+    inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -812,17 +890,25 @@ class NaiveBayesClassifier(_Estimator):
         *,
         inference: Any = "exact",
         predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.model = model
         self.inference = inference
         self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return _read_mixed(self, X, reset=reset)
 
     def _model(self, table: Table) -> NaiveBayes:
+        model = self._given_model(table)
+        return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
+
+    def _given_model(self, table: Table) -> NaiveBayes:
         if self.model is None:
             return NaiveBayes.from_frame(table)
         if isinstance(self.model, Family):

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import xarray as xr
 
 from bayesnb.blocks import ModelStatistics
@@ -20,11 +21,14 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.inference.base import Inference
+from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
+from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.collapsed import CollapsedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -38,7 +42,7 @@ FORMAT = 1
 """Version of the file's layout; a reader refuses a newer one."""
 
 FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
-INFERENCES: tuple[type[Inference], ...] = (Exact, MAP, MLE, NUTS)
+INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, MAP, MLE, NUTS)
 STATISTICS = (Counts, Moments)
 
 
@@ -69,6 +73,9 @@ def save(posterior: Posterior, path: Any) -> None:
         "posterior": type(posterior).__name__,
         "schema": _write_schema(posterior.model.schema),
         "model": _write_model(posterior.model if problem is None else problem.model, arrays),
+        "learned_from": _write_model(problem.learned_from, arrays)
+        if problem is not None and problem.learned_from is not None
+        else None,
         "statistics": None if problem is None else _write_statistics(problem.statistics, arrays),
         "inference": _write_record(posterior.inference),
     }
@@ -149,8 +156,13 @@ def _read_posterior(
     inference = _read_record(description["inference"])
     problem = None
     if description["statistics"] is not None:
-        problem = Problem(model, _read_statistics(description["statistics"], arrays))
+        source = description.get("learned_from")
+        learned_from = None if source is None else _read_model(source, arrays, schema, families)
+        problem = Problem(model, _read_statistics(description["statistics"], arrays), learned_from)
         model = problem.resolved
+    if description["posterior"] == "AveragedPosterior":
+        assert problem is not None
+        return AveragedPosterior(problem, inference or Exact())
     if description["posterior"] == "ExactPosterior":
         assert problem is not None
         return ExactPosterior(problem, inference or Exact())
@@ -159,7 +171,8 @@ def _read_posterior(
         return PointPosterior(model, parameters, problem, inference)
     stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
     stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
-    return SampledPosterior(problem, model, parameters, stats, inference)
+    kind = CollapsedPosterior if description["posterior"] == "CollapsedPosterior" else SampledPosterior
+    return kind(problem, model, parameters, stats, inference)
 
 
 def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
@@ -167,7 +180,7 @@ def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
     for i, value in enumerate(values):
         array = np.asarray(value)
         array = array.astype(np.int8) if array.dtype == bool else array
-        variables[f"v{i}"] = ([f"v{i}_{axis}" for axis in range(array.ndim)], np.ascontiguousarray(array))
+        variables[f"v{i}"] = ([f"v{i}_{axis}" for axis in range(array.ndim)], np.asarray(array, order="C"))
     return xr.Dataset(variables)
 
 
@@ -226,12 +239,38 @@ def _store(value: Any, arrays: dict[str, list[np.ndarray]]) -> Any:
     """A number as it is (None too), an array as its place among the model's arrays."""
     if value is None or isinstance(value, int | float | str):
         return value
+    if isinstance(value, dist.Distribution):
+        return _write_distribution(value, arrays)
     arrays.setdefault("model", []).append(np.asarray(value, dtype=np.float64))
     return {"array": len(arrays["model"]) - 1}
 
 
 def _restore(value: Any, arrays: Mapping[str, list[np.ndarray]]) -> Any:
-    return arrays["model"][value["array"]] if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    return _read_distribution(value, arrays) if "distribution" in value else arrays["model"][value["array"]]
+
+
+def _write_distribution(distribution: dist.Distribution, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+    if isinstance(distribution, dist.ExpandedDistribution):
+        base = _write_distribution(distribution.base_dist, arrays)
+        return base | {"shape": list(distribution.batch_shape)}
+    name = type(distribution).__name__
+    if getattr(dist, name, None) is not type(distribution):
+        raise TypeError(
+            f"the hyperprior {name} is none of NumPyro's plain distributions, and cannot be saved: use one such as "
+            "dist.Gamma or dist.LogNormal"
+        )
+    arguments = {key: _store(getattr(distribution, key), arrays) for key in distribution.arg_constraints}
+    return {"distribution": name, "arguments": arguments}
+
+
+def _read_distribution(text: Mapping[str, Any], arrays: Mapping[str, list[np.ndarray]]) -> dist.Distribution:
+    kind = getattr(dist, text["distribution"], None)
+    if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
+        raise ValueError(f"the file names the distribution {text['distribution']!r}, which NumPyro does not have")
+    distribution = kind(**{key: _restore(value, arrays) for key, value in text["arguments"].items()})
+    return distribution.expand(text["shape"]) if "shape" in text else distribution
 
 
 def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
@@ -249,12 +288,17 @@ def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict
                 "settings": static,
             }
         )
-    probs = model.class_probs
+    probs, inclusion = model.class_probs, model.feature_inclusion
     return {
         "features": features,
+        "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
         "class_concentration": _store(model.class_concentration, arrays),
         "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
     }
+
+
+def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:
+    return {"by_label": [(_write_label(label), value) for label, value in values.items()]}
 
 
 def _read_model(
@@ -277,12 +321,15 @@ def _read_model(
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
         features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
-    probs = text["class_probs"]
-    by_label = isinstance(probs, Mapping) and "by_label" in probs
+    probs, inclusion = (
+        dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
+        for value in (text["class_probs"], text.get("feature_inclusion"))
+    )
     return NaiveBayes(
         features,
         class_concentration=_restore(text["class_concentration"], arrays),
-        class_probs=dict(probs["by_label"]) if by_label else _restore(probs, arrays),
+        class_probs=probs,
+        feature_inclusion=inclusion,
         schema=schema,
     )
 

@@ -37,9 +37,11 @@ from bayesnb.description import (
     read_features,
     require_known_columns,
 )
-from bayesnb.families.base import Family, Parameters
+from bayesnb.families.base import Family, Parameters, format_number
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
+from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
 from bayesnb.schema import (
     Schema,
     as_table,
@@ -79,11 +81,16 @@ class NaiveBayes:
         Concentration of the Dirichlet prior on the class probabilities, classes in sorted order.
     class_probs : array of shape (classes,), mapping from label to probability, or "empirical", optional
         Class probabilities where they are known; ``"empirical"`` takes the frequencies of the data as known.
+    feature_inclusion : float, array of shape (features,), or mapping from feature to float, optional
+        Prior probability that a feature depends on the class at all; with one minus it, all classes share the feature's
+        parameters. A fit then averages over all subsets of the features (`AveragedPosterior`). Features are columns, in
+        the order of the table, and a block of count vectors is one. By default all depend on the class.
 
     Raises
     ------
     TypeError, ValueError
-        If a feature is not a family, a column stands in two blocks, or the class prior is not one.
+        If a feature is not a family, a column stands in two blocks, the class prior is not one, or an inclusion is no
+        probability.
 
     Examples
     --------
@@ -101,6 +108,7 @@ class NaiveBayes:
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
+    feature_inclusion: Any
     schema: Schema | None = field(compare=False)
 
     def __init__(
@@ -109,14 +117,23 @@ class NaiveBayes:
         *,
         class_concentration: Any = 1.0,
         class_probs: Any = None,
+        feature_inclusion: Any = None,
         schema: Schema | None = None,
     ) -> None:
         object.__setattr__(self, "features", read_features(features))
         object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
         object.__setattr__(self, "class_probs", read_class_probs(class_probs))
         object.__setattr__(self, "schema", schema)
-        if class_probs is not None and np.any(self.class_concentration != 1.0):
+        given = isinstance(self.class_concentration, dist.Distribution) or np.any(self.class_concentration != 1.0)
+        if class_probs is not None and given:
             raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
+        inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
+        object.__setattr__(self, "feature_inclusion", inclusion)
+        if inclusion is not None and self.hyperpriors:
+            raise ValueError(
+                f"feature_inclusion is averaged over in closed form, which leaves no room for {[*self.hyperpriors]} to "
+                "be learned: give them numbers, or leave feature_inclusion out"
+            )
 
     @classmethod
     def from_frame(cls, frame: Any, *, exclude: Sequence[Any] = (), **class_prior: Any) -> Self:
@@ -183,7 +200,7 @@ class NaiveBayes:
                     declared = declared_categories(family, schema.columns[position])
                     categories[position] = learn_categories(table, position, declared, family.other)
         bound = self.with_schema(replace(schema, categories=categories))
-        _ = bound.blocks
+        _ = bound.blocks, bound.inclusion
         if self.class_probs is not None or np.ndim(self.class_concentration):
             _ = bound._spread_class_prior(ClassCounts(np.ones(len(labels))))
         return bound
@@ -194,12 +211,40 @@ class NaiveBayes:
             self.features,
             class_concentration=self.class_concentration,
             class_probs=self.class_probs,
+            feature_inclusion=self.feature_inclusion,
             schema=schema,
         )
 
+    def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
+        """The same model with other prior probabilities that features depend on the class; see `NaiveBayes`."""
+        changed = type(self)(
+            self.features,
+            class_concentration=self.class_concentration,
+            class_probs=self.class_probs,
+            feature_inclusion=feature_inclusion,
+            schema=self.schema,
+        )
+        if self.bound:
+            # Those of a resolved model stand in the order of its statistics.
+            changed.__dict__["blocks"] = self.blocks
+            _ = changed.inclusion
+        return changed
+
+    @cached_property
+    def inclusion(self) -> tuple[np.ndarray, ...] | None:
+        """Prior probability that each feature of each block depends on the class; None where all do."""
+        if self.feature_inclusion is None:
+            return None
+        return spread_inclusion("feature_inclusion", self.feature_inclusion, self.blocks)
+
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The columns in groups of one family and one array shape; needs a bound model."""
+        """The columns in groups of one family and one array shape; needs a bound model.
+
+        A hyperparameter that is learned stands there as a one; `learned` says where.
+        """
+        if self.hyperpriors:
+            return self._with_placeholders().blocks
         schema = self._require_schema()
         used: dict[int, Any] = {}
         groups: dict[Any, list[Block]] = {}
@@ -228,6 +273,71 @@ class NaiveBayes:
                 groups.setdefault(key, []).append(block)
         return tuple(join_blocks(blocks) for blocks in groups.values())
 
+    @cached_property
+    def hyperpriors(self) -> dict[str, dist.Distribution]:
+        """Distribution of every hyperparameter that is learned, by the name it has in results."""
+        found: dict[str, dist.Distribution] = {}
+        if isinstance(self.class_concentration, dist.Distribution):
+            found["class_concentration"] = self.class_concentration
+        for name, (family, _) in self.features.items():
+            for field_name, value in family.hyperparameters().items():
+                if isinstance(value, dist.Distribution):
+                    found[_hyperparameter_name(name, family, field_name)] = value
+        return found
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The same description with numbers for the hyperparameters that are learned.
+
+        Parameters
+        ----------
+        values : mapping
+            By the names of `hyperpriors`, arrays of the hyperpriors' shapes.
+        """
+        features: dict[Any, tuple[Family, Any]] = {}
+        for name, (family, columns) in self.features.items():
+            numbers = {
+                field_name: values[_hyperparameter_name(name, family, field_name)]
+                for field_name, value in family.hyperparameters().items()
+                if isinstance(value, dist.Distribution)
+            }
+            features[name] = (replace(family, **numbers), columns)
+        learned = isinstance(self.class_concentration, dist.Distribution)
+        return type(self)(
+            features,
+            class_concentration=values["class_concentration"] if learned else self.class_concentration,
+            class_probs=self.class_probs,
+            schema=self.schema,
+        )
+
+    def hyperparameters_like(self, other: "NaiveBayes") -> dict[str, np.ndarray]:
+        """The numbers that stand here where `other`, the same description, has hyperpriors."""
+        found = {}
+        for name in other.hyperpriors:
+            if name == "class_concentration":
+                found[name] = np.array(self.class_concentration)
+        for name, (family, _) in other.features.items():
+            for field_name, value in family.hyperparameters().items():
+                if isinstance(value, dist.Distribution):
+                    number = getattr(self.features[name][0], field_name)
+                    found[_hyperparameter_name(name, family, field_name)] = np.array(number)
+        return found
+
+    def _with_placeholders(self) -> Self:
+        return self.with_hyperparameters({name: placeholder(prior) for name, prior in self.hyperpriors.items()})
+
+    @cached_property
+    def learned(self) -> LearnedPrior:
+        """The prior as a function of the hyperparameters that are learned; needs a bound model that has some."""
+        return self._learned(self.families, self.class_prior)
+
+    def _learned(self, families: tuple[Family, ...], class_prior: ClassPrior) -> LearnedPrior:
+        coded = self.with_hyperparameters(placeholder_codes(self.hyperpriors))
+        codes = []
+        for family, block in zip(families, coded.blocks, strict=True):
+            known = {name: value for name, value in block.family.hyperparameters().items() if value is not None}
+            codes.append(replace(family, **known))
+        return LearnedPrior.of(self.hyperpriors, (class_prior, families), (coded.class_prior, tuple(codes)))
+
     @property
     def families(self) -> tuple[Family, ...]:
         """Family of each block."""
@@ -241,7 +351,9 @@ class NaiveBayes:
     def _spread_class_prior(self, counts: ClassCounts | None) -> ClassPrior:
         classes = self._require_schema().classes
         if self.class_probs is None:
-            concentration = np.asarray(self.class_concentration, dtype=np.float64)
+            learned = isinstance(self.class_concentration, dist.Distribution)
+            given = placeholder(self.class_concentration) if learned else self.class_concentration
+            concentration = np.asarray(given, dtype=np.float64)
             if concentration.ndim and concentration.shape != classes.shape:
                 raise ValueError(
                     f"class_concentration has shape {concentration.shape}, there are {len(classes)} classes "
@@ -275,6 +387,8 @@ class NaiveBayes:
     @in_float64
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The bound model with every default that follows the data set to the numbers used."""
+        if self.hyperpriors:
+            return self._resolve_around_hyperpriors(statistics)
         families = [
             block.family.on_scale_of(counted.pooled())
             for block, counted in zip(self.blocks, statistics.blocks, strict=True)
@@ -296,10 +410,40 @@ class NaiveBayes:
             features,
             class_concentration=1.0 if class_prior.probs is not None else class_prior.concentration,
             class_probs=class_prior.probs,
+            feature_inclusion=self.feature_inclusion,
             schema=self.schema,
         )
         # The blocks keep the order of the statistics, which regrouping the resolved families might change.
         resolved.__dict__["blocks"] = blocks
+        return resolved
+
+    def _resolve_around_hyperpriors(self, statistics: ModelStatistics) -> Self:
+        numbers = self._with_placeholders().resolve(statistics)
+        others = self.with_hyperparameters(placeholder_codes(self.hyperpriors)).resolve(statistics)
+        features: dict[Any, tuple[Family, Any]] = {}
+        for name, (family, columns) in self.features.items():
+            positions = self._require_schema().positions(name, columns)
+            defaults = {}
+            for field_name, value in family.hyperparameters().items():
+                if value is None:
+                    defaults[field_name] = _of_columns(numbers.blocks, field_name, positions)
+                    if (defaults[field_name] != _of_columns(others.blocks, field_name, positions)).any():
+                        raise ValueError(
+                            f"{block_name(name)!r}: the default of {type(family).__name__}({field_name}=...) follows "
+                            f"from a hyperparameter that is learned: give {field_name} a number, or a distribution of "
+                            "its own"
+                        )
+            features[name] = (replace(family, **defaults), columns)
+        learned = isinstance(self.class_concentration, dist.Distribution)
+        resolved = type(self)(
+            features,
+            class_concentration=self.class_concentration if learned else numbers.class_concentration,
+            class_probs=numbers.class_probs,
+            schema=self.schema,
+        )
+        # As without hyperpriors, the blocks keep the order of the statistics.
+        resolved.__dict__["blocks"] = numbers.blocks
+        resolved.__dict__["learned"] = self._learned(numbers.families, numbers.class_prior)
         return resolved
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
@@ -364,7 +508,27 @@ class NaiveBayes:
     @cached_property
     def sites(self) -> Sites:
         """Names of all parameters in results; needs a bound model."""
-        return Sites(self.blocks, self._require_schema())
+        return Sites(self.blocks, self._require_schema(), self._hyperparameter_axes())
+
+    def _hyperparameter_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        """Dimensions of every learned hyperparameter: the classes' and the columns' where its shape has them."""
+        schema = self._require_schema()
+        classes = ("class", tuple(schema.classes.tolist()))
+        found = {}
+        if "class_concentration" in self.hyperpriors:
+            found["class_concentration"] = (classes,) * len(self.hyperpriors["class_concentration"].batch_shape)
+        for name, (family, columns) in self.features.items():
+            labels = tuple(schema.columns[position] for position in schema.positions(name, columns))
+            for field_name in family.hyperparameters():
+                site = _hyperparameter_name(name, family, field_name)
+                if site in self.hyperpriors:
+                    shape = self.hyperpriors[site].batch_shape
+                    usual = (classes, (f"{block_name(name)}_column", labels))[-len(shape) :] if shape else ()
+                    found[site] = tuple(
+                        axis if len(axis[1]) == size else (f"{site}_{axis[0]}", tuple(range(size)))
+                        for axis, size in zip(usual, shape, strict=True)
+                    )
+        return found
 
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
@@ -385,6 +549,11 @@ class NaiveBayes:
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
+        if self.hyperpriors:
+            return self.learned.draw(rng, sample_shape)
+        if self.inclusion is not None:
+            shared = shared_families(self.blocks)
+            return draw_averaged(self.class_prior, self.families, shared, self.inclusion, rng, sample_shape)
         return draw_parameters(self.class_prior, self.families, rng, sample_shape)
 
     def simulate(
@@ -522,6 +691,11 @@ class NaiveBayes:
         ValueError
             If the model is not bound and X and y do not both come with it.
         """
+        if self.feature_inclusion is not None:
+            raise ValueError(
+                "the program has a parameter for every class and no subsets of features to average over: take it of "
+                "the model without feature_inclusion, or average in closed form, nb.fit(model, X, y)"
+            )
         model = self if self.bound else self._bind_for_program(X, y)
         if X is not None and y is not None and model._open_hyperparameter() is not None:
             model = model.resolve(model.statistics(X, y))
@@ -532,8 +706,9 @@ class NaiveBayes:
         codes = None if y is None else encode_labels(y, size, schema.classes)
         chunks = None if table is None else [chunk for _, chunk in model.encode(table)]
 
-        class_prob = model.class_prior.prior(numpyro.sample)
-        parameters = model._parameter_sites()
+        class_prior, families = model._sample_prior()
+        class_prob = class_prior.prior(numpyro.sample)
+        parameters = model._parameter_sites(families)
         with numpyro.plate("row", size):
             label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
             for i, block in enumerate(model.blocks):
@@ -553,14 +728,20 @@ class NaiveBayes:
             )
         return self.bind(X, y)
 
-    def _parameter_sites(self) -> dict[tuple[int, int | None], dict[str, Any]]:
+    def _sample_prior(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        """The prior, with a sample at the site of every hyperparameter that is learned."""
+        if not self.hyperpriors:
+            return self.class_prior, self.families
+        return self.learned.given(sample_hyperparameters(self.hyperpriors))
+
+    def _parameter_sites(self, families: Sequence[Family]) -> dict[tuple[int, int | None], dict[str, Any]]:
         """Sample every parameter at its site, by block and column."""
         names = {(site.block, site.column, site.parameter): site.name for site in self.sites}
         plate = numpyro.plate("class", len(self._require_schema().classes))
         found = {}
-        for i, block in enumerate(self.blocks):
+        for i, (block, whole) in enumerate(zip(self.blocks, families, strict=True)):
             for j in block.members:
-                family = block.family if j is None else block.family.take((slice(None), j))
+                family = whole if j is None else whole.take((slice(None), j))
 
                 def sample(parameter: str, distribution: dist.Distribution, i: int = i, j: int | None = j) -> Any:
                     with plate:
@@ -585,8 +766,29 @@ class NaiveBayes:
             lines += [f"    {line}" for line in prior]
         if len(told) > STORIES:
             lines.append(f"and {len(told) - STORIES} more")
+        if self.feature_inclusion is not None:
+            told_inclusion = self.feature_inclusion
+            if not isinstance(told_inclusion, dict):
+                told_inclusion = format_number(told_inclusion)
+            lines.append(f"each feature depends on the class with probability {told_inclusion}, else classes share it")
         wrapped = [fill(line, 96, initial_indent="  ", subsequent_indent="      ") for line in lines]
         return "\n".join(["NaiveBayes, features independent given the class:", *wrapped])
+
+
+def _hyperparameter_name(feature: Any, family: Family, field_name: str) -> str:
+    """Name in results; a parameter of the same name goes before."""
+    between = "_prior_" if field_name in family.parameter_names() else "_"
+    return f"{block_name(feature)}{between}{field_name}"
+
+
+def _of_columns(blocks: Sequence[Block], field_name: str, positions: Sequence[int]) -> np.ndarray:
+    """A hyperparameter of some columns, shape (classes, columns)."""
+    found = {}
+    for block in blocks:
+        for j, position in enumerate(block.columns):
+            if position in positions:
+                found[position] = np.asarray(getattr(block.family, field_name))[:, j]
+    return np.column_stack([found[position] for position in positions])
 
 
 def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray | None, total_count: Any) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelStatistics
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.base import ConjugateFamily, format_number
+from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "check_decay"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,13 @@ class Problem:
     model : NaiveBayes
         Bound, with hyperparameters as the user left them.
     statistics : ModelStatistics
+    learned_from : NaiveBayes or None
+        The model with its hyperpriors, where the numbers of `model` were learned from data.
     """
 
     model: NaiveBayes
     statistics: ModelStatistics
+    learned_from: NaiveBayes | None = None
 
     @cached_property
     def resolved(self) -> NaiveBayes:
@@ -39,6 +43,41 @@ class Problem:
     def conjugate(self) -> bool:
         """Whether every family has a closed form."""
         return all(isinstance(family, ConjugateFamily) for family in self.model.families)
+
+    def require_numbers(self) -> None:
+        """Refuse a model some of whose hyperparameters are learned.
+
+        Raises
+        ------
+        ValueError
+        """
+        for name, distribution in self.model.hyperpriors.items():
+            raise ValueError(
+                f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
+                "use nb.NUTS() for draws, nb.EmpiricalBayes() to maximise the evidence, or give a number"
+            )
+
+    def require_every_feature(self, inference: str) -> None:
+        """Refuse a model that averages over subsets of its features.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.model.feature_inclusion is not None:
+            raise ValueError(
+                f"{inference} has a parameter for every class and no subsets of features to average over: fit a model "
+                "with feature_inclusion by nb.Exact(), or leave it out"
+            )
+
+    @cached_property
+    @in_float64
+    def log_inclusion(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """For each block, log posterior probability that each feature depends on the class, and that it does not."""
+        prior = self.resolved.inclusion
+        assert prior is not None
+        evidences = log_evidences(self.resolved.blocks, self.statistics)
+        return tuple(log_inclusion(p, own - shared) for p, (own, shared) in zip(prior, evidences, strict=True))
 
     @cached_property
     @in_float64
@@ -58,14 +97,26 @@ class Problem:
     @in_float64
     def log_evidence(self) -> float:
         """Log density of the data, every parameter integrated out; needs conjugate families."""
-        total = self.resolved.class_prior.log_evidence(self.statistics.classes)
+        total = float(self.resolved.class_prior.log_evidence(self.statistics.classes))
+        if self.resolved.inclusion is not None:
+            evidences = log_evidences(self.resolved.blocks, self.statistics)
+            with np.errstate(divide="ignore"):
+                for p, (own, shared) in zip(self.resolved.inclusion, evidences, strict=True):
+                    total += float(np.logaddexp(np.log(p) + own, np.log1p(-p) + shared).sum())
+            return total
         for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True):
             total += float(np.sum(family.log_evidence(counted)))  # type: ignore[attr-defined]
         return total
 
-    def add(self, statistics: ModelStatistics) -> "Problem":
-        """The problem with more data."""
-        return Problem(self.model, self.statistics + statistics)
+    def add(self, statistics: ModelStatistics, *, decay: float = 1.0) -> "Problem":
+        """The problem with more data, those so far weighing `decay` times what they did.
+
+        Raises
+        ------
+        ValueError
+            If `decay` is not above 0 and at most 1.
+        """
+        return replace(self, statistics=self.statistics * check_decay(decay) + statistics)
 
     def with_categories(self, categories: Mapping[int, tuple], features: Mapping[Any, Any]) -> "Problem":
         """The problem with more categories, which no row so far has shown.
@@ -83,6 +134,7 @@ class Problem:
             features,
             class_concentration=self.model.class_concentration,
             class_probs=self.model.class_probs,
+            feature_inclusion=self.model.feature_inclusion,
             schema=replace(schema, categories=dict(categories)),
         )
         found = {}
@@ -123,7 +175,24 @@ class Problem:
 
             _refuse(~np.asarray(block.family.possible(cleaned)), cell)
             blocks.append(cleaned)
-        return Problem(self.model, ModelStatistics(remaining, tuple(blocks)))
+        return replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+
+
+def check_decay(decay: Any) -> float:
+    """What old data keep of their weight at an update.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number above 0 and at most 1.
+    """
+    number = isinstance(decay, int | float | np.integer | np.floating) and not isinstance(decay, bool)
+    if not (number and 0 < decay <= 1):
+        raise ValueError(
+            f"decay is {decay!r}: give a number above 0 and at most 1, the share of their weight that the data so far "
+            "keep; 1 keeps all, and a new fit none"
+        )
+    return float(decay)
 
 
 def _pad(total: np.ndarray, size: int) -> np.ndarray:

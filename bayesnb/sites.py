@@ -31,12 +31,20 @@ class Sites:
     ----------
     blocks : sequence of Block
     schema : Schema
+    hyperparameters : mapping, optional
+        Of each learned hyperparameter by name, its (dimension, labels) axis by axis.
     """
 
-    def __init__(self, blocks: Sequence[Block], schema: Schema) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        schema: Schema,
+        hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
+    ) -> None:
         self._blocks = blocks
         self._schema = schema
-        taken = {CLASS_SITE}
+        self._hyperparameters = dict(hyperparameters or {})
+        taken = {CLASS_SITE, *self._hyperparameters}
         found = []
         for i, block in enumerate(blocks):
             for parameter in block.family.parameter_names():
@@ -62,7 +70,7 @@ class Sites:
             block or ``<column>_category`` for a column of categories.
         """
         classes = ("class", tuple(self._schema.classes.tolist()))
-        axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,)}
+        axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
             block = self._blocks[site.block]
             if site.column is None:
@@ -79,7 +87,7 @@ class Sites:
         found = {}
         for site, axes in self.axes().items():
             labels = [[str(label) for label in labels] for _, labels in axes]
-            found[site] = [f"{site}[{', '.join(at)}]" for at in itertools.product(*labels)]
+            found[site] = [f"{site}[{', '.join(at)}]" if at else site for at in itertools.product(*labels)]
         return found
 
     def by_name(self, parameters: ModelParameters) -> dict[str, Any]:
@@ -92,6 +100,7 @@ class Sites:
             (..., classes, columns), (..., classes) or (..., classes, categories).
         """
         result = {CLASS_SITE: parameters.class_prob}
+        result |= {name: parameters.hyperparameters[name] for name in self._hyperparameters}
         for site in self:
             value = parameters.blocks[site.block][site.parameter]
             category = self._blocks[site.block].has_categories
@@ -115,6 +124,10 @@ class Sites:
         num_classes = len(self._schema.classes)
         class_prob = _site_array(sites, CLASS_SITE, (num_classes,), known)
         leading = class_prob.shape[:-1]
+        hyperparameters = {
+            name: _site_array(sites, name, tuple(len(labels) for _, labels in axes), None)
+            for name, axes in self._hyperparameters.items()
+        }
         blocks: list[dict[str, Any]] = [{} for _ in self._blocks]
         for site in self:
             block = self._blocks[site.block]
@@ -137,7 +150,7 @@ class Sites:
             }
             for block, parameters in zip(self._blocks, blocks, strict=True)
         )
-        return ModelParameters(np.broadcast_to(class_prob, (*leading, num_classes)), joined)
+        return ModelParameters(np.broadcast_to(class_prob, (*leading, num_classes)), joined, hyperparameters)
 
 
 def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], known: Any) -> np.ndarray:

@@ -5,7 +5,8 @@ sampling, nothing approximate. The evidence of one row under that posterior is i
 every conjugate family, so that families have nothing to add for this.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -21,6 +22,8 @@ from bayesnb.arrays import in_float64, log_rising, to_numpy
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.inclusion import log_evidences, log_inclusion
+from bayesnb.posterior.averaged import AveragedPosterior, cell_log_predictive
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -54,12 +57,12 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 
     Parameters
     ----------
-    posterior : ExactPosterior or SampledPosterior
+    posterior : ExactPosterior, AveragedPosterior or SampledPosterior
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
     y : labels, shape (rows,)
     sample_weight : array, shape (rows,), optional
-        The weights of the fit; exact posteriors only. A row is left out with its whole weight, and counts once in the
+        The weights of the fit; `ExactPosterior` only. A row is left out with its whole weight, and counts once in the
         sum.
 
     Returns
@@ -99,7 +102,9 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     )
 
 
-def loo_scores(posterior: ExactPosterior, X: Any, y: Any, *, sample_weight: Any = None) -> pd.Series:
+def loo_scores(
+    posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, *, sample_weight: Any = None
+) -> pd.Series:
     r"""Exact leave-one-out scores of the predicted labels.
 
     Parameters
@@ -134,7 +139,7 @@ def loo_scores(posterior: ExactPosterior, X: Any, y: Any, *, sample_weight: Any 
 
 
 def kfold(
-    posterior: ExactPosterior,
+    posterior: ExactPosterior | AveragedPosterior,
     X: Any,
     y: Any,
     *,
@@ -147,7 +152,7 @@ def kfold(
 
     Parameters
     ----------
-    posterior : ExactPosterior
+    posterior : ExactPosterior or AveragedPosterior
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them; the others stay in every training set.
     y : labels, shape (rows,)
@@ -183,7 +188,7 @@ def kfold(
 
     full = Problem(posterior.model, posterior.problem.statistics)
     rest = [
-        ExactPosterior(full.take_away(counted), posterior.inference)  # type: ignore[arg-type]
+        type(posterior)(full.take_away(counted), posterior.inference)  # type: ignore[arg-type]
         for counted in _fold_statistics(posterior, table, codes, weights, fold)
     ]
     pointwise = np.empty(table.num_rows)
@@ -231,11 +236,13 @@ class _LeftOut:
 
 
 @in_float64
-def _leave_one_out(posterior: ExactPosterior, X: Any, y: Any, sample_weight: Any) -> _LeftOut:
+def _leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any) -> _LeftOut:
     table = as_table(X)
     codes = encode_labels(y, table.num_rows, posterior.classes)
     weights = check_weights(sample_weight, table.num_rows)
     _require_weight_of_classes(posterior, codes, weights)
+    if isinstance(posterior, AveragedPosterior):
+        return _leave_one_out_of_average(posterior, table, codes, weights)
     log_joint = np.empty((table.num_rows, len(posterior.classes)))
     in_sample = np.empty(table.num_rows)
     with np.errstate(divide="ignore"):
@@ -249,14 +256,60 @@ def _leave_one_out(posterior: ExactPosterior, X: Any, y: Any, sample_weight: Any
             features += np.asarray(family.row_log_predictive(x))
         in_sample[rows] = _log_proba(features + log_class_prob)[here, labels]
         own = np.zeros(len(labels))
-        for i, x in enumerate(chunk):
-            own += _own_log_density(posterior, i, x, labels, weights[rows], rows.start)
+        for block, counted, x in zip(posterior.model.blocks, posterior.problem.statistics.blocks, chunk, strict=True):
+            for piece, cells in _given_the_rest(posterior, block, counted, x, labels, weights[rows], rows.start):
+                own[piece] += cells.sum(axis=1)
         features[here, labels] = own
         log_joint[rows] = features + _log_class_probs_without(posterior, labels, weights[rows])
     return _LeftOut(log_joint, in_sample, codes)
 
 
-def _log_class_probs_without(posterior: ExactPosterior, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _leave_one_out_of_average(
+    posterior: AveragedPosterior, table: Table, codes: np.ndarray, weights: np.ndarray
+) -> _LeftOut:
+    """As `_leave_one_out`, each feature's two hypotheses averaged with the weights that they have without the row.
+
+    The evidence of the rest is that of all data over the row's density given the rest, under either hypothesis, so that
+    the Bayes factor without a row takes one division.
+    """
+    if (weights != 1.0).any():
+        raise ValueError(
+            "sample_weight is not for posteriors averaged over features: leave rows of weight one out, or use kfold"
+        )
+    blocks, statistics = posterior.model.blocks, posterior.problem.statistics
+    assert posterior.model.inclusion is not None
+    evidences = log_evidences(blocks, statistics)
+    log_joint = np.empty((len(codes), len(posterior.classes)))
+    in_sample = np.empty(len(codes))
+    for rows, chunk in posterior.model.encode(table):
+        labels = codes[rows]
+        in_sample[rows] = _log_proba(posterior._log_joint(chunk))[np.arange(len(labels)), labels]
+        log_joint[rows] = _log_class_probs_without(posterior, labels, weights[rows])
+        for block, counted, x, family, prior, (own, shared) in zip(
+            blocks, statistics.blocks, chunk, posterior.families, posterior.model.inclusion, evidences, strict=True
+        ):
+            together = replace(block, family=block.family.take(slice(0, 1)))
+            nobody, ones = np.zeros_like(labels), weights[rows]
+            for (piece, of_class), (_, of_all) in zip(
+                _given_the_rest(posterior, block, counted, x, labels, ones, rows.start),
+                _given_the_rest(posterior, together, counted.pooled(), x, nobody, ones, rows.start),
+                strict=True,
+            ):
+                log_in, log_out = log_inclusion(prior, own - shared - (of_class - of_all))
+                cells = (
+                    np.asarray(family.row_log_predictive(x[piece]))[..., None]
+                    if block.is_vector
+                    else cell_log_predictive(family, dense(x[piece]))
+                )
+                cells[np.arange(len(of_class)), labels[piece]] = of_class
+                averaged = np.logaddexp(log_in[:, None] + cells, (log_out + of_all)[:, None])
+                log_joint[rows][piece] += averaged.sum(axis=-1)
+    return _LeftOut(log_joint, in_sample, codes)
+
+
+def _log_class_probs_without(
+    posterior: ExactPosterior | AveragedPosterior, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes)."""
     prior, counts = posterior.model.class_prior, posterior.problem.statistics.classes
     if prior.probs is not None:
@@ -267,32 +320,42 @@ def _log_class_probs_without(posterior: ExactPosterior, codes: np.ndarray, weigh
     return np.log(concentration) - np.log(concentration.sum(axis=1, keepdims=True))
 
 
-def _own_log_density(
-    posterior: ExactPosterior, block: int, x: Any, codes: np.ndarray, weights: np.ndarray, first_row: int
-) -> np.ndarray:
-    """Log p(x_i | y_i, D without i) of a block's columns, shape (rows,)."""
-    description = posterior.model.blocks[block]
-    counted = posterior.problem.statistics.blocks[block]
-    if isinstance(description.family, Multinomial):
-        log_density, impossible = _documents(description.family, counted, x, codes, weights)
-        _refuse(impossible[:, None], posterior, description, codes, first_row)
-        return log_density
-    leaf = max((np.shape(leaf) for leaf in jax.tree.leaves((description.family, counted))), key=np.prod)
+def _given_the_rest(
+    posterior: ExactPosterior | AveragedPosterior,
+    block: Block,
+    counted: Any,
+    x: Any,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    first_row: int,
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
+
+    Yields
+    ------
+    tuple of slice and array
+        The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
+    """
+    if isinstance(block.family, Multinomial):
+        log_density, impossible = _documents(block.family, counted, x, codes, weights)
+        _refuse(impossible[:, None], posterior, block, codes, first_row)
+        yield slice(0, len(codes)), log_density[:, None]
+        return
+    leaf = max((np.shape(leaf) for leaf in jax.tree.leaves((block.family, counted))), key=np.prod)
     step = max(1, PIECE_CELLS // max(int(np.prod(leaf[1:])), 1))
-    if description.is_vector:
+    if block.is_vector:
         step = min(step, 64)
-    result = np.empty(len(codes))
     for start in range(0, len(codes), step):
         piece = slice(start, start + step)
-        result[piece], impossible = _cells(description, counted, dense(x[piece]), codes[piece], weights[piece])
-        _refuse(impossible, posterior, description, codes[piece], first_row + start)
-    return result
+        log_density, impossible = _cells(block, counted, dense(x[piece]), codes[piece], weights[piece])
+        _refuse(impossible, posterior, block, codes[piece], first_row + start)
+        yield piece, log_density
 
 
 def _cells(
     block: Block, counted: Statistics, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log density of each row given the rest of its class, and which of its columns the rest cannot have given.
+    """Log density of each cell given the rest of its class, and which of a row's columns the rest cannot have given.
 
     Columns that are independent of each other stand side by side whatever row they come from: rows of D columns are
     laid out as one row of rows * D columns, each with the hyperparameters of its own row's class. A vector of counts
@@ -300,7 +363,7 @@ def _cells(
 
     Returns
     -------
-    tuple of array of shape (rows,) and array of bool of shape (rows, columns) or (rows, 1)
+    tuple of array and array of bool, shape (rows, columns); (rows, 1) for a vector of counts
     """
     num_rows = len(codes)
     if block.is_vector:
@@ -325,9 +388,8 @@ def _cells(
     rest = (before - taken).without_rounding(before)
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
-        return np.full(num_rows, np.nan), impossible
-    log_density = np.asarray(prior.update(rest).log_evidence(once))
-    return log_density.reshape(num_rows, -1).sum(axis=1), impossible
+        return np.full(impossible.shape, np.nan), impossible
+    return np.asarray(prior.update(rest).log_evidence(once)).reshape(num_rows, -1), impossible
 
 
 def _documents(
@@ -414,7 +476,11 @@ def _read_folds(folds: Any, num_rows: int) -> np.ndarray:
 
 
 def _fold_statistics(
-    posterior: ExactPosterior, table: Table, codes: np.ndarray, weights: np.ndarray, fold: np.ndarray
+    posterior: ExactPosterior | AveragedPosterior,
+    table: Table,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    fold: np.ndarray,
 ) -> list[ModelStatistics]:
     """Statistics of each fold's rows, in one pass over the table."""
     blocks = posterior.model.blocks
@@ -456,8 +522,8 @@ def _elpd(pointwise: np.ndarray, in_sample: np.ndarray) -> dict[str, Any]:
         }
 
 
-def _require_exact(posterior: Any, verb: str) -> ExactPosterior:
-    if isinstance(posterior, ExactPosterior):
+def _require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosterior:
+    if isinstance(posterior, ExactPosterior | AveragedPosterior):
         return posterior
     if isinstance(posterior, PointPosterior):
         raise ValueError(
@@ -472,7 +538,9 @@ def _require_exact(posterior: Any, verb: str) -> ExactPosterior:
     raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")
 
 
-def _require_weight_of_classes(posterior: ExactPosterior, codes: np.ndarray, weights: np.ndarray) -> None:
+def _require_weight_of_classes(
+    posterior: ExactPosterior | AveragedPosterior, codes: np.ndarray, weights: np.ndarray
+) -> None:
     """Refuse rows that together weigh more than the data do."""
     fitted = np.asarray(posterior.problem.statistics.classes.n)
     given = np.bincount(codes, weights, minlength=len(fitted))
@@ -485,7 +553,7 @@ def _require_weight_of_classes(posterior: ExactPosterior, codes: np.ndarray, wei
         )
 
 
-def _refuse(impossible: np.ndarray, posterior: ExactPosterior, block: Block, codes: np.ndarray, first_row: int) -> None:
+def _refuse(impossible: np.ndarray, posterior: Posterior, block: Block, codes: np.ndarray, first_row: int) -> None:
     if impossible.any():
         row, j = (int(index[0]) for index in np.nonzero(impossible))
         column = block.name if block.is_vector else block.labels[j]

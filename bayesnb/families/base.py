@@ -39,6 +39,7 @@ __all__ = [
     "Sample",
     "broadcast_hyperparameter",
     "format_number",
+    "require_hyperprior",
     "log_weights",
 ]
 
@@ -364,6 +365,8 @@ def format_number(value: Any) -> str:
     """A hyperparameter for the eye: one number where all are equal, else the shape."""
     if value is None:
         return "on the data's scale"
+    if isinstance(value, dist.Distribution):
+        return _format_distribution(value)
     array = np.asarray(value)
     if array.size and (array == array.flat[0]).all():
         return f"{array.flat[0]:.4g}"
@@ -374,12 +377,48 @@ def format_number(value: Any) -> str:
     return f"<array of shape {array.shape}>"
 
 
+def require_hyperprior(where: str, distribution: dist.Distribution, *, positive: bool) -> None:
+    """Refuse a distribution that a hyperparameter cannot have.
+
+    Raises
+    ------
+    ValueError
+        If it is one of vectors or of whole numbers, or holds numbers that are not positive where they must be.
+    """
+    shown = _format_distribution(distribution)
+    if distribution.event_shape:
+        raise ValueError(
+            f"{where} is {shown}, a distribution of vectors: give one of numbers, such as dist.Gamma(1, 1), with "
+            ".expand([...]) for several of them"
+        )
+    if distribution.is_discrete:
+        raise ValueError(f"{where} is {shown}, a distribution of whole numbers: give a continuous one")
+    lowest = getattr(distribution.support, "lower_bound", -np.inf)
+    if positive and not np.all(np.asarray(lowest) >= 0):
+        raise ValueError(
+            f"{where} is {shown}, which holds numbers that are not positive: give a distribution of positive numbers, "
+            "such as dist.Gamma(1, 1), dist.LogNormal(0, 1) or dist.HalfNormal(1)"
+        )
+
+
+def _format_distribution(distribution: dist.Distribution) -> str:
+    base = distribution
+    while isinstance(base, dist.ExpandedDistribution | dist.Independent):
+        base = base.base_dist
+    arguments = ", ".join(format_number(getattr(base, name)) for name in base.arg_constraints)
+    shape = "" if not distribution.batch_shape else f", shape {tuple(distribution.batch_shape)}"
+    return f"{type(base).__name__}({arguments}){shape}"
+
+
 def _array_fields(family: Family) -> list[Any]:
     return [field for field in fields(family) if not field.metadata.get("static")]
 
 
 def _require_numbers(family: str, name: str, value: Any, *, positive: bool) -> None:
     """Refuse hyperparameters that are no finite (positive) numbers; what JAX traces or maps is let through."""
+    if isinstance(value, dist.Distribution):
+        require_hyperprior(f"{family}({name}=...)", value, positive=positive)
+        return
     if value is None or not isinstance(value, str | int | float | list | tuple | np.ndarray | np.generic):
         return
     try:

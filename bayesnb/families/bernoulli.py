@@ -13,7 +13,7 @@ from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.stats import Counts, class_sums, filled, missing_entries, observed_weight
 
-__all__ = ["Bernoulli"]
+__all__ = ["Bernoulli", "row_log_density"]
 
 
 @jax.tree_util.register_dataclass
@@ -102,11 +102,11 @@ class Bernoulli(ConjugateFamily):
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         prob = np.asarray(parameters["prob"])
         with np.errstate(divide="ignore"):
-            return _row_log_density(np.log(prob), np.log1p(-prob), x)
+            return row_log_density(np.log(prob), np.log1p(-prob), x)
 
     def row_log_predictive(self, x: Any) -> Any:
         log_total = np.log(self.concentration1 + self.concentration0)
-        return _row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
+        return row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
 
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
@@ -120,7 +120,7 @@ def beta_mode(a: Any, b: Any) -> Any:
     return np.where((a < 1) | (b < 1), np.nan, mode)
 
 
-def _row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
+def row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
     """Sum over columns of the log probability of what the cell holds, shape (..., rows, classes)."""
     ones = filled(x)
     if not scipy.sparse.issparse(x):
@@ -130,5 +130,5 @@ def _row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.nd
         sums = log_weights(ones, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
         sums = sums - log_weights(missing_entries(x), log_zero)
     else:
-        return _row_log_density(log_one, log_zero, x.toarray())
+        return row_log_density(log_one, log_zero, x.toarray())
     return np.swapaxes(sums, -1, -2)

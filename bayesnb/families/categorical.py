@@ -21,7 +21,7 @@ from bayesnb.families.base import (
 )
 from bayesnb.stats import Counts
 
-__all__ = ["Categorical"]
+__all__ = ["Categorical", "look_up"]
 
 
 @jax.tree_util.register_dataclass
@@ -123,11 +123,11 @@ class Categorical(ConjugateFamily):
 
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
         with np.errstate(divide="ignore"):
-            return _look_up(np.log(parameters["prob"]), x)
+            return look_up(np.log(parameters["prob"]), x)
 
     def row_log_predictive(self, x: np.ndarray) -> Any:
         concentration = np.asarray(self.concentration)
-        return _look_up(np.log(concentration) - np.log(concentration.sum(axis=-1, keepdims=True)), x)
+        return look_up(np.log(concentration) - np.log(concentration.sum(axis=-1, keepdims=True)), x)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
         concentration = np.asarray(self.concentration, dtype=np.float64)
@@ -185,7 +185,7 @@ def dirichlet_mode(concentration: Any) -> Any:
     return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
 
 
-def _look_up(log_prob: np.ndarray, x: np.ndarray) -> np.ndarray:
+def look_up(log_prob: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Sum over columns of the log probability of each cell's category, shape (..., rows, classes)."""
     codes = np.where(np.isnan(x), log_prob.shape[-1], x).astype(np.intp)
     # One more category, certain under every class, stands for a missing cell.

@@ -77,7 +77,7 @@ class Multinomial(ConjugateFamily):
 
     def statistics(self, x: Any, membership: np.ndarray) -> Counts:
         n = membership.sum(axis=0)[:, None]
-        return Counts(n, class_sums(x, membership), class_sums(_log_coefficient(x)[:, None], membership))
+        return Counts(n, class_sums(x, membership), class_sums(log_coefficient(x)[:, None], membership))
 
     def possible(self, statistics: Counts) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
@@ -113,13 +113,13 @@ class Multinomial(ConjugateFamily):
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
             sums = log_weights(x, np.log(parameters["prob"]))
-        return np.swapaxes(sums + _log_coefficient(x), -1, -2)
+        return np.swapaxes(sums + log_coefficient(x), -1, -2)
 
     def row_log_predictive(self, x: Any) -> Any:
         concentration = np.asarray(self.concentration)
         length = np.asarray(x.sum(axis=1)).reshape(-1, 1)
         sum_concentration = concentration.sum(axis=-1)
-        return _log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - log_rising(sum_concentration, length)
+        return log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - log_rising(sum_concentration, length)
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
@@ -163,7 +163,7 @@ def _where(counts: Any, keep: np.ndarray) -> Any:
     return scipy.sparse.csr_array((counts.data[keep], counts.indices[keep], rows_before[counts.indptr]), counts.shape)
 
 
-def _log_coefficient(x: Any) -> np.ndarray:
+def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
     if scipy.sparse.issparse(x):
         repeats = scipy.sparse.csr_array(x, copy=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.inference.base import Inference
+from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 
@@ -14,6 +15,8 @@ __all__ = ["Exact"]
 @dataclass(frozen=True)
 class Exact(Inference):
     """The posterior in closed form, where every family is conjugate.
+
+    A model with `feature_inclusion` gives an `AveragedPosterior`, every other an `ExactPosterior`.
 
     Examples
     --------
@@ -31,7 +34,10 @@ class Exact(Inference):
                     "posterior: "
                     "use nb.NUTS() for draws, nb.MAP() for a point estimate"
                 )
+        problem.require_numbers()
 
-    def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:
+    def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior | AveragedPosterior:
         self.check(problem)
+        if problem.model.feature_inclusion is not None:
+            return AveragedPosterior(problem, self)
         return ExactPosterior(problem, self)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from bayesnb.arrays import warn
-from bayesnb.blocks import CLASS_SITE, ModelParameters
+from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -180,8 +181,7 @@ def from_samples(
         raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: there is no draw")
     check_support(resolved, parameters)
     if leading == 1:
-        blocks = tuple({name: value[None] for name, value in block.items()} for block in parameters.blocks)
-        parameters = ModelParameters(parameters.class_prob[None], blocks)
+        parameters = jax.tree.map(lambda value: value[None], parameters)
     return SampledPosterior(problem, resolved, parameters, {}, None)
 
 

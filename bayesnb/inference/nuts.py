@@ -2,43 +2,27 @@
 
 import os
 import sys
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
+from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy, warn
-from bayesnb.blocks import (
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    draw_parameters,
-    statistics_program,
-)
-from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.fast import as_key, random_generator, whole_number
 from bayesnb.inference.base import Inference
+from bayesnb.inference.targets import TEMPERATURE, target_of
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 
-with warnings.catch_warnings():
-    # In a notebook without ipywidgets tqdm falls back to text, which needs no apology.
-    warnings.simplefilter("ignore")
-    from tqdm.auto import tqdm
-
 __all__ = ["NUTS", "ConvergenceWarning", "shows_progress", "tqdm"]
-
-TEMPERATURE = 0.1
-"""Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
-target."""
 
 PILOT_DRAWS = 100
 """Further draws from the tempered posterior, whose spread tells the sampler the scale of each parameter."""
@@ -54,6 +38,10 @@ class ConvergenceWarning(UserWarning):
 @dataclass(frozen=True)
 class NUTS(Inference):
     """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
+
+    Where hyperparameters are learned, only they are sampled, against the closed-form evidence, and the parameters are
+    drawn exactly given each draw of them: few dimensions, and none of the funnel that hyperparameters and parameters
+    make together. Families without a closed form are sampled along.
 
     The density is that of the statistics, which equals that of the rows up to a constant: a step costs the same at a
     thousand rows and at a billion. Chains run side by side in one compiled function, in float64; another fit of the
@@ -100,56 +88,38 @@ class NUTS(Inference):
             raise ValueError(f"NUTS(target_accept_prob={self.target_accept_prob!r}): give a number between 0 and 1")
 
     def check(self, problem: Problem) -> None:
-        """Nothing to refuse: any family has a density."""
+        problem.require_every_feature("NUTS")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run leaves nothing behind."""
         self.check(problem)
-        model = problem.resolved
-        start_key, chain_key = jax.random.split(as_key(key))
+        target = target_of(problem)
+        start_key, chain_key, draw_key = jax.random.split(as_key(key), 3)
         with jax.enable_x64(True):
-            target = jax.tree.map(
-                lambda leaf: jnp.asarray(leaf, dtype=jnp.float64),
-                (model.class_prior, model.families, problem.statistics),
-            )
-            starts = self._starts(problem, start_key)
+            arguments = target.arguments
+            starts = target.starts(random_generator(start_key), self.num_chains + PILOT_DRAWS)
             keys = jax.random.split(chain_key, self.num_chains)
-            state = _begin(starts, keys, target, self._settings)
+            state = _begin(starts, keys, arguments, target.program, self._settings)
             kept = []
             total = self.num_warmup + self.num_samples
             with tqdm(
                 total=total, desc="NUTS", unit="step", disable=not shows_progress(self.progress), leave=True
             ) as bar:
                 for steps, keep in _schedule(self.num_warmup, self.num_samples):
-                    state, draws = _advance(state, target, self._settings, steps)
+                    state, draws = _advance(state, arguments, target.program, self._settings, steps)
                     jax.block_until_ready(state)
                     bar.update(steps)
                     if keep:
                         kept.append(to_numpy(draws))
         sites, stats = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
-        parameters = _from_program(sites, model.class_prior, model.families)
-        posterior = SampledPosterior(problem, model, parameters, _rename(stats, self.max_tree_depth), self)
+        stats = _rename(stats, self.max_tree_depth)
+        posterior = target.posterior(sites, stats, random_generator(draw_key), self)
         _warn(posterior.diagnostics, self)
         return posterior
 
     @property
     def _settings(self) -> tuple[int, float, int]:
         return self.num_warmup, self.target_accept_prob, self.max_tree_depth
-
-    def _starts(self, problem: Problem, key: jax.Array) -> dict[str, np.ndarray]:
-        """Draws from the tempered posterior, leading axis the chain and then the pilot draw."""
-        rng = random_generator(key)
-        tempered = problem.statistics * TEMPERATURE
-        families = [
-            family.update(counted) if isinstance(family, ConjugateFamily) else family
-            for family, counted in zip(problem.resolved.families, tempered.blocks, strict=True)
-        ]
-        class_prior = problem.resolved.class_prior.update(tempered.classes)
-        drawn = draw_parameters(class_prior, families, rng, (self.num_chains + PILOT_DRAWS,))
-        starts = {} if class_prior.probs is not None else {"class_prob": _inside(drawn.class_prob)}
-        for i, block in enumerate(drawn.blocks):
-            starts |= {f"{i}.{name}": value for name, value in block.items()}
-        return starts
 
 
 def shows_progress(asked: bool | None) -> bool:
@@ -159,46 +129,47 @@ def shows_progress(asked: bool | None) -> bool:
     return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
-Target = tuple[ClassPrior, tuple[Family, ...], ModelStatistics]
 Settings = tuple[int, float, int]
 
 
-def _sampler(target: Target, settings: Settings) -> Any:
-    """NumPyro's NUTS for the target: its init and its step."""
+def _sampler(program: Callable, arguments: tuple[Any, ...], settings: Settings) -> Any:
+    """NumPyro's NUTS for the program's density: its init and its step."""
     num_warmup, target_accept_prob, max_tree_depth = settings
-    init, step = hmc(partial(potential_energy, statistics_program, target, {}), algo="NUTS")
+    init, step = hmc(partial(potential_energy, program, arguments, {}), algo="NUTS")
     return (
         partial(init, num_warmup=num_warmup, target_accept_prob=target_accept_prob, max_tree_depth=max_tree_depth),
         step,
     )
 
 
-@partial(jax.jit, static_argnames="settings")
-def _begin(starts: dict[str, Any], keys: jax.Array, target: Target, settings: Settings) -> Any:
+@partial(jax.jit, static_argnames=("program", "settings"))
+def _begin(
+    starts: dict[str, Any], keys: jax.Array, arguments: tuple[Any, ...], program: Callable, settings: Settings
+) -> Any:
     """State of every chain before its first step."""
-    points = jax.vmap(partial(unconstrain_fn, statistics_program, target, {}))(starts)
+    points = jax.vmap(partial(unconstrain_fn, program, arguments, {}))(starts)
     # Closed-form moments set the scale at the start, so that warm-up need not find it; adaptation goes on from there.
     variance = TEMPERATURE * jax.vmap(lambda point: ravel_pytree(point)[0])(points).var(axis=0)
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
-        init, _ = _sampler(target, settings)
+        init, _ = _sampler(program, arguments, settings)
         return init(point, rng_key=key, inverse_mass_matrix=variance)
 
     return jax.vmap(one_chain)(jax.tree.map(lambda leaf: leaf[: len(keys)], points), keys)
 
 
-@partial(jax.jit, static_argnames=("settings", "num_steps"))
-def _advance(state: Any, target: Target, settings: Settings, num_steps: int) -> Any:
+@partial(jax.jit, static_argnames=("program", "settings", "num_steps"))
+def _advance(state: Any, arguments: tuple[Any, ...], program: Callable, settings: Settings, num_steps: int) -> Any:
     """Run every chain for some steps; returns the state, the parameters and the sampler's statistics."""
 
     def one_chain(state: Any) -> Any:
-        init, step = _sampler(target, settings)
+        init, step = _sampler(program, arguments, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
         init(state.z, rng_key=state.rng_key)
 
         def one_step(state: Any, _: None) -> Any:
             state = step(state)
-            values = constrain_fn(statistics_program, target, {}, state.z)
+            values = constrain_fn(program, arguments, {}, state.z)
             stats = {
                 "lp": -state.potential_energy,
                 "energy": state.energy,
@@ -222,25 +193,6 @@ def _schedule(num_warmup: int, num_samples: int) -> list[tuple[int, bool]]:
         if total % PROGRESS_STEPS:
             calls.append((total % PROGRESS_STEPS, keep))
     return calls
-
-
-def _from_program(
-    sites: dict[str, np.ndarray], class_prior: ClassPrior, families: tuple[Family, ...]
-) -> ModelParameters:
-    """Parameters from the sites of `statistics_program`."""
-    leading = next(iter(sites.values())).shape[:2]
-    blocks = tuple(
-        {name: sites[f"{i}.{name}"] for name in family.parameter_names()} for i, family in enumerate(families)
-    )
-    known = class_prior.probs
-    class_prob = sites["class_prob"] if known is None else np.broadcast_to(known, (*leading, len(known)))
-    return ModelParameters(class_prob, blocks)
-
-
-def _inside(prob: np.ndarray) -> np.ndarray:
-    """Probabilities moved off the boundary, where the unconstrained scale has no finite point."""
-    tiny = np.finfo(np.float64).tiny
-    return np.clip(prob, tiny, None) / np.clip(prob, tiny, None).sum(axis=-1, keepdims=True)
 
 
 def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.ndarray]:

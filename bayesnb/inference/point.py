@@ -25,6 +25,7 @@ class MLE(Inference):
     """
 
     def check(self, problem: Problem) -> None:
+        problem.require_every_feature("MLE")
         for block in problem.model.blocks:
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
@@ -60,12 +61,14 @@ class MAP(Inference):
     """
 
     def check(self, problem: Problem) -> None:
+        problem.require_every_feature("MAP")
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily) or type(block.family).mode is ConjugateFamily.mode:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
                     "nb.Exact() or nb.NUTS()"
                 )
+        problem.require_numbers()
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:

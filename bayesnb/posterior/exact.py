@@ -1,12 +1,14 @@
 """The closed form."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters
+from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters
+from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
@@ -14,7 +16,7 @@ from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 
-__all__ = ["ExactPosterior"]
+__all__ = ["ExactPosterior", "marginals_by_site"]
 
 
 class ExactPosterior(Posterior):
@@ -66,15 +68,7 @@ class ExactPosterior(Posterior):
 
         Class probabilities that are known have none.
         """
-        found: dict[str, dist.Distribution] = {}
-        if self.class_posterior.probs is None:
-            found[CLASS_SITE] = dirichlet_marginal(self.class_posterior.concentration)
-        for site in self.model.sites:
-            family = self.families[site.block]
-            if site.column is not None:
-                family = family.take((slice(None), site.column))
-            found[site.name] = family.marginals()[site.parameter]
-        return found
+        return marginals_by_site(self.model, self.class_posterior, self.families)
 
     @in_float64
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
@@ -87,6 +81,42 @@ class ExactPosterior(Posterior):
             found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
         return found
 
+    def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
+        """The posterior averaged over all subsets of the features, each in or out.
+
+        Parameters
+        ----------
+        prior_inclusion : float, array of shape (features,), or mapping from feature to float, default 0.5
+            Prior probability that a feature depends on the class; with one minus it, all classes share its parameters.
+
+        Returns
+        -------
+        AveragedPosterior
+            What a fit of the same model with ``feature_inclusion=prior_inclusion`` gives.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the probabilities are none, the priors of a column differ by class, or the hyperparameters were learned.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X = [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1], [0, 0]]
+        >>> posterior = nb.fit(nb.Bernoulli(), X, ["a", "a", "a", "b", "b", "b"])
+        >>> posterior.averaged().inclusion_probability.round(2).to_dict()
+        {0: 0.9, 1: 0.49}
+        >>> posterior.predict_proba([[1, 0]]).round(2), posterior.averaged().predict_proba([[1, 0]]).round(2)
+        (array([[0.86, 0.14]]), array([[0.8, 0.2]]))
+        """
+        if self.problem.learned_from is not None:
+            raise ValueError(
+                "the hyperparameters of this posterior were learned on the condition that every feature depends on "
+                "the class: average a model with numbers, nb.NaiveBayes(..., feature_inclusion=...)"
+            )
+        model = self.problem.model.with_feature_inclusion(prior_inclusion)
+        return self.inference.fit(Problem(model, self.problem.statistics), key=0)  # type: ignore[union-attr]
+
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
 
@@ -98,3 +128,30 @@ class ExactPosterior(Posterior):
     def _mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)
         return ModelParameters(self._class_probs(), blocks)
+
+
+def marginals_by_site(
+    model: NaiveBayes, class_prior: ClassPrior, families: Sequence[Family]
+) -> dict[str, dist.Distribution]:
+    """Distribution of every scalar parameter, by site; batch shape that of the site.
+
+    Parameters
+    ----------
+    model : NaiveBayes
+        Bound; names the sites.
+    class_prior : ClassPrior
+        Prior or posterior of the class probabilities, which have no distribution where they are known.
+    families : sequence of Family
+        Prior or posterior of each block. Sites of a family that is not conjugate are left out.
+    """
+    found: dict[str, dist.Distribution] = {}
+    if class_prior.probs is None:
+        found[CLASS_SITE] = dirichlet_marginal(class_prior.concentration)
+    for site in model.sites:
+        family = families[site.block]
+        if not isinstance(family, ConjugateFamily):
+            continue
+        if site.column is not None:
+            family = family.take((slice(None), site.column))
+        found[site.name] = family.marginals()[site.parameter]
+    return found

@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+import jax
 import numpy as np
 from scipy.special import logsumexp
 
@@ -98,10 +99,7 @@ class SampledPosterior(Posterior):
         return plugin(self.model, self._mean_parameters())
 
     def _mean_parameters(self) -> ModelParameters:
-        blocks = tuple(
-            {name: value.mean(axis=(0, 1)) for name, value in block.items()} for block in self.parameters.blocks
-        )
-        return ModelParameters(self._class_probs(), blocks)
+        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
 
     def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         chains = self.num_chains if num_chains is None else whole_number("num_chains", num_chains)
@@ -113,10 +111,7 @@ class SampledPosterior(Posterior):
                 "sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
         kept = self._kept(draws)
-        blocks = tuple(
-            {name: value[:chains, kept] for name, value in block.items()} for block in self.parameters.blocks
-        )
-        return ModelParameters(self.parameters.class_prob[:chains, kept], blocks)
+        return jax.tree.map(lambda value: value[:chains, kept], self.parameters)
 
     def _kept(self, num_draws: int) -> np.ndarray:
         """Evenly spaced draws, which stand for the whole chain better than its beginning."""

@@ -1,0 +1,319 @@
+"""Vectors of counts whose rows differ more than a multinomial allows: words that come in bursts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import scipy.sparse
+from numpyro.distributions import constraints
+from scipy.special import digamma, polygamma
+
+from bayesnb.arrays import log_rising, namespace
+from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.multinomial import log_coefficient, sum_log_rising
+from bayesnb.stats import LEVELS, Levels, levels
+
+__all__ = ["DirichletMultinomial"]
+
+MAX_STEPS = 1000
+"""Steps of the fit of one class; a few tens are enough where Newton's method is not refused."""
+
+LONGEST_STEP = 3.0
+"""Largest change of a logarithm in one step."""
+
+ROUNDING = 1e-12
+"""Relative error of a density."""
+
+FAR = 1e3
+"""A sum of concentrations, in lengths of the longest document, at which a maximum at infinity is looked for."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DirichletMultinomial(Family):
+    r"""Rows of counts (words of a document) that are burstier than a multinomial.
+
+    The Dirichlet compound multinomial (Madsen, Kauchak and Elkan 2005, *Proceedings of the 22nd International
+    Conference on Machine Learning*, 545-552): the documents of a class share a Dirichlet distribution, and each
+    document has word probabilities of its own, drawn from it. With these integrated out, a document of length n has the
+    density
+
+    .. math::
+        p(x \mid \alpha_c) = \frac{n!}{\prod_v x_v!} \, \frac{\Gamma(A_c)}{\Gamma(A_c + n)}
+        \prod_v \frac{\Gamma(\alpha_{cv} + x_v)}{\Gamma(\alpha_{cv})}, \qquad A_c = \sum_v \alpha_{cv}
+
+    given the class (Murphy 2012, Eq. 3.79), and :math:`\alpha_{cv} \sim \mathrm{Gamma}(a, b)` with rate b. The second
+    occurrence of a word is more probable than the first, the more so the smaller :math:`\alpha_{cv}`; as A grows with
+    its proportions fixed, the density becomes the multinomial's. `Multinomial` has the same formula as its predictive,
+    but there all documents of a class share one vector of word probabilities.
+
+    The posterior has no closed form: `MAP` and `MLE` are found by iteration, `NUTS` draws.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.5
+        Shape of the gamma prior; broadcasts to (columns,) or (classes, columns). Above one, the mode of a word that a
+        class does not show is positive.
+    rate : float or array, default 10.0
+        Rate of the gamma prior.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not positive and finite.
+
+    Examples
+    --------
+    Both classes use both words equally often, but the documents of the first stay with one of them.
+
+    >>> import bayesnb as nb
+    >>> X = [[9, 0], [1, 8], [0, 7], [8, 1], [4, 5], [5, 4], [3, 4], [4, 3]]
+    >>> posterior = nb.fit(nb.DirichletMultinomial(), X, ["bursty"] * 4 + ["even"] * 4, nb.MAP())
+    >>> posterior.predict_proba([[6, 0], [3, 3]]).round(3)
+    """
+
+    concentration: Hyperparameter = 1.5
+    rate: Hyperparameter = 10.0
+
+    cell: ClassVar[Any] = "count vector"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
+    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+    sparse: ClassVar[bool] = True
+    why_no_mle: ClassVar[str] = (
+        "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
+    )
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
+
+    def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
+        return dist.DirichletMultinomial(concentration, total_count=total_count)
+
+    def statistics(self, x: Any, membership: np.ndarray) -> Levels:
+        return levels(x, membership, log_coefficient(x))
+
+    def possible(self, statistics: Levels) -> Any:
+        enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
+        negative = np.zeros(statistics.n.shape, dtype=bool)
+        width = statistics.total.shape[1] + 1
+        for tally in (statistics.levels, statistics.beyond):
+            negative[tally.place[tally.weight < 0] // width] = True
+        return (statistics.n >= 0) & enough & ~negative & (statistics.total >= 0)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Levels) -> Any:
+        concentration = parameters["concentration"]
+        xp, _ = namespace(concentration, statistics.n)
+        if xp is jnp:
+            return _log_likelihood(concentration, statistics)
+        # Draw by draw, because the entries of the statistics may be many.
+        draws = np.reshape(concentration, (-1, *np.shape(concentration)[-2:]))
+        found = [_log_likelihood(one, statistics) for one in draws]
+        return np.reshape(found, (*np.shape(concentration)[:-1], 1))
+
+    def maximum_likelihood(self, statistics: Levels) -> dict[str, Any]:
+        return {"concentration": _maximise(statistics, np.ones_like(statistics.total), 0.0)}
+
+    def maximum_a_posteriori(self, statistics: Levels) -> dict[str, Any]:
+        return {"concentration": _maximise(statistics, self.concentration, self.rate)}
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        counts = scipy.sparse.csr_array(x, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        concentration = np.asarray(parameters["concentration"])
+        flat = concentration.reshape(-1, concentration.shape[-1])
+        length = np.asarray(counts.sum(axis=1)).reshape(-1, 1)
+        with np.errstate(divide="ignore"):
+            sums = sum_log_rising(counts, flat) - log_rising(flat.sum(axis=-1), length)
+        sums = (sums + log_coefficient(counts)[:, None]).reshape(-1, *concentration.shape[:-1])
+        return np.moveaxis(sums, 0, -2)
+
+    def story(self) -> tuple[str, list[str]]:
+        hyperparameters = f"{format_number(self.concentration)}, {format_number(self.rate)}"
+        return "DirichletMultinomial(total, concentration)", [f"concentration ~ Gamma({hyperparameters})"]
+
+
+def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
+    """Log likelihood of each class, shape (..., classes, 1); in NumPy without leading axes."""
+    xp, special = namespace(concentration, statistics.n)
+    num_classes, num_columns = statistics.total.shape
+    # The length of a document is one more column, whose concentration is the sum of the others', in the denominator.
+    both = xp.concatenate([concentration, concentration.sum(axis=-1, keepdims=True)], axis=-1)
+    flat = both.reshape(*both.shape[:-2], -1)
+    levels, beyond = statistics.levels, statistics.beyond
+    low, high = (xp.asarray(tally.place).astype(int) for tally in (levels, beyond))
+    rest = special.gammaln(flat[..., high] + beyond.number) - special.gammaln(flat[..., high] + LEVELS)
+    total = xp.zeros((*flat.shape[:-1], num_classes))
+    for place, terms in (
+        (low, special.xlogy(levels.weight, flat[..., low] + levels.number)),
+        (high, beyond.weight * rest),
+    ):
+        owner, column = place // (num_columns + 1), place % (num_columns + 1)
+        terms = xp.where(column == num_columns, -terms, terms)
+        total = total.at[..., owner].add(terms) if xp is jnp else total + np.bincount(owner, terms, num_classes)
+    return total[..., None]
+
+
+def _maximise(statistics: Levels, concentration: Any, rate: Any) -> np.ndarray:
+    """Maximum of the density under the gamma prior, shape (classes, columns); NaN in classes that have none.
+
+    A concentration of one and a rate of zero make the prior flat.
+    """
+    shape = statistics.total.shape
+    a, b = np.broadcast_to(concentration, shape), np.broadcast_to(rate, shape)
+    return np.stack([_maximise_class(_OneClass.of(statistics, c), a[c], b[c]) for c in range(shape[0])])
+
+
+@dataclass(frozen=True)
+class _OneClass:
+    """The log likelihood of one class as a sum of functions of one number each.
+
+    The numbers are the concentrations of the words and, last, their sum, shape (columns + 1,).
+    """
+
+    low: tuple[np.ndarray, np.ndarray, np.ndarray]
+    high: tuple[np.ndarray, np.ndarray, np.ndarray]
+    size: int
+
+    @classmethod
+    def of(cls, statistics: Levels, c: int) -> "_OneClass":
+        """The statistics of the class at position `c`."""
+        size = statistics.total.shape[1] + 1
+        entries = []
+        for tally in (statistics.levels, statistics.beyond):
+            mine = (tally.place // size == c) & (tally.weight > 0)
+            entries.append((tally.place[mine] - c * size, tally.number[mine], tally.weight[mine]))
+        return cls(*entries, size)
+
+    def among(self, active: np.ndarray) -> "_OneClass":
+        """The same for some of the words, which are all that occur."""
+        kept = np.append(active, True)
+        position = np.cumsum(kept) - 1
+        low, high = ((position[column], number, weight) for column, number, weight in (self.low, self.high))
+        return _OneClass(low, high, int(kept.sum()))
+
+    @property
+    def documents(self) -> np.ndarray:
+        """Weight of the documents that hold each word, and of those that hold any."""
+        column, level, weight = self.low
+        return np.bincount(column[level == 0], weight[level == 0], self.size)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest document."""
+        return float(max(self.low[1].max(initial=0) + 1, self.high[1].max(initial=0)))
+
+    def value(self, alpha: np.ndarray) -> float:
+        """The log likelihood."""
+        parts = self._sums(alpha, np.log, log_rising)
+        return parts[:-1].sum() - parts[-1]
+
+    def slopes(self, alpha: np.ndarray) -> np.ndarray:
+        """First derivative of each function."""
+        return self._sums(alpha, np.reciprocal, lambda at, rest: digamma(at + rest) - digamma(at))
+
+    def curvatures(self, alpha: np.ndarray) -> np.ndarray:
+        """Second derivative of each function, with its sign changed: they are concave."""
+        return self._sums(alpha, lambda at: at**-2.0, lambda at, rest: polygamma(1, at) - polygamma(1, at + rest))
+
+    def bursty(self, prob: np.ndarray) -> bool:
+        """Whether the likelihood has its maximum along these proportions at a finite sum of concentrations.
+
+        Along a ray the likelihood has one maximum at most (Levin and Reeds 1977, *Annals of Statistics* 5(1), 79-87),
+        so that the sign of the first term of its expansion at infinity decides.
+        """
+        column, level, weight = self.low
+        pairs = np.bincount(column, weight * 2 * level, self.size)
+        column, count, weight = self.high
+        pairs += np.bincount(column, weight * (count * (count - 1) - LEVELS * (LEVELS - 1)), self.size)
+        return bool((pairs[:-1] / prob).sum() > pairs[-1])
+
+    def _sums(self, alpha: np.ndarray, of_level: Any, of_rest: Any) -> np.ndarray:
+        at = np.append(alpha, alpha.sum())
+        column, level, weight = self.low
+        low = np.bincount(column, weight * of_level(at[column] + level), self.size)
+        column, count, weight = self.high
+        return low + np.bincount(column, weight * of_rest(at[column] + LEVELS, count - LEVELS), self.size)
+
+
+def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Maximum for one class, shape (columns,); NaN where there is none."""
+    *holding, documents = likelihood.documents
+    # Near zero the density behaves as these powers of one concentration, and of all of them together.
+    power = np.array(holding) + a - 1
+    scale = power.sum() - documents
+    bounded = (power > 0) | ((power == 0) & (np.array(holding) == 0))
+    if not bounded.all() or scale <= 1e-9 * (1 + documents):
+        return np.full(a.shape, np.nan)
+    active = power > 0
+    result = np.zeros(a.shape)
+    result[active] = _climb(likelihood.among(active), a[active], b[active], power[active] / (b[active] + documents))
+    return result
+
+
+def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Maximum over positive concentrations from a start, NaN if it lies at infinity.
+
+    A step of Newton's method on the logarithms, where the Hessian is a diagonal plus a rank-one matrix, or where that
+    does not climb a step that maximises a lower bound, which always does, and as far beyond as the density grows. Both
+    are in Minka (2000), *Estimating a Dirichlet distribution*, the second as its fixed-point iteration.
+    """
+
+    def density(alpha: np.ndarray) -> float:
+        return likelihood.value(alpha) + float(((a - 1) * np.log(alpha) - b * alpha).sum())
+
+    tolerance = 1e-10 + 1e-13 * likelihood.documents[-1]
+    height = density(alpha)
+    for _ in range(MAX_STEPS):
+        *slope, slope_of_sum = likelihood.slopes(alpha)
+        gradient = alpha * (np.array(slope) - slope_of_sum - b) + a - 1
+        if np.abs(gradient).max() <= tolerance:
+            return alpha
+        if alpha.sum() > FAR * likelihood.longest and not b.any() and not likelihood.bursty(alpha / alpha.sum()):
+            break
+        step = _newton(likelihood, alpha, gradient, gradient - (a - 1))
+        if step is not None:
+            proposal, proposed = _stretched(density, alpha, np.clip(step, -LONGEST_STEP, LONGEST_STEP))
+            # Near the maximum the differences are rounding.
+            if proposed >= height - ROUNDING * abs(height):
+                alpha, height = proposal, proposed
+                continue
+        step = np.log((alpha * np.array(slope) + a - 1) / (slope_of_sum + b) / alpha)
+        alpha, height = _stretched(density, alpha, step)
+    return np.full(alpha.shape, np.nan)
+
+
+def _stretched(density: Callable[[np.ndarray], float], alpha: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, float]:
+    """The concentrations after a step in their logarithms, doubled as long as that climbs, and their density."""
+    best, height = alpha * np.exp(step), density(alpha * np.exp(step))
+    while np.abs(step).max() < LONGEST_STEP:
+        step = 2 * step
+        proposed = density(alpha * np.exp(step))
+        if not proposed > height + ROUNDING * abs(height):
+            break
+        best, height = alpha * np.exp(step), proposed
+    return best, height
+
+
+def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> np.ndarray | None:
+    """Newton's step in the logarithms of the concentrations; None if it does not climb.
+
+    The Hessian is D + q alpha alpha', solved by the formula of Sherman and Morrison. Where it bends upwards along a
+    ray, q is made small enough that it does not.
+    """
+    *curvature, of_sum = likelihood.curvatures(alpha)
+    diagonal = linear - alpha**2 * np.array(curvature)
+    if (diagonal >= 0).any():
+        return None
+    scaled, across = gradient / diagonal, alpha / diagonal
+    upwards = -of_sum * (alpha @ across)
+    if upwards >= 1:
+        of_sum *= 0.9 / upwards
+    step = across * (of_sum * (alpha @ scaled) / (1 + of_sum * (alpha @ across))) - scaled
+    return step if np.isfinite(step).all() and step @ gradient > 0 else None

@@ -1,0 +1,143 @@
+"""Hyperparameters that maximise the evidence."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from numpyro.distributions import biject_to
+from scipy.optimize import minimize
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import ModelStatistics
+from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.fast import random_generator
+from bayesnb.inference.base import Inference
+from bayesnb.learned import LearnedPrior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.problem import Problem
+
+__all__ = ["EmpiricalBayes"]
+
+STARTS = 4
+"""Draws of the hyperparameters from which the search begins; the best end counts."""
+
+STEP = 3.0
+"""Unconstrained distance (a factor of twenty for a positive number) at which the evidence must have fallen on both
+sides of a maximum."""
+
+FALL = 1e-3
+"""Nats by which it must have fallen there."""
+
+
+@dataclass(frozen=True)
+class EmpiricalBayes(Inference):
+    """The closed form under the hyperparameters that maximise the evidence (type-II maximum likelihood).
+
+    A hyperparameter is learned where a NumPyro distribution stands for its number. The distribution says which numbers
+    it may take and where the search begins; its density has no part (Murphy 2012, section 5.6). The uncertainty of the
+    hyperparameters is left out of the posterior: `NUTS` keeps it.
+
+    Raises
+    ------
+    ValueError
+        If no hyperparameter is learned, a family has no closed form, or the evidence has no maximum.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> import numpyro.distributions as dist
+    >>> model = nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1, 1), dist.Gamma(1, 1)))
+    >>> X = [[1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 0, 1, 0, 1], [1, 1, 0, 1, 0, 0]]
+    >>> posterior = nb.fit(model, X, ["a", "b", "a", "b"], nb.EmpiricalBayes())
+    >>> {name: value.round(2).item() for name, value in posterior.hyperparameters().items()}
+    {}
+    """
+
+    def check(self, problem: Problem) -> None:
+        source = problem.learned_from or problem.model
+        if not source.hyperpriors:
+            raise ValueError(
+                "no hyperparameter is learned: put a NumPyro distribution where a number stands, as in "
+                "nb.Categorical(concentration=dist.Gamma(1, 1)), or use nb.Exact()"
+            )
+        for block in source.blocks:
+            if not isinstance(block.family, ConjugateFamily):
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form evidence "
+                    "to maximise: use nb.NUTS()"
+                )
+
+    @in_float64
+    def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:
+        self.check(problem)
+        source = problem.learned_from or problem.model
+        learned = Problem(source, problem.statistics).resolved.learned
+        drawn = learned.draw_hyperparameters(random_generator(key), (STARTS,))
+        starts = {
+            name: np.asarray(biject_to(prior.support).inv(jnp.asarray(drawn[name])))
+            for name, prior in learned.hyperpriors.items()
+        }
+        ends = [
+            _climb(learned, problem.statistics, {name: value[s] for name, value in starts.items()})
+            for s in range(STARTS)
+        ]
+        point = max(ends, key=lambda end: end[0])[1]
+        _require_maximum(learned, problem.statistics, point)
+        numbers = Problem(
+            source.with_hyperparameters(_constrained(learned, point)), problem.statistics, learned_from=source
+        )
+        return ExactPosterior(numbers, self)
+
+
+Point = dict[str, Any]
+"""Hyperparameters on the unconstrained scale, by name."""
+
+
+def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
+    """Log evidence and place of the top of the hill that the start stands on."""
+    line, unravel = ravel_pytree(start)
+
+    def descend(line: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _log_evidence(learned, statistics, unravel(jnp.asarray(line)))
+        return -float(value), -np.asarray(ravel_pytree(gradient)[0])
+
+    found = minimize(descend, np.asarray(line), jac=True, method="L-BFGS-B", options={"gtol": 1e-7, "ftol": 1e-14})
+    return -float(found.fun), unravel(jnp.asarray(found.x))
+
+
+def _require_maximum(learned: LearnedPrior, statistics: ModelStatistics, point: Point) -> None:
+    top = float(_log_evidence(learned, statistics, point)[0])
+    for name, value in point.items():
+        for index in np.ndindex(np.shape(value)):
+            for step in (STEP, -STEP):
+                moved = {**point, name: jnp.asarray(value).at[index].add(step)}
+                if float(_log_evidence(learned, statistics, moved)[0]) > top - FALL:
+                    label = f"{name}[{', '.join(map(str, index))}]" if index else name
+                    here, there = (float(_constrained(learned, p)[name][index]) for p in (point, moved))
+                    raise ValueError(
+                        f"the evidence has no maximum in {label!r}: from {here:.3g} to {there:.3g} it does not fall, "
+                        "as where the classes or categories differ by no more than chance; use nb.NUTS(), whose "
+                        "hyperprior decides there, or give a number"
+                    )
+
+
+def _constrained(learned: LearnedPrior, point: Point) -> dict[str, np.ndarray]:
+    return {name: np.asarray(biject_to(learned.hyperpriors[name].support)(point[name])) for name in learned.names}
+
+
+@jax.jit
+def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Point) -> Any:
+    """Log evidence at unconstrained hyperparameters, and its gradient."""
+
+    def log_evidence(point: Point) -> Any:
+        values = {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
+        class_prior, families = learned.given(values)
+        total = class_prior.log_evidence(statistics.classes)
+        for family, counted in zip(families, statistics.blocks, strict=True):
+            total = total + family.log_evidence(counted).sum()
+        return total
+
+    return jax.value_and_grad(log_evidence)(point)

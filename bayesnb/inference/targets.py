@@ -1,0 +1,157 @@
+"""What NUTS samples: every parameter, or the hyperparameters alone where parameters have a closed form."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters, statistics_program
+from bayesnb.families.base import ConjugateFamily
+from bayesnb.learned import learned_program
+from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
+
+__all__ = ["TEMPERATURE", "Target", "target_of"]
+
+Sites = dict[str, np.ndarray]
+"""Arrays by site of a program."""
+
+TEMPERATURE = 0.1
+"""Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
+target."""
+
+
+class Target(ABC):
+    """A density as a NumPyro program, where to start on it, and how its draws become parameters.
+
+    Attributes
+    ----------
+    problem : Problem
+    program : callable
+        The program; one object for all problems of its kind, so that what is compiled for one serves the next.
+    """
+
+    program: Callable
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.model = problem.resolved
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Arguments of the program, numbers in float64."""
+
+        def convert(leaf: Any) -> Any:
+            array = jnp.asarray(leaf)
+            return array.astype(jnp.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+        return jax.tree.map(convert, self._arguments())
+
+    @abstractmethod
+    def _arguments(self) -> tuple[Any, ...]: ...
+
+    @abstractmethod
+    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+        """Points by site of the program, leading axis the point."""
+
+    @abstractmethod
+    def posterior(
+        self,
+        sites: dict[str, np.ndarray],
+        sample_stats: dict[str, np.ndarray],
+        rng: np.random.Generator,
+        inference: Any,
+    ) -> SampledPosterior:
+        """The posterior behind draws by site, leading axes (chain, draw)."""
+
+
+class _Parameters(Target):
+    """All parameters, on the statistics."""
+
+    program = staticmethod(statistics_program)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.model.class_prior, self.model.families, self.problem.statistics
+
+    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+        tempered = self.problem.statistics * TEMPERATURE
+        families = [
+            family.update(counted) if isinstance(family, ConjugateFamily) else family
+            for family, counted in zip(self.model.families, tempered.blocks, strict=True)
+        ]
+        class_prior = self.model.class_prior.update(tempered.classes)
+        drawn = draw_parameters(class_prior, families, rng, (number,))
+        starts = {} if class_prior.probs is not None else {CLASS_SITE: _inside(drawn.class_prob)}
+        for i, block in enumerate(drawn.blocks):
+            starts |= {f"{i}.{name}": value for name, value in block.items()}
+        return starts
+
+    def posterior(
+        self,
+        sites: dict[str, np.ndarray],
+        sample_stats: dict[str, np.ndarray],
+        rng: np.random.Generator,
+        inference: Any,
+    ) -> SampledPosterior:
+        leading = next(iter(sites.values())).shape[:2]
+        blocks = tuple(
+            {name: sites[f"{i}.{name}"] for name in family.parameter_names()}
+            for i, family in enumerate(self.model.families)
+        )
+        known = self.model.class_prior.probs
+        class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
+        return SampledPosterior(self.problem, self.model, ModelParameters(class_prob, blocks), sample_stats, inference)
+
+
+class _Hyperparameters(Target):
+    """The learned hyperparameters, and the parameters that have no closed form given them."""
+
+    program = staticmethod(learned_program)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.model.learned, self.problem.statistics
+
+    @cached_property
+    def _sampled_blocks(self) -> list[int]:
+        return [i for i, family in enumerate(self.model.families) if not isinstance(family, ConjugateFamily)]
+
+    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+        drawn = self.model.draw_prior(rng, (number,))
+        of_blocks = {f"{i}.{name}": value for i in self._sampled_blocks for name, value in drawn.blocks[i].items()}
+        return {**drawn.hyperparameters, **of_blocks}
+
+    @in_float64
+    def posterior(
+        self,
+        sites: dict[str, np.ndarray],
+        sample_stats: dict[str, np.ndarray],
+        rng: np.random.Generator,
+        inference: Any,
+    ) -> SampledPosterior:
+        values = {name: sites[name] for name in self.model.learned.names}
+        class_posterior, families = posterior_given(self.problem, values)
+        drawn = draw_parameters(class_posterior, families, rng, hyperparameters=values)
+        blocks = tuple(
+            {name: sites[f"{i}.{name}"] for name in block} if i in self._sampled_blocks else block
+            for i, block in enumerate(drawn.blocks)
+        )
+        parameters = ModelParameters(drawn.class_prob, blocks, values)
+        kind = SampledPosterior if self._sampled_blocks else CollapsedPosterior
+        return kind(self.problem, self.model, parameters, sample_stats, inference)
+
+
+def target_of(problem: Problem) -> Target:
+    """What NUTS samples for a problem."""
+    return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)
+
+
+def _inside(prob: np.ndarray) -> np.ndarray:
+    """Probabilities moved off the boundary, where the unconstrained scale has no finite point."""
+    tiny = np.finfo(np.float64).tiny
+    return np.clip(prob, tiny, None) / np.clip(prob, tiny, None).sum(axis=-1, keepdims=True)

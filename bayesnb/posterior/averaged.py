@@ -1,0 +1,252 @@
+"""The closed form, averaged over all subsets of the features."""
+
+from functools import singledispatch
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters
+from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.bernoulli import Bernoulli, row_log_density
+from bayesnb.families.categorical import Categorical, look_up
+from bayesnb.families.fast import cdf, quantile, random_generator, whole_number
+from bayesnb.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
+from bayesnb.model import NaiveBayes
+from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.exact import marginals_by_site
+from bayesnb.posterior.point import PointPosterior, plugin
+from bayesnb.problem import Problem
+
+__all__ = ["AveragedPosterior", "cell_log_predictive"]
+
+PIECE_CELLS = 2**16
+"""Hyperparameters at a time, of which every cell has its own: half a mebibyte stays in the processor's cache."""
+
+BISECTIONS = 60
+"""Halvings of the interval that holds a quantile."""
+
+
+class AveragedPosterior(Posterior):
+    r"""The posterior in closed form, averaged over all subsets of the features.
+
+    A feature either has a parameter for every class, or all classes share one. With D features that makes
+    :math:`2^D` models, over which a prior probability of inclusion :math:`p_d` for each feature is a distribution; all
+    of them are averaged in one pass, because the sum over subsets is a product over features (Dash and Cooper 2002,
+    *Exact model averaging with naive Bayesian classifiers*, ICML, 91-98):
+
+    .. math::
+        p(y=c \mid x, D) \propto p(c \mid D) \prod_d \left[ w_d \, p(x_d \mid c, D) + (1 - w_d) \, p(x_d \mid D)
+        \right], \qquad w_d = \frac{p_d B_d}{1 - p_d + p_d B_d},
+
+    with :math:`B_d` the Bayes factor of `feature_evidence` and :math:`p(x_d \mid D)` the predictive of a parameter that
+    all classes share. It answers whatever a posterior answers: draws share a feature's parameters among the classes
+    with probability :math:`1 - w_d`.
+
+    `ExactPosterior.averaged`, or a fit of ``nb.NaiveBayes(..., feature_inclusion=0.5)``, gives one.
+
+    Attributes
+    ----------
+    families, shared : tuple of ConjugateFamily
+        Posterior of each block, a parameter for every class, and one for all of them (class axis of length one).
+    class_posterior : ClassPrior
+        Posterior of the class probabilities.
+    """
+
+    def __init__(self, problem: Problem, inference: Fitting) -> None:
+        self.problem: Problem = problem
+        self.inference = inference
+        self.model: NaiveBayes = problem.resolved
+        self.families = problem.posterior_families
+        self.class_posterior = problem.posterior_classes
+        self.shared = _updated(problem)
+        self._log_inclusion = problem.log_inclusion
+
+    @property
+    def inclusion_probability(self) -> Any:
+        """Posterior probability that each feature depends on the class, a pandas series by feature."""
+        import pandas as pd
+
+        values = in_order(self.model.blocks, [prob.tolist() for prob in self._inclusion])
+        names = pd.Index(feature_names(self.model.blocks), name="feature")
+        return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
+
+    @property
+    def _inclusion(self) -> tuple[np.ndarray, ...]:
+        return tuple(np.exp(log_probs[0]) for log_probs in self._log_inclusion)
+
+    @in_float64
+    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            total = np.log(self._class_probs())[None, :]
+        for own, shared, (log_in, log_out), x in zip(
+            self.families, self.shared, self._log_inclusion, chunk, strict=True
+        ):
+            if own.cell == "count vector":
+                total = total + np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
+            else:
+                total = total + row_log_average(own, shared, log_in, log_out, x)
+        return total
+
+    def _class_probs(self) -> np.ndarray:
+        return np.asarray(self.class_posterior.mean())
+
+    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        shape = (
+            whole_number("num_chains", 4 if num_chains is None else num_chains),
+            whole_number("num_draws", 1000 if num_draws is None else num_draws),
+        )
+        rng = random_generator(key)
+        return draw_averaged(self.class_posterior, self.families, self.shared, self._inclusion, rng, shape)
+
+    def _for_densities(self, num_draws: int | None) -> int | None:
+        return 250 if num_draws is None else num_draws
+
+    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        own = draw_parameters(self.class_posterior, [family.take(codes) for family in self.families], rng).blocks
+        nobody = np.zeros_like(codes)
+        common = draw_parameters(self.class_posterior, [family.take(nobody) for family in self.shared], rng).blocks
+        return tuple(
+            mixed(rng.uniform(size=(len(codes), len(prob))) < prob, values, of_all)
+            for prob, values, of_all in zip(self._inclusion, own, common, strict=True)
+        )
+
+    def _mean_parameters(self) -> ModelParameters:
+        blocks = []
+        for own, shared, prob in zip(self.families, self.shared, self._inclusion, strict=True):
+            means, of_all = to_numpy(own.mean()), to_numpy(shared.mean())
+            weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
+            blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
+        return ModelParameters(self._class_probs(), tuple(blocks))
+
+    def plugin(self) -> PointPosterior:
+        """The posterior mean as a point estimate, which ignores that parameters and subsets are uncertain."""
+        return plugin(self.model, self._mean_parameters())
+
+    @in_float64
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        own = marginals_by_site(self.model, self.class_posterior, self.families)
+        shared = marginals_by_site(self.model, self.class_posterior, self.shared)
+        levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
+        known = {"mean": self._class_probs(), "sd": 0.0, "lower": self._class_probs(), "upper": self._class_probs()}
+        found: dict[str, dict[str, Any]] = {CLASS_SITE: known}
+        if CLASS_SITE in own:
+            found[CLASS_SITE] = _summary_of_mixture(np.ones(1), own[CLASS_SITE], own[CLASS_SITE], levels)
+        for site in self.model.sites:
+            inclusion = self._inclusion[site.block]
+            weight = inclusion if site.column is None else inclusion[site.column]
+            found[site.name] = _summary_of_mixture(weight, own[site.name], shared[site.name], levels)
+        return found
+
+    def _details(self) -> str:
+        return f", averaged over the subsets of {len(feature_names(self.model.blocks))} features"
+
+
+@in_float64
+def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
+    """Each block's shared family given the data of all classes."""
+    shared = shared_families(problem.resolved.blocks)
+    return tuple(
+        to_numpy(family.update(counted.pooled()))
+        for family, counted in zip(shared, problem.statistics.blocks, strict=True)
+    )
+
+
+@singledispatch
+def row_log_average(own: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+    """Log predictive density of each row under each class, each cell's averaged over the two hypotheses.
+
+    Parameters
+    ----------
+    own, shared : ConjugateFamily
+        Posterior with a parameter for each class, and with one for all of them.
+    log_in, log_out : array, shape (columns,)
+        Log probability that the column depends on the class, and that it does not.
+    x : array or CSR array, shape (rows, columns)
+
+    Returns
+    -------
+    array, shape (rows, classes)
+    """
+    cells = np.logaddexp(log_in + cell_log_predictive(own, x), log_out + cell_log_predictive(shared, x))
+    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
+
+
+@row_log_average.register
+def _(own: Bernoulli, shared: Bernoulli, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+    def log_probs(family: Bernoulli) -> tuple[np.ndarray, np.ndarray]:
+        log_total = np.log(family.concentration1 + family.concentration0)
+        return np.log(family.concentration1) - log_total, np.log(family.concentration0) - log_total
+
+    log_one, log_zero = (
+        np.logaddexp(log_in + mine, log_out + of_all)
+        for mine, of_all in zip(log_probs(own), log_probs(shared), strict=True)
+    )
+    return row_log_density(log_one, log_zero, x)
+
+
+@row_log_average.register
+def _(own: Categorical, shared: Categorical, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+    def log_probs(family: Categorical) -> np.ndarray:
+        return np.log(family.concentration) - np.log(family.concentration.sum(axis=-1, keepdims=True))
+
+    return look_up(np.logaddexp(log_in[:, None] + log_probs(own), log_out[:, None] + log_probs(shared)), x)
+
+
+def cell_log_predictive(family: ConjugateFamily, x: np.ndarray) -> np.ndarray:
+    """Log predictive density of every cell, shape (rows, classes, columns); zero for a missing one.
+
+    It is the evidence of the cell's own statistics. Columns are independent, so that the cells of all rows stand side
+    by side as the columns of a single row.
+    """
+    num_rows, num_columns = x.shape
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(family)]
+    num_classes = leaves[0].shape[0]
+    size = max(int(np.prod(leaf.shape[1:])) for leaf in leaves)
+    step = max(1, PIECE_CELLS // max(size, 1))
+    result = np.empty((num_rows, num_classes, num_columns))
+    for start in range(0, num_rows, step):
+        piece = x[start : start + step]
+        for c in range(num_classes):
+
+            def lay_out(leaf: Any, c: int = c, rows: int = len(piece)) -> np.ndarray:
+                values = np.asarray(leaf)[c]
+                return np.broadcast_to(values, (rows, *values.shape)).reshape(1, -1, *values.shape[1:])
+
+            laid_out = jax.tree.map(lay_out, family)
+            counted = laid_out.statistics(piece.reshape(1, -1), np.ones((1, 1)))
+            result[start : start + step, c] = np.asarray(laid_out.log_evidence(counted)).reshape(piece.shape)
+    return result
+
+
+def _summary_of_mixture(
+    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
+) -> dict[str, Any]:
+    """Mean, standard deviation and quantiles of a mixture of two distributions."""
+    shape = own.batch_shape
+    means = [np.asarray(part.mean) for part in (own, shared)]
+    variances = [np.asarray(part.variance) for part in (own, shared)]
+    mean = _weighted(weight, *means)
+    with np.errstate(invalid="ignore"):
+        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
+    found = {"mean": mean, "sd": np.sqrt(_weighted(weight, *variances) + between)}
+    for name, level in levels.items():
+        low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        found[name] = (low + high) / 2
+    return {name: np.broadcast_to(value, shape) for name, value in found.items()}
+
+
+def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
+    """Average of a feature's own value and the shared one; what has no weight does not count, even if infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
+
+
+def _quantile(distribution: dist.Distribution, level: float) -> np.ndarray:
+    return quantile(distribution, np.full(distribution.batch_shape, level))

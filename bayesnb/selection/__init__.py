@@ -1,0 +1,1 @@
+"""Which features tell the classes apart, and which model describes the data?"""

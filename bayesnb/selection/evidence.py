@@ -1,0 +1,79 @@
+"""The evidence that a feature depends on the class, in closed form."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.arrays import in_float64
+from bayesnb.inclusion import feature_names, in_order, log_evidences, log_inclusion, read_inclusion, spread_inclusion
+from bayesnb.posterior.base import Posterior
+
+__all__ = ["feature_evidence"]
+
+
+@in_float64
+def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.DataFrame:
+    r"""Log Bayes factor of each feature: does it depend on the class?
+
+    .. math::
+        \log B_j = \sum_c \log p(x_{\cdot j} \text{ in class } c) - \log p(x_{\cdot j} \text{ of all classes together})
+
+    Each term is an evidence under the feature's prior, the parameter integrated out: on the left a parameter for every
+    class, on the right one that all classes share (Dash and Cooper 2002, *Exact model averaging with naive Bayesian
+    classifiers*, ICML, 91-98). The posterior probability of the left one is :math:`p B_j / (1 - p + p B_j)`.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        However it was made: the evidence belongs to the model and the statistics of its data.
+    prior_inclusion : float, array of shape (features,), or mapping from feature to float, default 0.5
+        Prior probability that a feature depends on the class.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block of
+        count vectors is one feature, under the block's name.
+
+    Raises
+    ------
+    TypeError
+        If the first argument is no posterior, or a probability no number.
+    ValueError
+        If there are no data, a family is not conjugate, a hyperparameter is learned, the priors of a column differ by
+        class (the shared parameter would have none), or a probability is not from 0 to 1.
+
+    Notes
+    -----
+    A Bayes factor depends on the prior: the wider it is, the more the factor speaks for the shared parameter (Murphy
+    2012, section 5.3.4). Hyperparameters that follow the data's scale stand at the numbers of ``posterior.model``, in
+    both hypotheses.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X = [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1], [0, 0]]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, ["a", "a", "a", "b", "b", "b"])
+    >>> nb.feature_evidence(posterior).round(3)
+             log_bayes_factor  inclusion_probability
+    feature
+    0                   2.169                  0.897
+    1                  -0.028                  0.493
+    """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
+    problem = posterior._require_data("feature_evidence")
+    problem.require_numbers()
+    blocks = posterior.model.blocks
+    prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
+    log_bayes_factors = [own - shared for own, shared in log_evidences(blocks, problem.statistics)]
+    posteriors = [np.exp(log_inclusion(p, found)[0]) for p, found in zip(prior, log_bayes_factors, strict=True)]
+    return pd.DataFrame(
+        {
+            "log_bayes_factor": in_order(blocks, log_bayes_factors),
+            "inclusion_probability": in_order(blocks, posteriors),
+        },
+        index=pd.Index(feature_names(blocks), name="feature"),
+        dtype=np.float64,
+    )

@@ -1,0 +1,284 @@
+"""Models of the same data side by side: evidence, and leave-one-out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from arviz_stats import ELPDDataLOO
+from scipy.special import softmax
+
+from bayesnb.blocks import ModelStatistics
+from bayesnb.checks.loo import loo
+from bayesnb.families.base import Family
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.fit import fit
+from bayesnb.model import NaiveBayes
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.point import PointPosterior
+
+__all__ = ["ModelComparison", "compare_models"]
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """What `compare_models` found.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per model, the best first: ``log_evidence``; ``model_probability``, posterior; ``elpd``, the leave-one-out
+        log score of the labels, with its standard error ``elpd_se``; ``elpd_difference``, the model's minus the
+        highest one, with the standard error of paired rows ``elpd_difference_se``.
+    prior : pandas.Series
+        Prior probability of each model.
+    loo : dict
+        ArviZ's ELPDData of each model, for ``arviz.compare``.
+    notes : tuple of str
+        Why a number is missing.
+    """
+
+    table: pd.DataFrame
+    prior: pd.Series
+    loo: dict[str, ELPDDataLOO]
+    notes: tuple[str, ...]
+
+    def plot(self, **options: Any) -> Any:
+        """Probabilities and scores of the models; see `bayesnb.plot_model_comparison`."""
+        from bayesnb.plots.models import plot_model_comparison
+
+        return plot_model_comparison(self, **options)
+
+    def __repr__(self) -> str:
+        shown = self.table.rename(columns=lambda name: name.replace("difference", "diff"))
+        return "\n".join([shown.to_string(float_format=_number), *self.notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return self.table.to_html(float_format=_number) + notes
+
+
+def compare_models(
+    models: Mapping[Any, Any],
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    prior: Mapping[Any, float] | None = None,
+) -> ModelComparison:
+    r"""Evidence, posterior probability and leave-one-out score of models of the same data.
+
+    The evidence :math:`p(D \mid M)`, all parameters integrated out, says how well a model with its prior predicts
+    features and labels from nothing; the posterior probability of a model is proportional to the evidence times the
+    prior one (Murphy 2012, section 5.3). The leave-one-out score says how well it predicts labels from features and all
+    other rows (`loo`). They answer different questions and may disagree.
+
+    Parameters
+    ----------
+    models : mapping from name to posterior or model
+        Posteriors fitted to X and y, or models to fit: `NaiveBayes` or a family.
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,)
+    sample_weight : array, shape (rows,), optional
+    prior : mapping from name to float, optional
+        Prior probability of each model, by default equal.
+
+    Returns
+    -------
+    ModelComparison
+        Models whose families are all conjugate are compared in closed form, whatever inference made the posterior.
+
+    Raises
+    ------
+    TypeError
+        If an entry is neither a posterior nor a model.
+    ValueError
+        If there are fewer than two models, a posterior was fitted to other data than X and y, or the prior is not a
+        probability for each model.
+
+    Notes
+    -----
+    Evidences are densities of the data, and are compared only where they are densities of the same: models that read
+    different columns, or the same column as a measurement and as a category, have no common scale. Then
+    ``model_probability`` is NaN, and a note says why. To ask whether a column is worth having, keep it in both models,
+    in one of them with ``feature_inclusion`` zero. Models without a closed form have no evidence here, and
+    leave-one-out by importance sampling if they were sampled.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> size = X[["bill_length_mm", "body_mass_g"]]
+    >>> found = nb.compare_models({
+    ...     "both": nb.NaiveBayes(nb.Gaussian()),
+    ...     "bill alone": nb.NaiveBayes(nb.Gaussian(), feature_inclusion=[1.0, 0.0]),
+    ... }, size, y)
+    >>> found.table["model_probability"].round(3).to_dict()
+    {'both': 1.0, 'bill alone': 0.0}
+    """
+    if not isinstance(models, Mapping):
+        raise TypeError(f"models is a {type(models).__name__}: give a mapping from names to posteriors or models")
+    if len(models) < 2:
+        raise ValueError(f"there are {len(models)} models: give at least two to compare")
+    prior_probs = _read_prior(prior, list(models))
+    posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
+    _require_same_classes(posteriors)
+    notes: list[str] = []
+    scores = {name: _score(name, posterior, X, y, sample_weight, notes) for name, posterior in posteriors.items()}
+    evidence = pd.Series({name: _evidence(name, posterior, notes) for name, posterior in posteriors.items()})
+    table = pd.DataFrame(
+        {
+            "log_evidence": evidence,
+            "model_probability": _probabilities(posteriors, evidence, prior_probs, notes),
+            "elpd": {name: np.nan if score is None else score.elpd for name, score in scores.items()},
+            "elpd_se": {name: np.nan if score is None else score.se for name, score in scores.items()},
+        },
+        index=pd.Index(list(models), name="model"),
+    )
+    known = {name: score for name, score in scores.items() if score is not None}
+    table = table.join(_differences(known))
+    best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
+    return ModelComparison(
+        table=table.sort_values(best_first, ascending=False, kind="stable"),
+        prior=prior_probs,
+        loo=known,
+        notes=tuple(notes),
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
+    if prior is None:
+        return pd.Series(1 / len(names), index=names)
+    if not hasattr(prior, "items"):
+        raise TypeError(f"prior is {prior!r}: give a mapping from the models' names to probabilities")
+    given = dict(prior.items())
+    if set(given) != set(names):
+        raise ValueError(f"prior names {list(given)}, the models are {names}")
+    probs = np.array([given[name] for name in names], dtype=np.float64)
+    if not (probs >= 0).all() or not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"prior is {given}: give probabilities that add up to one")
+    return pd.Series(probs, index=names)
+
+
+def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Posterior:
+    """The posterior of X and y; one that was fitted to other data is refused."""
+    if isinstance(given, NaiveBayes | Family):
+        return fit(given, X, y, sample_weight=sample_weight)
+    if not isinstance(given, Posterior):
+        raise TypeError(
+            f"{name!r} is a {type(given).__name__}: give a posterior, nb.fit(model, X, y), or a model, "
+            "nb.NaiveBayes(...)"
+        )
+    if given.problem is None:
+        raise ValueError(
+            f"{name!r} was given its parameters or draws without data, so that nothing says what it was fitted to: use "
+            "nb.fit(model, X, y)"
+        )
+    try:
+        counted = given.problem.model.statistics(X, y, sample_weight=sample_weight)
+    except ValueError as error:
+        raise ValueError(f"{name!r} was fitted to other data than X and y: {error}") from error
+    if not _same(counted, given.problem.statistics):
+        theirs, mine = (statistics.classes.n for statistics in (given.problem.statistics, counted))
+        weights = f"rows by class {theirs.tolist()} there, {mine.tolist()} here"
+        reason = weights if not np.allclose(theirs, mine) else "the statistics of its features differ"
+        raise ValueError(f"{name!r} was fitted to other data than X and y ({reason}): fit all models to the same")
+    return given
+
+
+def _same(one: ModelStatistics, other: ModelStatistics) -> bool:
+    """Whether statistics are those of the same rows, up to the rounding of other orders of summation."""
+    return all(
+        np.allclose(mine, theirs, rtol=1e-8, atol=1e-9 * max(np.abs(mine).max(initial=0.0), 1e-300))
+        for mine, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
+    (first, reference), *others = posteriors.items()
+    for name, posterior in others:
+        if set(posterior.classes.tolist()) != set(reference.classes.tolist()):
+            raise ValueError(
+                f"{first!r} has the classes {reference.classes.tolist()}, {name!r} {posterior.classes.tolist()}: "
+                "models of the same labels have the same classes; see classes= of nb.fit"
+            )
+
+
+def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
+    problem = posterior._require_data("compare_models")
+    if not problem.conjugate or problem.model.hyperpriors:
+        notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
+        return float("nan")
+    return problem.log_evidence
+
+
+def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> ELPDDataLOO | None:
+    problem = posterior._require_data("compare_models")
+    if problem.conjugate and not problem.model.hyperpriors:
+        posterior = Exact().fit(problem)
+    if isinstance(posterior, PointPosterior):
+        notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
+        return None
+    return loo(posterior, X, y, sample_weight=sample_weight)
+
+
+def _probabilities(
+    posteriors: Mapping[Any, Posterior], evidence: pd.Series, prior: pd.Series, notes: list[str]
+) -> pd.Series:
+    nothing = pd.Series(np.nan, index=evidence.index)
+    (first, reference), *others = posteriors.items()
+    for name, posterior in others:
+        difference = _difference_of_form(reference, posterior)
+        if difference:
+            notes.append(
+                f"No model probabilities: {first} and {name} describe different data, {difference}, so that their "
+                "evidences have no common scale."
+            )
+            return nothing
+    if evidence.isna().any():
+        notes.append("No model probabilities, which need every model's evidence.")
+        return nothing
+    with np.errstate(divide="ignore"):
+        return pd.Series(softmax(evidence + np.log(prior)), index=evidence.index)
+
+
+def _difference_of_form(one: Posterior, other: Posterior) -> str:
+    """What two models describe differently, in words; nothing where their evidences are densities of the same."""
+    mine, theirs = _form(one), _form(other)
+    for position in sorted(mine | theirs):
+        name = one.model.schema.columns[position]  # type: ignore[union-attr]
+        if mine.get(position) != theirs.get(position):
+            left, right = (form.get(position, "not in the model") for form in (mine, theirs))
+            return f"column {name!r} ({left}, and {right})"
+    return ""
+
+
+def _form(posterior: Posterior) -> dict[int, str]:
+    """How a model describes each column, by position."""
+    found: dict[int, str] = {}
+    for block in posterior.model.blocks:
+        kind = "as a value" if block.family.support.is_discrete else "as a measurement"
+        if block.is_vector:
+            kind = f"given the total of {len(block.columns)} counts"
+        found |= dict.fromkeys(block.columns, kind)
+    return found
+
+
+def _differences(scores: Mapping[Any, ELPDDataLOO]) -> pd.DataFrame:
+    """Each model's score minus the highest, with the standard error of the sum of paired differences."""
+    rows: dict[Any, dict[str, float]] = {}
+    best = max(scores.values(), key=lambda score: score.elpd, default=None)
+    for name, score in scores.items():
+        paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
+        rows[name] = {
+            "elpd_difference": float(paired.sum()),
+            "elpd_difference_se": float(np.sqrt(len(paired) * np.var(paired))),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["elpd_difference", "elpd_difference_se"])

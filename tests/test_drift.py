@@ -1,0 +1,302 @@
+"""Data that lose weight as they age, and rows taken away again."""
+
+from itertools import pairwise
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from cases import CASES, CLASSES, membership, with_holes
+from sklearn.exceptions import NotFittedError
+
+import bayesnb as nb
+from bayesnb import estimators
+from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier
+
+ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
+DECAY = 0.7
+
+by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+by_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+
+
+def _ages(sizes):
+    return np.repeat(np.arange(len(sizes))[::-1], sizes)
+
+
+def _batches(sizes):
+    return [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *sizes]))]
+
+
+@by_name
+@pytest.mark.parametrize("decay", [DECAY, 1.0, 1e-6])
+def test_statistics_that_fade_are_those_of_fading_weights(case, rng, decay):
+    sizes = [7, 1, 12, 5]
+    x = case.cells(rng, sum(sizes))
+    x = with_holes(rng, x) if case.missing else x
+    weight = membership(rng, len(x), weighted=True)
+    total = None
+    for batch in _batches(sizes):
+        counted = case.family.statistics(x[batch], weight[batch])
+        total = counted if total is None else total * decay + counted
+    whole = case.family.statistics(x, weight * decay ** _ages(sizes)[:, None])
+    for faded, weighted in zip(jax.tree.leaves(total), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(faded, weighted, rtol=1e-12, atol=1e-12)
+
+
+@by_name
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_posterior_that_fades_is_a_weighted_fit(case, rng, weighted):
+    sizes = [9, 4, 10]
+    X, y = case.cells(rng, sum(sizes)), rng.integers(0, CLASSES, sum(sizes))
+    weight = rng.uniform(0.1, 2.0, len(y)) if weighted else np.ones(len(y))
+    model, classes = nb.NaiveBayes(case.family, class_concentration=0.5), range(CLASSES)
+    first, second, third = _batches(sizes)
+    before = nb.fit(model, X[first], y[first], sample_weight=weight[first], classes=classes)
+    start = before.log_joint(X)
+    faded = before.update(X[second], y[second], sample_weight=weight[second], decay=DECAY)
+    faded = faded.update(X[third], y[third], sample_weight=weight[third], decay=0.5)
+    left = weight * np.repeat([DECAY * 0.5, 0.5, 1.0], sizes)
+    whole = nb.fit(model, X, y, sample_weight=left, classes=classes)
+    np.testing.assert_allclose(faded.log_joint(X), whole.log_joint(X), rtol=1e-12)
+    assert faded.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+    np.testing.assert_array_equal(before.log_joint(X), start)
+    # Rows go away again with the weight they have left.
+    rest = faded.forget(X[first], y[first], sample_weight=left[first])
+    others = nb.fit(model, X[9:], y[9:], sample_weight=left[9:], classes=classes)
+    np.testing.assert_allclose(rest.log_joint(X), others.log_joint(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["mle", "map"])
+def test_points_fade_too(rng, inference):
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    model = nb.NaiveBayes(nb.Gaussian(), class_probs="empirical")
+    faded = nb.fit(model, X[:40], y[:40], inference).update(X[40:], y[40:], decay=DECAY)
+    whole = nb.fit(model, X, y, inference, sample_weight=np.repeat([DECAY, 1.0], [40, 20]))
+    np.testing.assert_allclose(faded.log_joint(X), whole.log_joint(X), rtol=1e-12)
+
+
+def test_samples_fade_too(rng):
+    X, y = rng.integers(0, 2, (60, 2)), np.arange(60) % 2
+    sampler = nb.NUTS(num_warmup=300, num_samples=500)
+    faded = nb.fit(nb.Bernoulli(), X[:50], y[:50], sampler).update(X[50:], y[50:], decay=0.1)
+    assert isinstance(faded, nb.SampledPosterior)
+    whole = nb.fit(nb.Bernoulli(), X, y, sample_weight=np.repeat([0.1, 1.0], [50, 10]))
+    assert nb.compare(whole, faded).agree
+
+
+@by_name
+def test_no_decay_changes_nothing(case, rng):
+    X, y = case.cells(rng, 30), rng.integers(0, CLASSES, 30)
+    first = nb.fit(nb.NaiveBayes(case.family), X[:20], y[:20], classes=range(CLASSES))
+    plain, explicit = first.update(X[20:], y[20:]), first.update(X[20:], y[20:], decay=1)
+    assert plain.log_joint(X).tobytes() == explicit.log_joint(X).tobytes()
+    added = first.problem.statistics + plain.problem.model.statistics(X[20:], y[20:])
+    for mine, other in zip(jax.tree.leaves(plain.problem.statistics), jax.tree.leaves(added), strict=True):
+        assert np.asarray(mine).tobytes() == np.asarray(other).tobytes()
+
+
+def test_the_weight_of_everything_tends_to_that_of_one_batch_over_the_share_lost(rng):
+    size = 8
+    fitted = GaussianNB(decay=0.9)
+    posterior = None
+    for step in range(1, 201):
+        X, y = rng.normal(size=(size, 2)), np.arange(size) % 2
+        fitted.partial_fit(X, y, classes=[0, 1])
+        posterior = nb.fit(nb.Gaussian(), X, y) if posterior is None else posterior.update(X, y, decay=0.9)
+        by_hand = size * (1 - 0.9**step) / (1 - 0.9)
+        assert fitted.class_count_.sum() == pytest.approx(by_hand, rel=1e-12)
+        assert posterior.problem.statistics.classes.n.sum() == pytest.approx(by_hand, rel=1e-12)
+    assert fitted.class_count_.sum() == pytest.approx(size / (1 - 0.9), rel=1e-8)
+    # The moments' weight is the classes'.
+    np.testing.assert_allclose(posterior.problem.statistics.blocks[0].n[:, 0], [40.0, 40.0], rtol=1e-8)
+
+
+def _drifting(rng, steps, size):
+    """Three columns of measurements whose means swap classes half way."""
+    for step in range(steps):
+        y = rng.integers(0, 2, size)
+        shift = np.where(step < steps // 2, y, 1 - y)
+        yield step, rng.normal(1.2 * shift[:, None], 1.0, (size, 3)), y
+
+
+def test_what_fades_follows_a_change_and_costs_little_before(rng):
+    hits = {1.0: [], 0.8: []}
+    fitted = {decay: GaussianNB(decay=decay) for decay in hits}
+    for step, X, y in _drifting(rng, 60, 40):
+        for decay, estimator in fitted.items():
+            if step:
+                hits[decay].append((estimator.predict(X) == y).mean())
+            estimator.partial_fit(X, y, classes=[0, 1])
+    stays, follows = np.array(hits[1.0]), np.array(hits[0.8])
+    before, after = slice(5, 29), slice(35, 59)
+    assert stays[before].mean() > 0.8
+    assert abs(follows[before].mean() - stays[before].mean()) < 0.03
+    assert follows[after].mean() > 0.8
+    assert stays[after].mean() < 0.5
+
+
+@pytest.mark.parametrize("decay", [0, 0.0, -0.1, 1.0001, 2, np.nan, np.inf, True, "0.9", None, [0.9]], ids=str)
+def test_decays_that_cannot_be_are_refused(decay):
+    X, y = [[1.0], [2.0], [4.0], [7.0]], [0, 0, 1, 1]
+    posterior = nb.fit(nb.Gaussian(), X, y)
+    with pytest.raises(ValueError, match=r"decay is .*: give a number above 0 and at most 1"):
+        posterior.update(X, y, decay=decay)
+    for call in ("fit", "partial_fit"):
+        estimator = GaussianNB(decay=decay)
+        with pytest.raises(ValueError, match=r"decay is .*: give a number above 0 and at most 1"):
+            getattr(estimator, call)(X, y, **({} if call == "fit" else {"classes": [0, 1]}))
+        assert not hasattr(estimator, "posterior_")
+    fitted = GaussianNB().fit(X, y)
+    before = fitted.predict_proba(X)
+    with pytest.raises(ValueError, match="decay is"):
+        fitted.set_params(decay=decay).partial_fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("decay", [1, 0.5, np.float32(0.5), np.int64(1)], ids=str)
+def test_decays_of_any_number_type(decay):
+    X, y = [[1.0], [2.0], [4.0], [7.0]], [0, 0, 1, 1]
+    updated = nb.fit(nb.Gaussian(), X, y).update(X, y, decay=decay)
+    assert updated.problem.statistics.classes.n.tolist() == [2 + 2 * float(decay)] * 2
+
+
+@pytest.fixture
+def counts(rng):
+    y = np.array(["a", "b", "c"])[np.arange(45) % 3]
+    return rng.poisson(np.where(y == "a", 1, np.where(y == "b", 3, 2))[:, None], (45, 4)), y
+
+
+def _make(estimator, **options):
+    return estimator(nb.Poisson(), **options) if estimator is NaiveBayesClassifier else estimator(**options)
+
+
+@by_estimator
+@pytest.mark.parametrize("predictive", ["exact", "plugin"])
+def test_estimators_fade_as_a_weighted_fit(estimator, predictive, counts):
+    X, y = counts
+    sizes = [15, 3, 20, 7]
+    faded = _make(estimator, decay=DECAY, predictive=predictive)
+    for batch in _batches(sizes):
+        faded.partial_fit(X[batch], y[batch], classes=["a", "b", "c"])
+    left = DECAY ** _ages(sizes)
+    whole = _make(estimator, predictive=predictive).fit(X, y, sample_weight=left)
+    np.testing.assert_allclose(faded.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(faded.class_count_, whole.class_count_, rtol=1e-12)
+    # A fit begins anew: its rows are of one age.
+    np.testing.assert_array_equal(
+        faded.fit(X, y).predict_proba(X), _make(estimator).set_params(predictive=predictive).fit(X, y).predict_proba(X)
+    )
+
+
+@by_estimator
+def test_forgetting_is_a_fit_to_the_rest(estimator, counts, rng):
+    X, y = counts
+    weight = rng.uniform(0.5, 2.0, 45)
+    fitted = _make(estimator).fit(X, y, sample_weight=weight)
+    away = rng.permutation(45)[:20]
+    rest = np.setdiff1d(np.arange(45), away)
+    # The highest count of each column stays, so that both fits know the same categories.
+    rest = np.union1d(rest, X.argmax(axis=0))
+    away = np.setdiff1d(np.arange(45), rest)
+    assert fitted.forget(X[away], y[away], sample_weight=weight[away]) is fitted
+    whole = _make(estimator).fit(X[rest], y[rest], sample_weight=weight[rest])
+    np.testing.assert_allclose(fitted.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    for name in ("class_count_", "feature_count_", "theta_", "var_", "rate_", "class_log_prior_", "feature_log_prob_"):
+        if isinstance(getattr(whole, name, None), np.ndarray):
+            np.testing.assert_allclose(getattr(fitted, name), getattr(whole, name), rtol=1e-9, err_msg=name)
+    assert fitted.posterior_.log_evidence == pytest.approx(whole.posterior_.log_evidence, rel=1e-9)
+    # And it learns them again.
+    fitted.partial_fit(X[away], y[away], sample_weight=weight[away])
+    again = _make(estimator).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(fitted.predict_proba(X), again.predict_proba(X), rtol=1e-9)
+
+
+@by_estimator
+def test_forgetting_what_faded(estimator, counts):
+    X, y = counts
+    first, second = slice(0, 30), slice(30, 45)
+    fitted = _make(estimator, decay=DECAY).partial_fit(X[first], y[first], classes=["a", "b", "c"])
+    fitted.partial_fit(X[second], y[second])
+    with pytest.raises(ValueError, match="never among the data"):
+        fitted.forget(X[first], y[first], sample_weight=np.full(30, 2.0))
+    fitted.forget(X[:9], y[:9], sample_weight=np.full(9, DECAY))
+    left = np.repeat([0.0, DECAY, 1.0], [9, 21, 15])
+    whole = _make(estimator).fit(X, y, sample_weight=left)
+    np.testing.assert_allclose(fitted.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+
+
+@by_estimator
+def test_a_refused_forgetting_changes_nothing(estimator, counts):
+    X, y = counts
+    fitted = _make(estimator).fit(X, y)
+    before, state = fitted.predict_proba(X), sorted(vars(fitted))
+    wrong = np.where(np.arange(45)[:, None] == 40, np.inf, X.astype(float))
+    for bad_X, bad_y, weight, message in (
+        (np.vstack([X, X]), [*y, *y], None, "never among the data"),
+        (X, y, np.full(45, 1.1), "never among the data"),
+        (X, np.where(y == "a", "stranger", y), None, r"\['stranger'\] in y do not exist"),
+        (wrong, y, None, "infinity"),
+        (X[:, :3], y, None, "3 features"),
+        (X, y[:-1], None, "inconsistent"),
+        (X, y, np.full(45, -1.0), "[Nn]egative"),
+        (X, None, None, "requires y"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.forget(bad_X, bad_y, sample_weight=weight)
+        assert sorted(vars(fitted)) == state
+        np.testing.assert_array_equal(fitted.predict_proba(X), before)
+    with pytest.raises(NotFittedError):
+        _make(estimator).forget(X, y)
+
+
+@by_name
+def test_a_class_goes_away_whole_whatever_its_weights(case):
+    """Fractional weights leave rounding, where whole ones leave zeros."""
+    model, classes = nb.NaiveBayes(case.family), range(CLASSES)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y, weight = case.cells(rng, 40), rng.integers(0, CLASSES, 40), rng.uniform(0.01, 2.0, 40)
+        X = X + 50.0 if case.name == "gaussian" else X
+        away = np.concatenate([rng.permutation(np.flatnonzero(y == 0)), np.flatnonzero(y == 1)[:5]])
+        left = nb.fit(model, X, y, sample_weight=weight, classes=classes)
+        for part in np.array_split(away, 3):
+            left = left.forget(X[part], y[part], sample_weight=weight[part])
+        rest = np.setdiff1d(np.arange(40), away)
+        others = nb.fit(model, X[rest], y[rest], sample_weight=weight[rest], classes=classes)
+        np.testing.assert_allclose(left.log_joint(X), others.log_joint(X), rtol=1e-10)
+        assert left.problem.statistics.classes.n[0] == 0
+
+
+def test_a_category_never_seen_cannot_be_forgotten():
+    X = pd.DataFrame({"colour": ["red", "blue", "red", "blue"]})
+    fitted = CategoricalNB().fit(X, [0, 0, 1, 1])
+    before = fitted.predict_proba(X)
+    with pytest.raises(ValueError, match="column 'colour' in class 0 would have statistics that no"):
+        fitted.forget(pd.DataFrame({"colour": ["green"]}), [0])
+    assert fitted.n_categories_.tolist() == [2]
+    np.testing.assert_array_equal(fitted.predict_proba(X), before)
+    fitted.forget(X[:1], [0])
+    assert fitted.category_count_[0].tolist() == [[1, 0], [1, 1]]
+    # A category whose last row goes stays known.
+    fitted.forget(X[1:2], [0]).forget(X[3:], [1])
+    assert fitted.categories_[0].tolist() == ["blue", "red"]
+    assert fitted.category_count_[0].tolist() == [[0, 0], [0, 1]]
+
+
+def test_forgetting_sparse_rows(counts):
+    X, y = counts
+    fitted = MultinomialNB().fit(scipy.sparse.csr_array(X), y).forget(scipy.sparse.csr_array(X[:20]), y[:20])
+    np.testing.assert_allclose(fitted.predict_proba(X), MultinomialNB().fit(X[20:], y[20:]).predict_proba(X), rtol=1e-9)
+
+
+def test_all_ones_leave_no_zero_of_negative_weight():
+    """Weights whose sums differ in the last place, under a concentration that does not hide it."""
+    weight = np.random.default_rng(0).uniform(0.01, 2.0, (300, 12))
+    for row in weight:
+        fitted = BernoulliNB(alpha=0).fit(np.ones((12, 1)), [0, 1] * 6, sample_weight=row)
+        fitted.forget(np.ones((9, 1)), ([0, 1] * 6)[:9], sample_weight=row[:9])
+        counted = fitted.posterior_.problem.statistics.blocks[0]
+        np.testing.assert_array_equal(counted.total, counted.n)
+        assert np.isfinite(fitted.predict_proba([[0.0], [1.0]])).all()

@@ -1,0 +1,315 @@
+"""Hyperparameters with a prior of their own: by quadrature, by joint sampling, by the evidence."""
+
+import arviz_stats as azs
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from numpyro import infer
+from numpyro.infer.util import log_density
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+from scipy.stats import gamma, norm
+
+import bayesnb as nb
+
+FEATURES = {
+    "colour": nb.Categorical(concentration=dist.Gamma(1.0, 1.0)),
+    "flags": (nb.Bernoulli(concentration1=dist.Gamma(2.0, 1.0), concentration0=1.0), ["f1", "f2"]),
+    "words": (nb.Multinomial(concentration=dist.Gamma(1.0, 1.0)), ["w1", "w2", "w3"]),
+    "eggs": nb.Poisson(concentration=2.0, rate=1.0),
+}
+HYPERPRIORS = {
+    "class_concentration": (3.0, 1.0),
+    "colour_concentration": (1.0, 1.0),
+    "flags_concentration1": (2.0, 1.0),
+    "words_concentration": (1.0, 1.0),
+}
+MODEL = nb.NaiveBayes(FEATURES, class_concentration=dist.Gamma(3.0, 1.0))
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    y = rng.choice(["a", "b", "c"], size=40, p=[0.5, 0.4, 0.1])
+    code = np.searchsorted(["a", "b", "c"], y)
+    X = pd.DataFrame(
+        {
+            "colour": np.array(["red", "green", "blue", "grey"])[(code + rng.integers(0, 2, 40)) % 4],
+            "f1": (rng.uniform(size=40) < np.array([0.9, 0.2, 0.5])[code]).astype(float),
+            "f2": (rng.uniform(size=40) < np.array([0.7, 0.6, 0.2])[code]).astype(float),
+            "w1": rng.poisson(np.array([3, 1, 1])[code]),
+            "w2": rng.poisson(np.array([1, 4, 1])[code]),
+            "w3": rng.poisson(1, 40),
+            "eggs": rng.poisson(np.array([1, 3, 5])[code]).astype(float),
+        }
+    )
+    X.loc[3, "colour"] = None
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def sampled(table):
+    return nb.fit(MODEL, *table, nb.NUTS(progress=False), key=1)
+
+
+def rising(counts, concentration):
+    """Log evidence of a sequence with these counts under a symmetric Dirichlet, written out."""
+    total, size = counts.sum(axis=-1), counts.shape[-1]
+    cells = (gammaln(concentration + counts) - gammaln(concentration)).sum(axis=-1)
+    return float((cells - gammaln(size * concentration + total) + gammaln(size * concentration)).sum())
+
+
+def evidences(table):
+    """Log evidence of each learned hyperparameter, from counts made by hand."""
+    X, y = table
+    labels = sorted(set(y))
+    by_class = [X[y == c] for c in labels]
+    classes = np.array([len(part) for part in by_class])
+    colours = np.array([[(part["colour"] == k).sum() for k in ("blue", "green", "grey", "red")] for part in by_class])
+    words = np.array([part[["w1", "w2", "w3"]].sum() for part in by_class])
+    ones = np.array([part[["f1", "f2"]].sum() for part in by_class])
+    zeros = classes[:, None] - ones
+
+    def beta(a):
+        cells = gammaln(a + ones) + gammaln(1 + zeros) - gammaln(a + 1 + ones + zeros) - gammaln(a) + gammaln(a + 1)
+        return float(cells.sum())
+
+    return {
+        "class_concentration": lambda a: rising(classes, a),
+        "colour_concentration": lambda a: rising(colours, a),
+        "flags_concentration1": beta,
+        "words_concentration": lambda a: rising(words, a),
+    }
+
+
+def expectation(log_evidence, shape, rate, function):
+    """Mean of a function of one hyperparameter under its posterior, by quadrature on the log scale."""
+
+    def log_target(u):
+        return log_evidence(np.exp(u)) + gamma.logpdf(np.exp(u), shape, scale=1 / rate) + u
+
+    grid = np.linspace(-12, 5, 2000)
+    top = max(map(log_target, grid))
+
+    def integral(f):
+        return quad(lambda u: f(np.exp(u)) * np.exp(log_target(u) - top), -12, 5, limit=500, points=[-2, 0])[0]
+
+    return integral(function) / integral(lambda a: 1.0)
+
+
+@pytest.mark.parametrize("name", HYPERPRIORS)
+def test_hyperparameters_agree_with_quadrature(table, sampled, name):
+    draws = sampled.draws()[name]
+    for function in (np.log, lambda a: a, lambda a: (a > 0.5).astype(float)):
+        values = function(draws)
+        exact = expectation(evidences(table)[name], *HYPERPRIORS[name], lambda a, f=function: float(f(np.asarray(a))))
+        error = float(azs.base.array_stats.mcse(values, chain_axis=0, draw_axis=1))
+        assert abs(values.mean() - exact) < 4.5 * error
+
+
+def test_parameters_agree_with_quadrature(table, sampled):
+    X, y = table
+    counts = np.array([[(X["colour"][y == c] == k).sum() for k in ("blue", "green", "grey", "red")] for c in "abc"])
+    evidence = evidences(table)["colour_concentration"]
+    draws = sampled.draws()["colour_prob"]
+    for c, k in np.ndindex(counts.shape):
+        n, total = counts[c, k], counts[c].sum()
+        exact = expectation(evidence, 1.0, 1.0, lambda a, n=n, total=total: (a + n) / (4 * a + total))
+        error = float(azs.base.array_stats.mcse(draws[..., c, k], chain_axis=0, draw_axis=1))
+        assert abs(draws[..., c, k].mean() - exact) < 4.5 * error
+
+
+def test_predictions_average_closed_forms(table, sampled):
+    X, _ = table
+    rows = X.iloc[:6]
+    mixture = np.zeros((6, 3))
+    values = sampled.draws()
+    for s in np.linspace(0, 3999, 400).round().astype(int):
+        numbers = {name: values[name].reshape(4000)[s] for name in HYPERPRIORS}
+        mixture += np.exp(nb.fit(MODEL.with_hyperparameters(numbers), *table).log_joint(rows)) / 400
+    np.testing.assert_allclose(sampled.predict_proba(rows), mixture / mixture.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+def test_the_whole_model_sampled_jointly_agrees(table):
+    X, y = table
+    model = nb.NaiveBayes({"colour": nb.Categorical(concentration=dist.Gamma(2.0, 1.0))}).bind(X, y)
+    collapsed = nb.fit(model, X, y, nb.NUTS(progress=False), key=3)
+    with jax.enable_x64(True):
+        mcmc = infer.MCMC(
+            infer.NUTS(model.program),
+            num_warmup=500,
+            num_samples=1000,
+            num_chains=4,
+            chain_method="vectorized",
+            progress_bar=False,
+        )
+        mcmc.run(jax.random.key(2), X, y)
+        joint = nb.from_samples(model, mcmc.get_samples(group_by_chain=True), X=X, y=y)
+    mine, theirs = collapsed.summary(), joint.summary()
+    assert mine.index.tolist() == theirs.index.tolist()
+    for function in (lambda v: v, np.log):
+        ours, others = ({k: function(v) for k, v in p.draws().items()} for p in (collapsed, joint))
+        for site, values in ours.items():
+            for index in np.ndindex(values.shape[2:]):
+                a, b = values[(..., *index)], others[site][(..., *index)]
+                errors = [float(azs.base.array_stats.mcse(v, chain_axis=0, draw_axis=1)) for v in (a, b)]
+                assert abs(a.mean() - b.mean()) < 4.8 * np.hypot(*errors), (site, index)
+    assert mine.loc["colour_concentration", "ess_bulk"] > theirs.loc["colour_concentration", "ess_bulk"]
+
+
+@pytest.mark.parametrize("name", HYPERPRIORS)
+def test_empirical_bayes_maximises_the_evidence(table, name):
+    kept = nb.fit(MODEL, *table, nb.EmpiricalBayes()).hyperparameters()
+    found = minimize_scalar(
+        lambda u: -evidences(table)[name](np.exp(u)), bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}
+    )
+    assert kept[name] == pytest.approx(np.exp(found.x), rel=1e-5)
+
+
+def test_empirical_bayes_is_a_closed_form_that_learns_again(table, tmp_path):
+    X, y = table
+    posterior = nb.fit(MODEL, X[:30], y[:30], nb.EmpiricalBayes())
+    again = posterior.update(X[30:], y[30:])
+    whole = nb.fit(MODEL, X, y, nb.EmpiricalBayes())
+    for name, value in whole.hyperparameters().items():
+        assert again.hyperparameters()[name] == pytest.approx(value, rel=1e-5)
+    assert whole.log_evidence == pytest.approx(
+        nb.fit(MODEL.with_hyperparameters(whole.hyperparameters()), X, y).log_evidence
+    )
+    whole.save(tmp_path / "p.nc")
+    loaded = nb.load(tmp_path / "p.nc")
+    assert loaded.hyperparameters() == whole.hyperparameters()
+    np.testing.assert_array_equal(loaded.predict_proba(X), whole.predict_proba(X))
+    assert loaded.update(X[:5], y[:5]).hyperparameters() != whole.hyperparameters()
+
+
+MODELS = {
+    "one for all columns": nb.Bernoulli(dist.Gamma(1, 1), dist.Gamma(1, 1)),
+    "one for each column": {"flags": (nb.Bernoulli(dist.Gamma(1, 1).expand([2])), ["f1", "f2"])},
+    "one for each class": {"flags": (nb.Bernoulli(dist.Gamma(1, 1).expand([3, 1])), ["f1", "f2"])},
+    "one for each class and column": {"flags": (nb.Bernoulli(dist.Gamma(1, 1).expand([3, 2])), ["f1", "f2"])},
+    "columns of different families side by side": {
+        "f1": nb.Bernoulli(dist.Gamma(1, 1)),
+        "f2": nb.Bernoulli(2.0, dist.LogNormal(0, 1)),
+        "colour": nb.Categorical(dist.HalfNormal(1.0)),
+    },
+    "shared by columns of two and four categories": {
+        "both": (nb.Categorical(dist.Gamma(1, 1)), ["colour", "flag"]),
+        "f2": nb.Bernoulli(),
+    },
+    "beside defaults on the data's scale": {
+        "eggs": nb.Gaussian(kappa=dist.Gamma(1, 1)),
+        "w1": nb.Gaussian(loc=0.0, kappa=dist.Gamma(1, 1)),
+        "pair": (nb.Gaussian(loc=dist.Normal(0, 1).expand([2]), kappa=0.5), ["w2", "w3"]),
+    },
+    "words and classes": {"words": (nb.Multinomial(dist.Gamma(1, 1).expand([3])), ["w1", "w2", "w3"])},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_prior_for_values_is_that_of_a_model_with_these_numbers(table, name):
+    X, y = table
+    X = X.assign(flag=np.where(X["f1"] == 1, "yes", "no"))
+    if name == "one for all columns":
+        X = X[["f1", "f2"]]
+    model = nb.NaiveBayes(MODELS[name], class_concentration=dist.Gamma(1, 1).expand([3])).bind(X, y)
+    statistics = model.statistics(X, y)
+    resolved = model.resolve(statistics)
+    values = resolved.learned.draw_hyperparameters(np.random.default_rng(0), (2,))
+    class_prior, families = resolved.learned.given(values)
+    drawn = resolved.draw_prior(np.random.default_rng(1), (2, 3))
+    named = resolved.sites.by_name(drawn)
+    for s in range(2):
+        numbers = model.with_hyperparameters({key: value[s] for key, value in values.items()}).resolve(statistics)
+        np.testing.assert_array_equal(class_prior.concentration[s], numbers.class_prior.concentration)
+        for family, block in zip(families, numbers.blocks, strict=True):
+            for field, value in block.family.hyperparameters().items():
+                np.testing.assert_array_equal(getattr(family, field)[s], value)
+    axes = resolved.sites.axes()
+    labels = resolved.sites.scalar_labels()
+    for site, value in named.items():
+        assert value.shape == (2, 3, *(len(label) for _, label in axes[site]))
+        assert len(labels[site]) == np.prod(value.shape[2:])
+
+
+def test_labels_of_hyperparameters(table):
+    X, y = table
+    labels = nb.NaiveBayes(MODELS["one for each class and column"]).bind(X, y).sites.scalar_labels()
+    assert labels["flags_concentration1"][:3] == [f"flags_concentration1[{at}]" for at in ("a, f1", "a, f2", "b, f1")]
+    labels = nb.NaiveBayes(MODELS["one for each column"]).bind(X, y).sites.scalar_labels()
+    assert labels["flags_concentration1"] == ["flags_concentration1[f1]", "flags_concentration1[f2]"]
+    poisson = nb.NaiveBayes({"eggs": nb.Poisson(2.0, dist.Gamma(1, 1))}).bind(X, y)
+    assert poisson.sites.scalar_labels()["eggs_prior_rate"] == ["eggs_prior_rate"]
+
+
+def test_the_program_has_the_density_of_the_parts(table, sampled):
+    X, y = table
+    tree = sampled.to_datatree(X, y, num_chains=1, num_draws=4)
+    parts = sum(tree["log_prior"].dataset[site] for site in tree["log_prior"].data_vars)
+    parts = (parts + tree["log_likelihood"]["joint"].sum("row")).values[0]
+    draws = sampled.draws(num_chains=1, num_draws=4)
+    with jax.enable_x64(True):
+        whole = [
+            log_density(sampled.model.program, (X, y), {}, {name: value[0, s] for name, value in draws.items()})[0]
+            for s in range(4)
+        ]
+    np.testing.assert_allclose(whole, parts, rtol=1e-10)
+
+
+def test_groups_names_and_files(table, sampled, tmp_path):
+    X, y = table
+    tree = sampled.to_datatree(X, y)
+    for group in ("posterior", "prior", "log_prior"):
+        assert set(HYPERPRIORS) <= set(tree[group].data_vars)
+    prior = tree["prior"]["colour_concentration"].values
+    assert abs(norm.ppf(gamma.cdf(prior, 1.0)).mean()) < 5 / np.sqrt(prior.size)
+    assert "colour_concentration" in sampled.summary().index
+    assert "Dirichlet(Gamma(1, 1))" in repr(sampled)
+    sampled.save(tmp_path / "p.nc")
+    loaded = nb.load(tmp_path / "p.nc")
+    assert isinstance(loaded, nb.CollapsedPosterior)
+    np.testing.assert_array_equal(loaded.predict_proba(X), sampled.predict_proba(X))
+    assert repr(loaded.model) == repr(sampled.model)
+
+
+def test_what_a_hyperprior_must_be(table):
+    X, y = table
+    for bad, words in [
+        (lambda: nb.Categorical(dist.Normal(0, 1)), "Normal.*not positive.*Gamma"),
+        (lambda: nb.Bernoulli(dist.Uniform(-1.0, 1.0)), "Uniform.*not positive"),
+        (lambda: nb.Categorical(dist.Dirichlet(np.ones(3))), "vectors.*expand"),
+        (lambda: nb.Bernoulli(dist.Poisson(3.0)), "whole numbers"),
+        (lambda: nb.NaiveBayes(nb.Bernoulli(), class_concentration=dist.Normal(0, 1)), "class_concentration.*positive"),
+        (
+            lambda: nb.NaiveBayes(nb.Bernoulli(), class_concentration=dist.Gamma(1, 1), class_probs=[0.5, 0.5]),
+            "both given",
+        ),
+        (lambda: nb.fit(nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1, 1).expand([5]))), X[["f1"]], y, nb.NUTS()), r"\(5,\)"),
+        (
+            lambda: nb.fit(nb.NaiveBayes({"eggs": nb.Poisson(dist.Gamma(1, 1))}), X, y, nb.NUTS()),
+            "'eggs'.*rate.*follows.*learned.*number",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=f"(?s){words}"):
+            bad()
+
+
+def test_inferences_that_cannot_learn_say_which_can(table, sampled):
+    X, y = table
+    for inference in (nb.Exact(), nb.MAP()):
+        with pytest.raises(ValueError, match=r"'class_concentration' is learned, Gamma\(3, 1\).*NUTS.*EmpiricalBayes"):
+            nb.fit(MODEL, X, y, inference)
+    with pytest.raises(ValueError, match="'class_concentration' is learned"):
+        _ = sampled.log_evidence
+    with pytest.raises(ValueError, match="no hyperparameter is learned"):
+        nb.fit(nb.NaiveBayes(nb.Bernoulli()), X[["f1"]], y, nb.EmpiricalBayes())
+
+
+def test_an_evidence_without_a_maximum_is_refused():
+    same = np.tile([[0.0], [1.0]], (30, 1))
+    model = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(1, 1))})
+    with pytest.raises(ValueError, match=r"no maximum in '0_concentration'.*NUTS"):
+        nb.fit(model, same.astype(int), np.repeat(["a", "b"], 30), nb.EmpiricalBayes())
