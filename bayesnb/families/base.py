@@ -39,8 +39,8 @@ __all__ = [
     "Sample",
     "broadcast_hyperparameter",
     "format_number",
-    "require_hyperprior",
     "log_weights",
+    "require_hyperprior",
 ]
 
 Hyperparameter = Any
@@ -70,6 +70,8 @@ class Family(ABC):
         Names of the hyperparameters that must be positive.
     sparse
         Whether `statistics` and the row densities take SciPy CSR arrays, whose empty cells are zeros.
+    why_no_maximum_likelihood
+        What it says of the data where `maximum_likelihood` is NaN, for the error message.
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
@@ -78,6 +80,7 @@ class Family(ABC):
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
+    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
 
     def __post_init__(self) -> None:
         for name, value in self.hyperparameters().items():
@@ -136,7 +139,11 @@ class Family(ABC):
         return self
 
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any] | None:
-        """Parameters that maximise the likelihood, NaN where none does; None where no closed form is known."""
+        """Parameters that maximise the likelihood, NaN where none does; None where they are not known."""
+        return None
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
+        """Mode of the parameters' joint posterior density, NaN where it is unbounded; None where it is not known."""
         return None
 
     def parameter_names(self) -> tuple[str, ...]:
@@ -294,6 +301,9 @@ class ConjugateFamily(Family):
         """Mean of every parameter."""
         with jax.enable_x64(True):
             return to_numpy({name: marginal.mean for name, marginal in self.marginals().items()})
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
+        return self.update(statistics).mode()
 
     def mode(self) -> dict[str, Any] | None:
         """Mode of the parameters' joint density, NaN where it is unbounded; None where no closed form is known."""

@@ -137,7 +137,7 @@ def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Poi
         class_prior, families = learned.given(values)
         total = class_prior.log_evidence(statistics.classes)
         for family, counted in zip(families, statistics.blocks, strict=True):
-            total = total + family.log_evidence(counted).sum()
+            total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
         return total
 
     return jax.value_and_grad(log_evidence)(point)
