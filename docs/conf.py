@@ -1,0 +1,68 @@
+"""How Sphinx builds the site: `make docs`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference
+
+import bayesnb
+
+project = "bayesnb"
+author = "The bayesnb developers"
+version = release = bayesnb.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "**.ipynb_checkpoints"]
+templates_path = ["_templates"]
+
+# Single backticks in docstrings name things: a link where the thing has a page, code where it is a parameter.
+default_role = "py:obj"
+highlight_language = "none"
+autosummary_context = {"members_by_class": reference.members_by_class()}
+autosummary_filename_map = reference.FILE_NAMES
+autodoc_typehints = "none"
+python_maximum_signature_line_length = 80
+numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"
+nb_merge_streams = True
+nb_ipywidgets_js: dict = {}  # the default loads scripts from the network
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bayesnb"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "bayesnb"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+copyright = "The bayesnb developers, Apache-2.0"  # noqa: A001 - Sphinx's name for it
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Hook the completeness of the reference into the build."""
+    app.connect("env-check-consistency", reference.warn_of_missing_names)
