@@ -170,7 +170,12 @@ class Moments(Statistics):
     def without_rounding(self, before: Self) -> Self:
         n = _clear(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
-        return type(self)(n, self.mean, np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd))
+        ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        # Cells that are all alike have that value as their mean in every class; what the subtraction left beside it
+        # would stand as a spread between the classes.
+        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
+        grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
+        return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
 
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.n * factor, self.mean, self.ssd * factor)
@@ -193,8 +198,8 @@ class Tally:
 
     Attributes
     ----------
-    place, number : array of int, shape (entries,)
-    weight : array, shape (entries,)
+    place : array of int, shape (entries,)
+    number, weight : array, shape (entries,)
     """
 
     place: Any
@@ -264,7 +269,8 @@ class Levels(Statistics):
         Weight of the documents that hold a word more than ``number`` times, for numbers 0 to 15. The place is class
         times (columns + 1) plus column, where the column after the last word holds the length of the document.
     beyond : Tally
-        Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places.
+        Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places;
+        also for numbers that are not whole, where such are accepted, which count as above all levels.
     """
 
     n: Any
@@ -323,7 +329,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
 
     Parameters
     ----------
-    x : array or SciPy sparse array of whole numbers, shape (rows, columns)
+    x : array or SciPy sparse array of counts, shape (rows, columns)
     membership : array, shape (rows, classes)
     log_coefficient : array, shape (rows,)
         Log multinomial coefficient of each row.
@@ -343,12 +349,14 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
     length = np.asarray(chosen.sum(axis=1)).ravel()
     start = owner * (num_columns + 1)
     place = np.concatenate([start[chosen.row] + chosen.col, start + num_columns])
-    count = np.concatenate([chosen.data, length]).astype(np.int64)
+    count = np.concatenate([chosen.data, length])
     weight = np.concatenate([weight[chosen.row], weight])
-    reached = [np.flatnonzero(count > level) for level in range(LEVELS)]
+    # What is no whole number is held as if it were large: the identity of the gamma functions is the same.
+    broken = count != np.rint(count)
+    reached = [np.flatnonzero((count > level) | broken) for level in range(LEVELS)]
     low = np.concatenate(reached)
-    level = np.repeat(np.arange(LEVELS), [len(entries) for entries in reached])
-    high = np.flatnonzero(count > LEVELS)
+    level = np.repeat(np.arange(float(LEVELS)), [len(entries) for entries in reached])
+    high = np.flatnonzero((count > LEVELS) | broken)
     return Levels(
         membership.sum(axis=0)[:, None],
         total,

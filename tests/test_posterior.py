@@ -344,3 +344,13 @@ def test_a_notebook_shows_the_story_and_the_summary(posteriors):
     assert "<table" in html
     wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])
     assert "<table" not in wide._repr_html_()
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1234.567])
+def test_forgetting_what_made_a_column_vary(constant):
+    rng = np.random.default_rng(1)
+    X, y = np.c_[rng.normal(size=30), np.full(30, constant)], np.repeat(["a", "b"], 15)
+    X[:3, 1] += [0.7, 4.2, 5.6]
+    left, refitted = nb.fit(nb.Gaussian(), X, y).forget(X[:3], y[:3]), nb.fit(nb.Gaussian(), X[3:], y[3:])
+    assert left.log_evidence == pytest.approx(refitted.log_evidence, rel=1e-9)
+    np.testing.assert_allclose(left.predict_proba(X[3:]), refitted.predict_proba(X[3:]), rtol=1e-9)
