@@ -19,6 +19,9 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+QUIET = {"CI": "true", "PYTHONWARNINGS": "ignore:IProgress not found"}
+"""No progress bars, and no advice on what would draw them."""
+
 TIMEOUT = 600
 """Seconds that a cell may take."""
 
@@ -50,7 +53,7 @@ def execute(notebook: NotebookNode) -> NotebookNode:
         client = NotebookClient(
             notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": folder}}
         )
-        client.execute(env={**os.environ, "CI": "true"})
+        client.execute(env=os.environ | QUIET)
     return without_traces(notebook)
 
 

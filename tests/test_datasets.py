@@ -15,8 +15,8 @@ from bayesnb.datasets.make_federalist import COUNTS, FINAL_WORDS, FUNCTION_WORDS
 
 DISPUTED = [49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 62, 63]
 
-# Log odds Madison : Hamilton of the disputed essays, as published with the reference table: scikit-learn's MultinomialNB
-# with alpha 1 on the seventy words of the essays of known authors.
+# Log odds Madison : Hamilton of the disputed essays, as published with the reference table, by scikit-learn's
+# MultinomialNB with alpha 1 on the seventy words of the essays of known authors.
 PUBLISHED_LOG_ODDS = [6.6, 10.2, 26.3, 25.6, 23.9, 17.0, -2.5, 16.8, 29.8, 17.7, 22.8, 31.1]
 
 
