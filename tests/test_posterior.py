@@ -354,3 +354,13 @@ def test_forgetting_what_made_a_column_vary(constant):
     left, refitted = nb.fit(nb.Gaussian(), X, y).forget(X[:3], y[:3]), nb.fit(nb.Gaussian(), X[3:], y[3:])
     assert left.log_evidence == pytest.approx(refitted.log_evidence, rel=1e-9)
     np.testing.assert_allclose(left.predict_proba(X[3:]), refitted.predict_proba(X[3:]), rtol=1e-9)
+
+
+def test_a_class_without_rows_has_its_prior():
+    X = np.random.default_rng(0).normal(size=(10, 1))
+    posterior = nb.fit(nb.Gaussian(), X, ["a"] * 5 + ["b"] * 5, classes=["a", "b", "c"])
+    summary = posterior.summary()
+    assert np.isinf(summary.loc["x_variance[c, 0]", "mean"])
+    assert np.isfinite(summary.loc["x_mean[c, 0]", ["mean", "lower", "upper"]]).all()
+    assert np.isinf(posterior.mean()["x_variance"][2, 0])
+    assert "inf" in posterior._repr_html_()

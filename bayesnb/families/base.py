@@ -298,8 +298,8 @@ class ConjugateFamily(Family):
         return found
 
     def mean(self) -> dict[str, Any]:
-        """Mean of every parameter."""
-        with jax.enable_x64(True):
+        """Mean of every parameter; infinite where it does not exist."""
+        with jax.enable_x64(True), np.errstate(divide="ignore"):
             return to_numpy({name: marginal.mean for name, marginal in self.marginals().items()})
 
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:

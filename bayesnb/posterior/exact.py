@@ -78,7 +78,9 @@ class ExactPosterior(Posterior):
         found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
         for site, marginal in marginals.items():
             lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
-            found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
+            # Next to no data leave some means and variances infinite.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
         return found
 
     def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
