@@ -539,10 +539,10 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     where = f"column {names[column]!r}, row {(rows.start or 0) + row}"
     if np.isnan(value):
         raise ValueError(
-            f"{where}: the cell is missing, but nb.{name} reads a row as one vector of counts; fill in the count (0 if "
+            f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
             "the word does not occur) or drop the row"
         )
-    raise ValueError(f"{where}: {value:g} is not {family.holds}, as nb.{name} needs; {family.hint}")
+    raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
 def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
@@ -568,29 +568,57 @@ def as_labels(y: Any) -> np.ndarray:
     return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
 
 
-def learn_classes(y: Any, num_rows: int, name: str = "y") -> np.ndarray:
+def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
     """The distinct labels, sorted.
+
+    Parameters
+    ----------
+    y : labels, shape (rows,)
+    num_rows : int
+    name : str, default "y"
+        What `y` is called in errors.
+    may_miss : bool, default False
+        Leave out missing labels, rather than refuse them.
 
     Raises
     ------
     ValueError
-        If `y` is not one label for each row, or a label is missing.
+        If `y` is not one label for each row; or a label is missing, or all are.
     """
-    labels = _labels(y, num_rows, name)
+    labels, missing = _labels(y, num_rows, name)
+    if missing.any():
+        if not may_miss:
+            _refuse_missing(labels, missing, name)
+        if missing.all():
+            raise ValueError(
+                f"{name} has no label, so the classes are unknown: give their number or their labels, as in classes=3 "
+                'or classes=["a", "b"]'
+            )
+        labels = _label_array(labels[~missing])
     if labels.dtype.kind != "O":
         return np.unique(labels)
     return _label_array(_sort(set(labels.tolist()), "y"))
 
 
-def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
+def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
     """Position of each label among the classes, shape (rows,).
+
+    Parameters
+    ----------
+    y : labels, shape (rows,)
+    num_rows : int
+    classes : array, shape (classes,)
+    may_miss : bool, default False
+        Give missing labels the position -1, rather than refuse them.
 
     Raises
     ------
     ValueError
         If `y` is not one label for each row, or a label is missing or not among the classes.
     """
-    labels = _labels(y, num_rows)
+    labels, missing = _labels(y, num_rows)
+    if missing.any() and not may_miss:
+        _refuse_missing(labels, missing, "y")
     if labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
         order = np.argsort(classes)
         codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
@@ -599,6 +627,8 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
         lookup = {label: code for code, label in enumerate(classes.tolist())}
         codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
         unknown = codes < 0
+    codes[missing] = -1
+    unknown &= ~missing
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
@@ -609,7 +639,8 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     return codes
 
 
-def _labels(y: Any, num_rows: int, name: str = "y") -> np.ndarray:
+def _labels(y: Any, num_rows: int, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and whether they are missing, shape (rows,) each."""
     if y is None:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
@@ -629,10 +660,12 @@ def _labels(y: Any, num_rows: int, name: str = "y") -> np.ndarray:
         missing = np.array([is_missing(label) for label in labels.tolist()])
     else:
         missing = np.zeros(len(labels), dtype=bool)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise ValueError(f"{name} is missing in row {row} ({labels[row]}): drop the rows without a label")
-    return labels
+    return labels, missing
+
+
+def _refuse_missing(labels: np.ndarray, missing: np.ndarray, name: str) -> None:
+    row = int(np.flatnonzero(missing)[0])
+    raise ValueError(f"{name} is missing in row {row} ({labels[row]}): drop the rows without a label")
 
 
 def _label_array(labels: Any) -> np.ndarray:

@@ -39,6 +39,10 @@ SCORE_LIMIT = 8.0
 """Normal scores end here: a probability closer to 0 or 1 is not told apart from it in float64."""
 
 
+SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]
+"""Columns of the table that a comparison shows of itself."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """What `compare` found.
@@ -86,12 +90,13 @@ class Comparison:
         return plot_comparison(self, **options)
 
     def __repr__(self) -> str:
-        shown = self.table[["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]]
-        return f"{_wrapped(self.verdict)}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.4g}')}"
+        shown = self.table[SHOWN].to_string(max_rows=20, float_format=lambda value: f"{value:.4g}")
+        return f"{_wrapped(self.verdict)}\n{shown}"
 
     def _repr_html_(self) -> str:
-        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
-        return f"<p><b>{escape(self.verdict)}</b></p>{table}"
+        shown = self.table[SHOWN].to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
+        more = f"<p>All {len(self.table.columns)} columns are in <code>table</code>.</p>"
+        return f"<p><b>{escape(self.verdict)}</b></p>{shown}{more}"
 
 
 def compare(exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3) -> Comparison:
@@ -307,7 +312,8 @@ def _other_problem(exact: ExactPosterior, sampled: SampledPosterior) -> list[str
     if other:
         found.append(f"the priors of {', '.join(other[:4])}{', ...' if len(other) > 4 else ''} differ")
     counted = (_by_column(problem.model, problem.statistics.blocks) for problem in (mine, theirs))
-    if not _same(mine.statistics.classes, theirs.statistics.classes) or not _same(*counted):
+    labelled = theirs.unlabelled is None
+    if not labelled or not _same(mine.statistics.classes, theirs.statistics.classes) or not _same(*counted):
         found.append("the data differ")
     return found
 

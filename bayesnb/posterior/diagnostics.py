@@ -8,7 +8,7 @@ import numpy as np
 __all__ = ["Diagnostics", "diagnose"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnostics:
     """Diagnostics of draws; arrays over all scalar parameters, in the order of the sites.
 
@@ -37,6 +37,9 @@ class Diagnostics:
         parts += [] if worst is None else [f"R-hat up to {self.r_hat[worst]:.3f}"]
         parts += [] if ess is None else [f"ESS from {min(self.ess_bulk[ess], self.ess_tail[ess]):.0f}"]
         return ", ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Diagnostics({self})"
 
     def problems(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> list[str]:
         """What is wrong with the draws, in words; empty if nothing is."""
