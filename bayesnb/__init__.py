@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "checks.sbc": ["SBC", "sbc"],
         "checks.sensitivity": ["Sensitivity", "sensitivity"],
         "files": ["load"],
+        "distributed": ["fit_batches", "fit_parquet"],
         "families.base": ["ConjugateFamily", "Family"],
         "families.bernoulli": ["Bernoulli"],
         "families.categorical": ["Categorical"],
@@ -38,6 +39,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.empirical": ["EmpiricalBayes"],
         "inference.exact": ["Exact"],
         "inference.fit": ["fit", "from_parameters", "from_samples"],
+        "inference.gibbs": ["Gibbs"],
         "inference.nuts": ["NUTS", "ConvergenceWarning"],
         "inference.point": ["MAP", "MLE"],
         "model": ["NaiveBayes"],
@@ -61,6 +63,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "selection.evidence": ["feature_evidence"],
         "selection.models": ["ModelComparison", "compare_models"],
         "selection.mutual_information": ["mutual_information"],
+        "selection.score": ["mutual_information_score"],
         "stats": ["Counts", "Levels", "Moments", "Statistics"],
     },
 )

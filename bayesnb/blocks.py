@@ -24,6 +24,7 @@ __all__ = [
     "ModelStatistics",
     "draw_parameters",
     "join_blocks",
+    "log_prior_density",
     "statistics_program",
 ]
 
@@ -207,14 +208,42 @@ def draw_parameters(
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
+def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
+    """Log density of all parameters under their priors, the leading shape of the parameters."""
+    tiny = np.finfo(np.float64).tiny
+
+    def score(value: Any, distribution: dist.Distribution) -> np.ndarray:
+        # Where a density is finite at a boundary, it is so next to it, too, and without infinity times zero.
+        log_density = np.asarray(distribution.log_prob(np.where(value == 0, tiny, value)))
+        leading = parameters.class_prob.shape[:-1]
+        return log_density.reshape(*leading, -1).sum(axis=-1)
+
+    with jax.enable_x64(True):
+        total = np.zeros(parameters.class_prob.shape[:-1])
+        if class_prior.probs is None:
+            total = total + score(parameters.class_prob, dist.Dirichlet(class_prior.concentration))
+        for family, values in zip(families, parameters.blocks, strict=True):
+
+            def note(name: str, distribution: dist.Distribution, values: Mapping[str, Any] = values) -> Any:
+                nonlocal total
+                total = total + score(values[name], distribution)
+                return values[name]
+
+            family.prior(note)
+    return total
+
+
 def statistics_program(
     class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics, *, integrated: bool = False
-) -> None:
+) -> ModelParameters:
     """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
 
     Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
-    `integrated`, all parameters that have a closed form are integrated out and have no site.
+    `integrated`, all parameters that have a closed form are integrated out and have no site. Returns the values of the
+    sites.
     """
+    class_prob = None
+    blocks: list[dict[str, Any]] = []
     if integrated:
         numpyro.factor("classes", class_prior.log_evidence(statistics.classes))
     else:
@@ -223,6 +252,7 @@ def statistics_program(
     for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
         if integrated and isinstance(family, ConjugateFamily):
             numpyro.factor(f"{i}", family.log_evidence(counted).sum())
+            blocks.append({})
             continue
 
         def sample(name: str, distribution: dist.Distribution, i: int = i) -> Any:
@@ -230,3 +260,5 @@ def statistics_program(
 
         values = family.prior(sample)
         numpyro.factor(f"{i}", family.log_likelihood(values, counted).sum())
+        blocks.append(values)
+    return ModelParameters(class_prob, tuple(blocks))

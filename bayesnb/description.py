@@ -12,6 +12,7 @@ from bayesnb.arrays import warn
 from bayesnb.families.base import Family, format_number, require_hyperprior
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
+from bayesnb.families.fast import whole_number
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.schema import Table, as_labels, is_missing, learn_classes
 
@@ -118,7 +119,9 @@ def _numbers(name: str, value: Any) -> np.ndarray:
 
 
 def read_classes(classes: Any) -> np.ndarray:
-    """Labels in the order given."""
+    """Labels in the order given; a number of classes stands for 0, 1, 2 and so on."""
+    if isinstance(classes, int | np.integer):
+        return np.arange(whole_number("classes", classes))
     given = list(classes)
     if not given:
         raise ValueError("classes is empty: give at least one label")

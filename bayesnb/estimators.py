@@ -23,6 +23,7 @@ from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
+from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
@@ -35,10 +36,18 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
-from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, is_missing
+from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, distinct, is_missing
 from bayesnb.stats import Moments, moments
 
-__all__ = ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "NaiveBayesClassifier", "PoissonNB"]
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "DirichletMultinomialNB",
+    "GaussianNB",
+    "MultinomialNB",
+    "NaiveBayesClassifier",
+    "PoissonNB",
+]
 
 INFERENCES: dict[str, Inference] = {"exact": Exact(), "map": MAP(), "mle": MLE(), "nuts": NUTS()}
 
@@ -87,7 +96,7 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._require_y(y)
             table = self._read(X, reset=True)
             labels = self._labels(y, table)
-            self.classes_ = np.unique(labels)
+            self.classes_ = distinct(labels)
             self._start(table, labels, sample_weight)
         return self
 
@@ -171,7 +180,8 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
+        log_proba = self.predict_log_proba(X)
+        return np.exp(log_proba, out=log_proba)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""
@@ -279,12 +289,14 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError("Input y contains NaN.")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("Input y contains NaN or infinity.")
-        check_classification_targets(labels)
+        # Anything but numbers with fractions is a label; scikit-learn would sort them all to see whether most differ.
+        if labels.dtype.kind not in "biuU" or 2 * len(distinct(labels)) >= len(labels):
+            check_classification_targets(labels)
         check_consistent_length(np.empty(table.num_rows), labels)
         return labels
 
     def _require_known(self, labels: np.ndarray) -> None:
-        strangers = np.setdiff1d(labels, self.classes_)
+        strangers = np.setdiff1d(distinct(labels), self.classes_)
         if strangers.size:
             raise ValueError(
                 f"The target label(s) {strangers} in y do not exist in the initial classes {self.classes_}"
@@ -331,7 +343,7 @@ class _Numeric(_Estimator):
     """Estimators that read a table of numbers."""
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan", reset=reset)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
         _refuse_infinity(X, type(self).__name__)
         return self._named(self._prepare(X))
 
@@ -549,6 +561,81 @@ class MultinomialNB(_Discrete):
         return tags
 
 
+class DirichletMultinomialNB(_Estimator):
+    """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
+
+    scikit-learn has no such estimator; this one takes `MultinomialNB`'s place in a pipeline of counts. Weights that are
+    no counts (tf-idf) are accepted, as there; what comes out is then no probability.
+
+    Parameters
+    ----------
+    concentration, rate : float or array-like of shape (n_features,), default 1.5 and 0.1
+        Gamma prior on each concentration.
+    fit_prior, class_prior
+        As for `BernoulliNB`.
+    inference : {"map", "mle", "nuts"} or Inference, default "map"
+        How to fit; there is no closed form. Maximum likelihood has an estimate only where every class is burstier than
+        a multinomial, and a document with a word that a class never shows is impossible there.
+    decay
+        As for `BernoulliNB`.
+    random_state : int, RandomState instance or None, default None
+        For inferences and intervals that draw.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+    classes_ : array of shape (n_classes,)
+    class_count_, class_log_prior_ : array of shape (n_classes,)
+    feature_count_ : array of shape (n_classes, n_features)
+        Total count of each feature in each class.
+    concentration_ : array of shape (n_classes, n_features)
+        Estimated concentrations; the posterior mean where it was sampled.
+    n_features_in_ : int
+    """
+
+    predictive = "exact"
+
+    def __init__(
+        self,
+        *,
+        concentration: Any = 1.5,
+        rate: Any = 0.1,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        inference: Any = "map",
+        decay: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.concentration = concentration
+        self.rate = rate
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.inference = inference
+        self.decay = decay
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], reset=reset)
+        check_non_negative(X, f"{type(self).__name__} (input X)")
+        return self._named(X)
+
+    def _model(self, table: Table) -> NaiveBayes:
+        family = DirichletMultinomial(self.concentration, self.rate, fractional=True)
+        return NaiveBayes(family, class_probs=_class_probs(self.classes_, self.class_prior, self.fit_prior))
+
+    def _note(self, problem: Problem) -> None:
+        with np.errstate(divide="ignore"):
+            self.class_log_prior_ = np.log(problem.posterior_classes.mean())
+        self.feature_count_ = problem.statistics.blocks[0].total.copy()  # type: ignore[attr-defined]
+        self.concentration_ = self.posterior_.mean()["x_concentration"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.input_tags.positive_only = True
+        return tags
+
+
 class CategoricalNB(_Discrete):
     """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
 
@@ -621,8 +708,10 @@ class CategoricalNB(_Discrete):
         """Categories of a column: 0, 1, ... for numbers, else those declared or shown, the known ones first."""
         values = table.values(column, slice(None))
         if table.kind(column) == "number":
-            numbers = table.numbers([column], slice(None))
-            highest = int(np.nanmax(numbers, initial=-1.0)) if not np.isnan(numbers).all() else -1
+            if values.dtype.kind not in "iu":
+                values = table.numbers([column], slice(None))
+                values = values[~np.isnan(values)]
+            highest = int(values.max(initial=0 if values.dtype.kind == "u" else -1)) if values.size else -1
             return tuple(range(max(highest + 1, minimum, len(known), 1)))
         declared = table.declared_categories(column)
         shown = {value for value in values.tolist() if not is_missing(value)}
@@ -968,7 +1057,11 @@ def _as_numbers(X: np.ndarray) -> np.ndarray | None:
 
 def _refuse_infinity(X: Any, name: str) -> None:
     cells = X.data if scipy.sparse.issparse(X) else X
-    if cells.dtype.kind == "f" and np.isinf(cells).any():
+    if cells.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(cells.sum())
+    if not finite and np.isinf(cells).any():
         raise ValueError(f"Input X contains infinity or a value too large for {cells.dtype} ({name}).")
 
 

@@ -1,6 +1,7 @@
 """Posteriors in files: netCDF that holds JSON and numbers, and nothing that runs."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -10,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 import numpyro.distributions as dist
+import scipy.sparse
 import xarray as xr
 
 from bayesnb.blocks import ModelStatistics
@@ -17,12 +19,14 @@ from bayesnb.description import EVERY_COLUMN
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
+from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
+from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
@@ -34,23 +38,29 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import Schema
-from bayesnb.stats import ClassCounts, Counts, Moments
+from bayesnb.stats import ClassCounts, Counts, Levels, Moments, Tally
+from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["load", "save"]
 
 FORMAT = 1
 """Version of the file's layout; a reader refuses a newer one."""
 
-FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, Gaussian, Multinomial, Poisson)
-INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, MAP, MLE, NUTS)
-STATISTICS = (Counts, Moments)
+FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
+INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
+STATISTICS: dict[str, Any] = {
+    kind.__name__: jax.tree.structure(kind(*parts))
+    for kind, parts in ((Counts, [0] * 3), (Moments, [0] * 3), (Levels, [0, 0, 0, Tally(0, 0, 0), Tally(0, 0, 0)]))
+}
+"""How each kind of statistics is put together from its arrays."""
 
 
 def save(posterior: Posterior, path: Any) -> None:
     """Write a posterior to a netCDF file.
 
     The file holds the model as JSON text and its numbers as float64 arrays, so that what `load` gives back predicts bit
-    for bit the same; ``xarray.open_datatree`` opens it too.
+    for bit the same; ``xarray.open_datatree`` opens it too. Rows without a label, which no statistic stands for, are in
+    it as they were given.
 
     Parameters
     ----------
@@ -77,6 +87,7 @@ def save(posterior: Posterior, path: Any) -> None:
         if problem is not None and problem.learned_from is not None
         else None,
         "statistics": None if problem is None else _write_statistics(problem.statistics, arrays),
+        "unlabelled": None if problem is None else _write_rows(problem.unlabelled, arrays),
         "inference": _write_record(posterior.inference),
     }
     if isinstance(posterior, SampledPosterior | PointPosterior):
@@ -158,7 +169,8 @@ def _read_posterior(
     if description["statistics"] is not None:
         source = description.get("learned_from")
         learned_from = None if source is None else _read_model(source, arrays, schema, families)
-        problem = Problem(model, _read_statistics(description["statistics"], arrays), learned_from)
+        statistics = _read_statistics(description["statistics"], arrays)
+        problem = Problem(model, statistics, learned_from, _read_rows(description.get("unlabelled"), arrays))
         model = problem.resolved
     if description["posterior"] == "AveragedPosterior":
         assert problem is not None
@@ -345,9 +357,35 @@ def _write_statistics(statistics: ModelStatistics, arrays: dict[str, list[np.nda
 
 def _read_statistics(kinds: Sequence[str], arrays: Mapping[str, list[np.ndarray]]) -> ModelStatistics:
     leaves = iter(arrays["statistics"])
-    known: dict[str, Any] = {kind.__name__: kind for kind in STATISTICS}
     classes = ClassCounts(next(leaves))
-    return ModelStatistics(classes, tuple(known[kind](*(next(leaves) for _ in fields(known[kind]))) for kind in kinds))
+    structures = [STATISTICS[kind] for kind in kinds]
+    blocks = tuple(jax.tree.unflatten(one, itertools.islice(leaves, one.num_leaves)) for one in structures)
+    return ModelStatistics(classes, blocks)
+
+
+def _write_rows(unlabelled: Unlabelled | None, arrays: dict[str, list[np.ndarray]]) -> list[Any] | None:
+    """The rows without a label among the arrays; of each block the shape, where it is sparse."""
+    if unlabelled is None:
+        return None
+    arrays["unlabelled"] = [unlabelled.weights]
+    shapes = []
+    for x in unlabelled.blocks:
+        sparse = scipy.sparse.issparse(x)
+        arrays["unlabelled"] += [x.data, x.indices, x.indptr] if sparse else [x]
+        shapes.append(list(x.shape) if sparse else None)
+    return shapes
+
+
+def _read_rows(shapes: list[Any] | None, arrays: Mapping[str, list[np.ndarray]]) -> Unlabelled | None:
+    if shapes is None:
+        return None
+    weights, *rest = arrays["unlabelled"]
+    leaves = iter(rest)
+    blocks = [
+        next(leaves) if shape is None else scipy.sparse.csr_array((next(leaves), next(leaves), next(leaves)), shape)
+        for shape in shapes
+    ]
+    return Unlabelled(tuple(blocks), weights)
 
 
 def _write_record(inference: Any) -> dict[str, Any] | None:

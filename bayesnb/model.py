@@ -4,7 +4,7 @@
 family describes with arrays of one shape, so that everything below runs on whole arrays.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from textwrap import fill
@@ -42,8 +42,10 @@ from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
+from bayesnb.parallel import in_order
 from bayesnb.schema import (
     Schema,
+    Table,
     as_table,
     check_cells,
     check_weights,
@@ -183,13 +185,14 @@ class NaiveBayes:
         ----------
         X : table, shape (rows, columns)
         y : labels, shape (rows,), optional if `classes` is given
+            Missing labels say nothing.
         classes : sequence, optional
             Labels that may occur, in the order wanted.
         """
         table = as_table(X)
         if not table.names:
             raise ValueError("X has no columns: give at least one")
-        labels = learn_classes(y, table.num_rows) if classes is None else read_classes(classes)
+        labels = learn_classes(y, table.num_rows, may_miss=True) if classes is None else read_classes(classes)
         schema = Schema(table.names, table.named, labels)
         categories: dict[int, tuple] = {}
         for name, (family, columns) in self.features.items():
@@ -446,7 +449,7 @@ class NaiveBayes:
         resolved.__dict__["learned"] = self._learned(numbers.families, numbers.class_prior)
         return resolved
 
-    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
+    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None, unseen: dict | None = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
 
         Parameters
@@ -454,6 +457,8 @@ class NaiveBayes:
         X : table, shape (rows, columns)
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
+        unseen : dict, optional
+            As for `encode`.
 
         Returns
         -------
@@ -462,20 +467,43 @@ class NaiveBayes:
         schema = self._require_schema()
         table = as_table(X)
         labels = encode_labels(y, table.num_rows, schema.classes)
-        weights = check_weights(sample_weight, table.num_rows)
+        weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
         identity = np.eye(len(schema.classes))
+
+        def count(rows: slice, chunk: tuple[Any, ...]) -> ModelStatistics:
+            if weights is None:
+                return self.count_by_class(chunk, labels[rows])
+            return self.count(chunk, identity[labels[rows]] * weights[rows, None])
+
         total: ModelStatistics | None = None
-        for rows, chunk in self.encode(table):
-            membership = identity[labels[rows]] * weights[rows, None]
-            blocks = tuple(block.family.statistics(x, membership) for block, x in zip(self.blocks, chunk, strict=True))
-            counted = ModelStatistics(ClassCounts(membership.sum(axis=0)), blocks)
+        for counted in self.map_chunks(count, table, unseen):
             total = counted if total is None else total + counted
         if total is None:
             raise ValueError("X has no rows: give at least one")
         return total
 
-    def encode(self, X: Any) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    def count(self, chunk: tuple[Any, ...], membership: np.ndarray) -> ModelStatistics:
+        """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
+        blocks = tuple(block.family.statistics(x, membership) for block, x in zip(self.blocks, chunk, strict=True))
+        return ModelStatistics(ClassCounts(membership.sum(axis=0)), blocks)
+
+    def count_by_class(self, chunk: tuple[Any, ...], codes: np.ndarray) -> ModelStatistics:
+        """Sufficient statistics of encoded rows of weight one each, given the position of each row's class (rows,)."""
+        number = len(self._require_schema().classes)
+        blocks = tuple(
+            block.family.statistics_by_class(x, codes, number) for block, x in zip(self.blocks, chunk, strict=True)
+        )
+        return ModelStatistics(ClassCounts(np.bincount(codes, minlength=number).astype(np.float64)), blocks)
+
+    def encode(self, X: Any, unseen: dict | None = None) -> Iterator[tuple[slice, tuple[Any, ...]]]:
         """Read a table chunk by chunk.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        unseen : dict, optional
+            Receives, by column, the values that are not among the categories, with their number. Without it they are
+            warned of.
 
         Yields
         ------
@@ -483,27 +511,69 @@ class NaiveBayes:
             The rows, and for each block their cells: float64 (rows, columns) with missing cells NaN and categories as
             codes, or CSR for families that take it.
         """
+        return self._read(X, lambda rows, chunk: (rows, chunk), map, unseen, compact=False)
+
+    def map_chunks[R](
+        self, function: Callable[[slice, tuple[Any, ...]], R], X: Any, unseen: dict | None = None
+    ) -> Iterator[R]:
+        """Read a table chunk by chunk, in several threads if it is long.
+
+        Parameters
+        ----------
+        function : callable
+            Of the rows and their cells as `encode` yields them, except that a family that is `compact` gets booleans
+            and integers as they are.
+        X, unseen
+            As for `encode`.
+
+        Yields
+        ------
+        object
+            What the function gives for each chunk, in the order of the rows.
+        """
+        return self._read(X, function, in_order, unseen, compact=True)
+
+    def _read[R](
+        self,
+        X: Any,
+        function: Callable[[slice, tuple[Any, ...]], R],
+        mapping: Callable[..., Iterator[tuple[R, dict]]],
+        unseen: dict | None,
+        *,
+        compact: bool,
+    ) -> Iterator[R]:
         schema = self._require_schema()
         table = as_table(X)
         used = [column for block in self.blocks for column in block.columns]
         where = schema.locate(table, used)
-        unseen: dict[Any, dict[Any, int]] = {}
-        for rows in table.chunks(len(used)):
-            chunk = []
-            for block in self.blocks:
-                if block.has_categories:
-                    x = np.column_stack(
-                        [
-                            schema.codes(table.values(where[column], rows), column, unseen.setdefault(label, {}))
-                            for column, label in zip(block.columns, block.labels, strict=True)
-                        ]
-                    )
-                else:
-                    x = table.numbers([where[column] for column in block.columns], rows, sparse=block.family.sparse)
-                    check_cells(x, block.family, block.labels, rows)
-                chunk.append(x)
-            yield rows, tuple(chunk)
-        warn_unseen({column: values for column, values in unseen.items() if values})
+
+        def one_chunk(rows: slice) -> tuple[R, dict]:
+            strange: dict[Any, dict[Any, int]] = {}
+            chunk = tuple(self._cells(block, table, where, rows, strange, compact) for block in self.blocks)
+            return function(rows, chunk), strange
+
+        found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
+        for result, strange in mapping(one_chunk, list(table.chunks(len(used)))):
+            for column, values in strange.items():
+                numbers = found.setdefault(column, {})
+                for value, number in values.items():
+                    numbers[value] = numbers.get(value, 0) + number
+            yield result
+        if unseen is None:
+            warn_unseen(found)
+
+    def _cells(
+        self, block: Block, table: Table, where: Mapping[int, int], rows: slice, strange: dict, compact: bool
+    ) -> Any:
+        """Encoded cells of a block."""
+        compact = compact and block.family.compact
+        if block.has_categories:
+            schema = self._require_schema()
+            return schema.categories_as_codes(table, block.columns, where, rows, strange, compact=compact)
+        columns = [where[column] for column in block.columns]
+        x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
+        check_cells(x, block.family, block.labels, rows)
+        return x
 
     @cached_property
     def sites(self) -> Sites:

@@ -13,6 +13,8 @@ from bayesnb.blocks import Block, ClassPrior, ModelStatistics
 from bayesnb.families.base import ConjugateFamily, format_number
 from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
+from bayesnb.stats import Statistics
+from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["Problem", "check_decay"]
 
@@ -26,18 +28,31 @@ class Problem:
     model : NaiveBayes
         Bound, with hyperparameters as the user left them.
     statistics : ModelStatistics
+        Those of the rows that have a label.
     learned_from : NaiveBayes or None
         The model with its hyperpriors, where the numbers of `model` were learned from data.
+    unlabelled : Unlabelled or None
+        The rows that have no label, where there are any.
     """
 
     model: NaiveBayes
     statistics: ModelStatistics
     learned_from: NaiveBayes | None = None
+    unlabelled: Unlabelled | None = None
 
     @cached_property
     def resolved(self) -> NaiveBayes:
         """The model with every default set to the numbers used."""
-        return self.model.resolve(self.statistics)
+        return self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+
+    @cached_property
+    @in_float64
+    def statistics_to_pool(self) -> tuple[Statistics, ...]:
+        """Each block's statistics of all rows, with and without a label; right once pooled over the classes."""
+        if self.unlabelled is None:
+            return self.statistics.blocks
+        anywhere = np.outer(self.unlabelled.weights, np.eye(len(self.statistics.classes.n))[0])
+        return (self.statistics + self.unlabelled.count(self.model, anywhere)).blocks
 
     @property
     def conjugate(self) -> bool:
@@ -56,6 +71,24 @@ class Problem:
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
                 "use nb.NUTS() for draws, nb.EmpiricalBayes() to maximise the evidence, or give a number"
             )
+
+    def require_labels(self, what: str, remedy: str) -> None:
+        """Refuse data some of whose rows have no label.
+
+        Parameters
+        ----------
+        what : str
+            What needs the labels.
+        remedy : str
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.unlabelled is not None:
+            number = len(self.unlabelled)
+            rows = f"{number} rows have" if number > 1 else "1 row has"
+            raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
 
     def require_every_feature(self, inference: str) -> None:
         """Refuse a model that averages over subsets of its features.
@@ -96,7 +129,14 @@ class Problem:
     @cached_property
     @in_float64
     def log_evidence(self) -> float:
-        """Log density of the data, every parameter integrated out; needs conjugate families."""
+        """Log density of the data, every parameter integrated out; needs conjugate families.
+
+        Raises
+        ------
+        ValueError
+            If rows have no label: the sum over all their labels has no closed form.
+        """
+        self.require_labels("log_evidence in closed form", "leave them out")
         total = float(self.resolved.class_prior.log_evidence(self.statistics.classes))
         if self.resolved.inclusion is not None:
             evidences = log_evidences(self.resolved.blocks, self.statistics)

@@ -25,16 +25,20 @@ __all__ = [
     "Table",
     "as_table",
     "check_weights",
+    "distinct",
     "encode_labels",
+    "is_dask",
     "learn_categories",
     "learn_classes",
+    "shown_categories",
+    "warn_unseen",
 ]
 
 OTHER = "<other>"
 """Label of the category that stands for every value never seen."""
 
 CHUNK_CELLS = 2**18
-"""Cells read at a time: two mebibytes of float64, so that a chunk stays in the processor's cache."""
+"""Cells of eight bytes read at a time: two mebibytes, so that a chunk stays in the processor's cache."""
 
 Column = Any
 
@@ -56,8 +60,12 @@ class Table(ABC):
     num_rows: int
 
     @abstractmethod
-    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> Any:
-        """Cells as float64 (missing ones NaN), shape (rows, columns); CSR where asked for and natural."""
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        """Cells as they are, where they share a type of numbers or booleans; without a copy where that can be."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        """Cells as float64 (missing ones NaN), shape (rows, columns); CSR or bool where asked for and natural."""
 
     @abstractmethod
     def values(self, column: int, rows: slice) -> np.ndarray:
@@ -91,9 +99,14 @@ class Table(ABC):
             "or leave it out of the model"
         )
 
+    @property
+    def cell_bytes(self) -> int:
+        """Size of a cell as it is stored."""
+        return 8
+
     def chunks(self, num_columns: int) -> Iterator[slice]:
         """Slices of rows that fit the cache."""
-        size = max(256, CHUNK_CELLS // max(num_columns, 1))
+        size = max(256, 8 * CHUNK_CELLS // (self.cell_bytes * max(num_columns, 1)))
         for start in range(0, self.num_rows, size):
             yield slice(start, min(start + size, self.num_rows))
 
@@ -107,13 +120,23 @@ class ArrayTable(Table):
     num_rows: int
     named: bool = False
 
-    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> np.ndarray:
+    @property
+    def cell_bytes(self) -> int:
+        return self.array.dtype.itemsize
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        if self.array.dtype.kind in "biuf" and not isinstance(self.array, np.ma.MaskedArray):
+            return self.array[rows, _as_slice(columns)]
+        return None
+
+    def numbers(
+        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
+    ) -> np.ndarray:
+        stored = self.stored(columns, rows)
+        if stored is not None:
+            return stored if booleans and stored.dtype == bool else stored.astype(np.float64, copy=False)
         chunk = self.array[rows]
-        if len(columns) != len(self.names) or list(columns) != list(range(len(self.names))):
-            chunk = chunk[:, _as_slice(columns)]
-        if chunk.dtype.kind in "biuf" and not isinstance(chunk, np.ma.MaskedArray):
-            return chunk.astype(np.float64, copy=False)
-        return np.column_stack([to_numbers(chunk[:, j], self.names[column], rows) for j, column in enumerate(columns)])
+        return np.column_stack([to_numbers(chunk[:, column], self.names[column], rows) for column in columns])
 
     def values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.array[rows, column])
@@ -128,11 +151,17 @@ class FrameTable(Table):
     num_rows: int
     named: bool = True
 
-    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> np.ndarray:
-        # All columns at once where they share a type of numbers; else one by one, which tells which does not fit.
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         together = self.frame[rows, list(columns)].to_numpy()
-        if together.dtype.kind in "biuf":
-            return together.astype(np.float64, copy=False)
+        return together if together.dtype.kind in "biuf" else None
+
+    def numbers(
+        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
+    ) -> np.ndarray:
+        # All columns at once where they share a type of numbers; else one by one, which tells which does not fit.
+        together = self.stored(columns, rows)
+        if together is not None:
+            return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
         return np.column_stack([self._number_column(column, rows) for column in columns])
 
     def _number_column(self, column: int, rows: slice) -> np.ndarray:
@@ -193,7 +222,10 @@ class SparseTable(Table):
     num_rows: int
     named: bool = False
 
-    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False) -> Any:
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        return None
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
         chunk = self.matrix[rows]
         if len(columns) != len(self.names) or list(columns) != list(range(len(self.names))):
             chunk = chunk[:, list(columns)]
@@ -227,6 +259,11 @@ def as_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
+            "anything else bring rows that fit into memory, X.compute()"
+        )
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
@@ -263,6 +300,11 @@ def as_table(X: Any) -> Table:
     if array.dtype.kind == "c":
         raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
     return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a Dask collection, which is not read here but partition by partition."""
+    return type(data).__module__.partition(".")[0] == "dask"
 
 
 def _refuse_duplicates(names: Sequence[Any]) -> None:
@@ -358,13 +400,7 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
     """Categories of a column: those declared, by the model or by the column's type, else those it shows, sorted."""
     found = declared if declared is not None else table.declared_categories(column)
     if found is None:
-        values = table.values(column, slice(None))
-        if values.dtype.kind in "biuf":
-            shown = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist()
-        else:
-            _require_hashable(values.tolist(), table.names[column])
-            shown = _sort({value for value in values.tolist() if not is_missing(value)}, table.names[column])
-        found = tuple(shown)
+        found = shown_categories(table, column)
     if other:
         found = (*found, OTHER)
     if not found:
@@ -374,6 +410,15 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
             "or list them with nb.Categorical(categories=...)"
         )
     return found
+
+
+def shown_categories(table: Table, column: int) -> tuple:
+    """The distinct values of a column, sorted, without missing cells."""
+    values = table.values(column, slice(None))
+    if values.dtype.kind in "biuf":
+        return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
+    _require_hashable(values.tolist(), table.names[column])
+    return tuple(_sort({value for value in values.tolist() if not is_missing(value)}, table.names[column]))
 
 
 def _sort(values: set, column: Column) -> list:
@@ -478,6 +523,57 @@ class Schema:
             )
         return {column: there[self.columns[column]] for column in used}
 
+    def categories_as_codes(
+        self,
+        table: Table,
+        columns: Sequence[int],
+        where: Mapping[int, int],
+        rows: slice,
+        unseen: dict,
+        *,
+        compact: bool,
+    ) -> np.ndarray:
+        """Codes of some columns' cells among their categories.
+
+        Parameters
+        ----------
+        table : Table
+        columns : sequence of int
+            Positions in the schema.
+        where : mapping
+            From position in the schema to position in the table.
+        rows : slice
+        unseen : dict
+            Receives, by column, the values that are not among the categories, with their number.
+        compact : bool
+            Whether to give integers where no cell is missing and the table holds the codes themselves.
+
+        Returns
+        -------
+        array, shape (rows, columns)
+            float64 with missing cells NaN, or integers.
+        """
+        if compact and all(self._counts_from_zero[column] for column in columns):
+            stored = table.stored([where[column] for column in columns], rows)
+            size = min(len(self.categories[column]) for column in columns)
+            if stored is not None and stored.dtype.kind in "iu" and stored.size:
+                if stored.min() >= 0 and stored.max() < size:
+                    return stored
+        return np.column_stack(
+            [
+                self.codes(table.values(where[column], rows), column, unseen.setdefault(self.columns[column], {}))
+                for column in columns
+            ]
+        )
+
+    @cached_property
+    def _counts_from_zero(self) -> dict[int, bool]:
+        """Whether a column's categories are their own codes."""
+        return {
+            column: all(type(category) is int and category == code for code, category in enumerate(categories))
+            for column, categories in self.categories.items()
+        }
+
     def codes(self, values: np.ndarray, column: int, unseen: dict[Any, int]) -> np.ndarray:
         """Codes of a column's cells among its categories, missing ones NaN.
 
@@ -493,7 +589,7 @@ class Schema:
         lookup = {category: float(code) for code, category in enumerate(categories)}
         if values.dtype.kind in "biuf":
             present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
-            distinct, inverse = np.unique(values[present], return_inverse=True)
+            distinct, inverse = _distinct(values[present])
             of_distinct = np.array([lookup.get(value, -1.0) for value in distinct.tolist()])
             codes = np.full(len(values), np.nan)
             codes[present] = of_distinct[inverse] if distinct.size else 0.0
@@ -512,6 +608,20 @@ class Schema:
         return codes
 
 
+def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values among which all are, and the position of each: those between the least and the largest where they are few.
+
+    Returns
+    -------
+    tuple of array, shape (distinct,), and array of int, shape (values,)
+    """
+    if values.dtype.kind in "iu" and values.size:
+        least, largest = int(values.min()), int(values.max())
+        if largest - least < values.size and abs(least) < 2**62:
+            return np.arange(least, largest + 1), values.astype(np.int64) - least
+    return np.unique(values, return_inverse=True)
+
+
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
     """Refuse cells outside the family's support.
 
@@ -521,11 +631,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
         Naming the column, the row and the value.
     """
     cells = x.data if scipy.sparse.issparse(x) else x
-    with np.errstate(invalid="ignore"):
-        support = constraints.nonnegative if family.accepts_fractions else family.support
-        wrong = ~(np.asarray(support(cells)) & (cells < np.inf))
-    if family.cell == "number":
-        wrong &= ~np.isnan(cells)
+    wrong = _outside(cells, family)
     if not wrong.any():
         return
     if scipy.sparse.issparse(x):
@@ -545,9 +651,28 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
+def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+    """Which cells the family cannot hold; one answer for all where a sum tells that they are all finite numbers."""
+    support = constraints.nonnegative if family.accepts_fractions else family.support
+    with np.errstate(invalid="ignore", over="ignore"):
+        if cells.dtype == bool and family.compact:
+            return np.False_
+        if support is constraints.real and family.cell == "number":
+            return np.isinf(cells) if not np.isfinite(cells.sum()) else np.False_
+        if support is constraints.boolean:
+            inside = (cells == 0) | (cells == 1)
+        elif support is constraints.nonnegative_integer:
+            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells < np.inf)
+        else:
+            inside = np.asarray(support(cells)) & (cells < np.inf)
+    return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+
+
 def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
     """Say which categories were never seen, and what became of them."""
     for column, values in unseen.items():
+        if not values:
+            continue
         shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
         warn(
             f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and "
@@ -596,8 +721,18 @@ def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = Fa
             )
         labels = _label_array(labels[~missing])
     if labels.dtype.kind != "O":
-        return np.unique(labels)
+        return distinct(labels)
     return _label_array(_sort(set(labels.tolist()), "y"))
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct values, sorted; whole numbers of a short range are counted, which is faster than sorting."""
+    if values.dtype.kind in "iu" and values.size:
+        least, largest = int(values.min()), int(values.max())
+        if largest - least < values.size and abs(least) < 2**62:
+            shown = np.bincount(values.astype(np.int64, copy=False) - least)
+            return (np.flatnonzero(shown) + least).astype(values.dtype)
+    return np.unique(values)
 
 
 def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:

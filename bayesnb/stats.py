@@ -6,6 +6,7 @@ this one property. The leading axis of every array is the class.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,18 +22,25 @@ __all__ = [
     "Levels",
     "Moments",
     "Statistics",
+    "any_missing",
     "class_sums",
     "dense",
     "filled",
     "levels",
     "missing_entries",
     "moments",
+    "moments_by_class",
     "observed_weight",
+    "row_pieces",
+    "trues_by_class",
 ]
 
 LEVELS = 16
 """Counts up to here are kept level by level, larger ones whole: a logarithm for each level, and no array as long as
 the largest count."""
+
+PIECE_CELLS = 2**16
+"""Cells of a temporary array: half a mebibyte of float64, which stays in a core's own cache."""
 
 ROUNDING = 1e-11
 """What a subtraction leaves, relative to what it was taken from, that is only rounding."""
@@ -377,6 +385,37 @@ def _share(part: Any, whole: Any) -> Any:
     return xp.where(empty, 0.0, part / xp.where(empty, 1.0, whole))
 
 
+def row_pieces(num_rows: int, num_columns: int) -> Iterator[slice]:
+    """Slices of rows whose temporary arrays stay in the processor's cache."""
+    step = max(16, PIECE_CELLS // max(num_columns, 1))
+    for start in range(0, max(num_rows, 1), step):
+        yield slice(start, min(start + step, num_rows))
+
+
+def trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
+    """How many rows of each class are true, column by column.
+
+    Bytes are summed as they are, over at most 255 rows at a time, so that no sum overflows.
+
+    Parameters
+    ----------
+    x : array of bool, shape (rows, columns)
+    codes : array of int, shape (rows,)
+
+    Returns
+    -------
+    array, shape (classes, columns)
+    """
+    num_rows, num_columns = x.shape
+    group = codes + num_classes * (np.arange(num_rows) // 255)
+    num_groups = num_classes * -(-num_rows // 255)
+    indicator = scipy.sparse.csc_array(
+        (np.ones(num_rows, np.uint8), group, np.arange(num_rows + 1)), shape=(num_groups, num_rows)
+    )
+    sums = indicator @ x.view(np.uint8)
+    return sums.reshape(-1, num_classes, num_columns).sum(axis=0, dtype=np.float64)
+
+
 def class_sums(x: Any, membership: np.ndarray) -> np.ndarray:
     """Weighted column sums per class.
 
@@ -406,6 +445,14 @@ def observed_weight(x: Any, membership: np.ndarray) -> np.ndarray:
         if missing.any():
             return membership.T @ (~missing).astype(np.float64)
     return np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
+
+
+def any_missing(x: np.ndarray) -> bool:
+    """Whether a cell is NaN; a sum says so without an array as large as `x`."""
+    if x.dtype.kind != "f":
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isnan(x.sum()) and np.isnan(x).any())
 
 
 def missing_entries(x: Any) -> Any:
@@ -467,6 +514,37 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
         correction = _share(weight @ deviation, n[c])
         mean[c] = approximate + correction
         ssd[c] = weight @ deviation**2 - n[c] * correction**2
-    # Deviations below the spacing of the numbers themselves are rounding, not spread: a constant column has none.
+    return _without_rounding_of_cells(n, mean, ssd)
+
+
+def moments_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
+    """As `moments`, for rows of one class and of weight one each: a pass for all classes together.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    """
+    missing = np.isnan(x) if any_missing(x) else None
+    membership = np.eye(num_classes)[codes]
+    n = np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
+    cells = x
+    if missing is not None:
+        n -= membership.T @ missing.astype(np.float64)
+        cells = np.where(missing, 0.0, x)
+    approximate = _share(membership.T @ cells, n)
+    first, second = np.zeros_like(n), np.zeros_like(n)
+    for rows in row_pieces(*x.shape):
+        deviation = cells[rows] - approximate[codes[rows]]
+        if missing is not None:
+            deviation[missing[rows]] = 0.0
+        first += membership[rows].T @ deviation
+        second += membership[rows].T @ np.square(deviation, out=deviation)
+    correction = _share(first, n)
+    return _without_rounding_of_cells(n, approximate + correction, second - n * correction**2)
+
+
+def _without_rounding_of_cells(n: np.ndarray, mean: np.ndarray, ssd: np.ndarray) -> Moments:
+    """Moments without what is below the spacing of the numbers themselves: a constant column has no spread."""
     rounding = n * (4 * np.finfo(np.float64).eps * mean) ** 2
     return Moments(n, mean, np.where(ssd <= rounding, 0.0, ssd))

@@ -23,6 +23,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import Block, ModelParameters
 from bayesnb.families.base import Family
+from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.model import NaiveBayes
@@ -320,6 +321,9 @@ def _replicate(model: NaiveBayes, parameters: ModelParameters, data: _Rows, rng:
         if totals is not None and scipy.sparse.issparse(x) and isinstance(block.family, Multinomial):
             cells.append(_draw_words(np.asarray(values["prob"]), members, totals, rng))
             continue
+        if totals is not None and scipy.sparse.issparse(x) and isinstance(block.family, DirichletMultinomial):
+            cells.append(_draw_words(np.asarray(values["concentration"]), members, totals, rng, urn=True))
+            continue
         drawn = np.empty(x.shape)
         for c, at in enumerate(members):
             if not len(at):
@@ -342,15 +346,36 @@ def _rounded_up(number: int) -> int:
     return -(-number // step) * step
 
 
-def _draw_words(prob: np.ndarray, members: list[np.ndarray], totals: np.ndarray, rng: np.random.Generator) -> Any:
-    """Multinomial counts word by word: short documents cost their words, not the vocabulary."""
+def _draw_words(
+    weights: np.ndarray, members: list[np.ndarray], totals: np.ndarray, rng: np.random.Generator, *, urn: bool = False
+) -> Any:
+    """Counts word by word: short documents cost their words, not the vocabulary.
+
+    Multinomial with the weights as probabilities; Dirichlet-multinomial with the weights as concentrations if drawn
+    from Pólya's `urn`.
+    """
     rows, words = [], []
-    for edges, at in zip(np.cumsum(prob, axis=1), members, strict=True):
+    for edges, at in zip(np.cumsum(weights, axis=1), members, strict=True):
         rows.append(np.repeat(at, totals[at]))
         found = np.searchsorted(edges, rng.uniform(size=len(rows[-1])) * edges[-1], side="right")
-        words.append(np.minimum(found, len(edges) - 1))
+        found = np.minimum(found, len(edges) - 1)
+        words.append(found[_copied(totals[at], edges[-1], rng)] if urn else found)
     place = (np.concatenate(rows), np.concatenate(words))
-    return scipy.sparse.coo_array((np.ones(len(place[0])), place), shape=(len(totals), prob.shape[1])).tocsr()
+    return scipy.sparse.coo_array((np.ones(len(place[0])), place), shape=(len(totals), weights.shape[1])).tocsr()
+
+
+def _copied(lengths: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:
+    """Which word of its document each word copies in Pólya's urn, itself if it is new: positions among all words.
+
+    After k words the next is new with probability strength / (strength + k), else one of them, all alike probable.
+    """
+    itself = np.arange(lengths.sum())
+    before = itself - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    pick = rng.uniform(size=len(itself)) * (strength + before)
+    source = np.where(pick < before, itself - before + pick.astype(np.intp), itself)
+    while (source != source[source]).any():
+        source = source[source]
+    return source
 
 
 def _read_statistics(statistics: Any) -> list[Any]:

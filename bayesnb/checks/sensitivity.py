@@ -26,6 +26,7 @@ from bayesnb.families.fast import cdf, quantile
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
+from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -161,6 +162,11 @@ def _require_exact(posterior: Any) -> None:
             "the posterior is sampled, and power-scaling in closed form needs an exact one, nb.fit(model, X, y, "
             "nb.Exact()): for draws, weight them with arviz.psense_summary(posterior.to_datatree(X, y), "
             'likelihood_var_names="joint")'
+        )
+    if isinstance(posterior, AveragedPosterior):
+        raise TypeError(
+            "the posterior is averaged over subsets of features, whose weights a scaled prior would change too: give "
+            "that of one model, nb.fit(model, X, y) without feature_inclusion"
         )
     if not isinstance(posterior, ExactPosterior):
         raise TypeError(

@@ -70,6 +70,9 @@ class Family(ABC):
         Names of the hyperparameters that must be positive.
     sparse
         Whether `statistics` and the row densities take SciPy CSR arrays, whose empty cells are zeros.
+    compact
+        Whether `statistics` and the row densities take cells, where none is missing, in the small type that the table
+        holds them in: zeros and ones as bool, codes of categories as integers.
     why_no_maximum_likelihood
         What it says of the data where `maximum_likelihood` is NaN, for the error message.
     """
@@ -80,6 +83,7 @@ class Family(ABC):
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
+    compact: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
 
     def __post_init__(self) -> None:
@@ -116,6 +120,18 @@ class Family(ABC):
         membership : array, shape (rows, classes)
             Weight of each row in each class.
         """
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
+        """As `statistics`, for rows of one class and of weight one each.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+        codes : array of int, shape (rows,)
+            Position of each row's class.
+        num_classes : int
+        """
+        return self.statistics(x, np.eye(num_classes)[codes])
 
     @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:

@@ -11,7 +11,16 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.stats import Counts, class_sums, filled, missing_entries, observed_weight
+from bayesnb.stats import (
+    Counts,
+    any_missing,
+    class_sums,
+    filled,
+    missing_entries,
+    observed_weight,
+    row_pieces,
+    trues_by_class,
+)
 
 __all__ = ["Bernoulli", "row_log_density"]
 
@@ -56,6 +65,7 @@ class Bernoulli(ConjugateFamily):
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     sparse: ClassVar[bool] = True
+    compact: ClassVar[bool] = True
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Beta(self.concentration1, self.concentration0))}
@@ -66,6 +76,13 @@ class Bernoulli(ConjugateFamily):
     def statistics(self, x: Any, membership: np.ndarray) -> Counts:
         n = observed_weight(x, membership)
         return Counts(n, class_sums(filled(x), membership), np.zeros_like(n))
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
+        if x.dtype != bool or scipy.sparse.issparse(x):
+            return super().statistics_by_class(x, codes, num_classes)
+        total = trues_by_class(x, codes, num_classes)
+        n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
+        return Counts(n, total, np.zeros_like(n))
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
@@ -122,13 +139,25 @@ def beta_mode(a: Any, b: Any) -> Any:
 
 def row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
     """Sum over columns of the log probability of what the cell holds, shape (..., rows, classes)."""
-    ones = filled(x)
     if not scipy.sparse.issparse(x):
-        sums = log_weights(ones, log_one) + log_weights(~np.isnan(x) - ones, log_zero)
-    elif np.isfinite(log_zero).all():
+        pieces = [_dense_log_density(log_one, log_zero, x[rows]) for rows in row_pieces(*x.shape)]
+        return np.concatenate(pieces, axis=-2) if len(pieces) > 1 else pieces[0]
+    ones = filled(x)
+    if np.isfinite(log_zero).all():
         # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
         sums = log_weights(ones, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
         sums = sums - log_weights(missing_entries(x), log_zero)
     else:
         return row_log_density(log_one, log_zero, x.toarray())
+    return np.swapaxes(sums, -1, -2)
+
+
+def _dense_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: np.ndarray) -> np.ndarray:
+    cells = x.astype(np.float64, copy=False)
+    if any_missing(x) or not np.isfinite(log_zero).all():
+        observed = ~np.isnan(cells)
+        ones = np.where(observed, cells, 0.0)
+        sums = log_weights(ones, log_one) + log_weights(observed - ones, log_zero)
+    else:
+        sums = log_weights(cells, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
     return np.swapaxes(sums, -1, -2)

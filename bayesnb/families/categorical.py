@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
@@ -67,6 +68,7 @@ class Categorical(ConjugateFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    compact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,10 +85,9 @@ class Categorical(ConjugateFamily):
         return dist.Categorical(probs=prob)
 
     def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
-        num_categories = np.shape(self.concentration)[-1]
-        total = np.empty((membership.shape[1], x.shape[1], num_categories))
-        for k in range(num_categories):
-            total[:, :, k] = membership.T @ (x == k).astype(np.float64)
+        size = np.shape(self.concentration)[-1]
+        sums = one_hot(x, size).T @ membership
+        total = np.ascontiguousarray(np.moveaxis(sums.reshape(x.shape[1], size + 1, -1), -1, 0)[..., :size])
         n = total.sum(axis=-1)
         return Counts(n, total, np.zeros_like(n))
 
@@ -187,10 +188,30 @@ def dirichlet_mode(concentration: Any) -> Any:
 
 def look_up(log_prob: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Sum over columns of the log probability of each cell's category, shape (..., rows, classes)."""
-    codes = np.where(np.isnan(x), log_prob.shape[-1], x).astype(np.intp)
-    # One more category, certain under every class, stands for a missing cell.
+    *leading, num_classes, num_columns, size = log_prob.shape
+    # A missing cell is certain under every class.
     table = np.concatenate([log_prob, np.zeros((*log_prob.shape[:-1], 1))], axis=-1)
-    sums = np.zeros((*log_prob.shape[:-2], x.shape[0]))
-    for j in range(x.shape[1]):
-        sums += table[..., j, codes[:, j]]
-    return np.swapaxes(sums, -1, -2)
+    sums = one_hot(x, size) @ np.ascontiguousarray(table.reshape(-1, num_columns * (size + 1)).T)
+    return np.moveaxis(sums.reshape(x.shape[0], *leading, num_classes), 0, -2)
+
+
+def one_hot(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
+    """Rows as sparse vectors with a one for each cell: in the place of its category, or one after where it is missing.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Codes; missing ones NaN.
+    num_categories : int
+
+    Returns
+    -------
+    CSR array, shape (rows, columns * (num_categories + 1))
+    """
+    num_rows, num_columns = x.shape
+    width = num_categories + 1
+    codes = x if x.dtype.kind in "iu" else np.where(np.isnan(x), num_categories, x)
+    places = codes.astype(np.int32)
+    places += width * np.arange(num_columns, dtype=np.int32)
+    edges = np.arange(0, places.size + 1, max(num_columns, 1), dtype=np.int32)
+    return scipy.sparse.csr_array((np.ones(places.size), places.ravel(), edges), shape=(num_rows, num_columns * width))

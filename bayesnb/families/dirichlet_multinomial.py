@@ -1,7 +1,7 @@
 """Vectors of counts whose rows differ more than a multinomial allows: words that come in bursts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import jax
@@ -14,13 +14,17 @@ from scipy.special import digamma, polygamma
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.multinomial import log_coefficient, sum_log_rising
-from bayesnb.stats import LEVELS, Levels, levels
+from bayesnb.stats import LEVELS, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
 
 MAX_STEPS = 1000
 """Steps of the fit of one class; a few tens are enough where Newton's method is not refused."""
+
+NEWTON_SHARES = (1.0, 0.25, 0.0625)
+"""Shares of Newton's step that are tried."""
 
 LONGEST_STEP = 3.0
 """Largest change of a logarithm in one step."""
@@ -58,13 +62,24 @@ class DirichletMultinomial(Family):
     concentration : float or array, default 1.5
         Shape of the gamma prior; broadcasts to (columns,) or (classes, columns). Above one, the mode of a word that a
         class does not show is positive.
-    rate : float or array, default 10.0
-        Rate of the gamma prior.
+    rate : float or array, default 0.1
+        Rate of the gamma prior. A large one draws the concentrations of frequent words towards zero, and with them
+        their sum: more bursts than the data have.
+    fractional : bool, default False
+        Accept weights that are no counts, such as tf-idf, as `Multinomial` does.
 
     Raises
     ------
     ValueError
         If a hyperparameter is not positive and finite.
+
+    Notes
+    -----
+    The default prior has mean 15 and holds everything from 0.1 to 100. It is close to the best of thirty pairs by the
+    log score of documents not fitted to, at the mode: log p(x, y) a document is -121.5 on 20 newsgroups of 1000 words
+    (11,256 documents fitted to, 7489 predicted) and -184.4 on the Federalist Papers of Hamilton and Madison (seventy
+    function words and the rest, ten-fold), where the best pairs reach -121.4 and -184.1 and the multinomial -141.2 and
+    -197.9. Of the newsgroups' labels 73.7 % are predicted, by the multinomial 72.1 %.
 
     Examples
     --------
@@ -74,10 +89,13 @@ class DirichletMultinomial(Family):
     >>> X = [[9, 0], [1, 8], [0, 7], [8, 1], [4, 5], [5, 4], [3, 4], [4, 3]]
     >>> posterior = nb.fit(nb.DirichletMultinomial(), X, ["bursty"] * 4 + ["even"] * 4, nb.MAP())
     >>> posterior.predict_proba([[6, 0], [3, 3]]).round(3)
+    array([[0.884, 0.116],
+           [0.262, 0.738]])
     """
 
     concentration: Hyperparameter = 1.5
-    rate: Hyperparameter = 10.0
+    rate: Hyperparameter = 0.1
+    fractional: bool = field(default=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "count vector"
     support: ClassVar[Any] = constraints.nonnegative_integer
@@ -85,12 +103,16 @@ class DirichletMultinomial(Family):
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     sparse: ClassVar[bool] = True
-    why_no_mle: ClassVar[str] = (
+    why_no_maximum_likelihood: ClassVar[str] = (
         "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
     )
 
+    @property
+    def accepts_fractions(self) -> bool:
+        return self.fractional
+
     def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
+        return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
         return dist.DirichletMultinomial(concentration, total_count=total_count)
@@ -185,11 +207,12 @@ class _OneClass:
     def of(cls, statistics: Levels, c: int) -> "_OneClass":
         """The statistics of the class at position `c`."""
         size = statistics.total.shape[1] + 1
-        entries = []
-        for tally in (statistics.levels, statistics.beyond):
-            mine = (tally.place // size == c) & (tally.weight > 0)
-            entries.append((tally.place[mine] - c * size, tally.number[mine], tally.weight[mine]))
-        return cls(*entries, size)
+
+        def mine(tally: Tally) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            at = (tally.place // size == c) & (tally.weight > 0)
+            return tally.place[at] - c * size, tally.number[at], tally.weight[at]
+
+        return cls(mine(statistics.levels), mine(statistics.beyond), size)
 
     def among(self, active: np.ndarray) -> "_OneClass":
         """The same for some of the words, which are all that occur."""
@@ -211,7 +234,7 @@ class _OneClass:
 
     def value(self, alpha: np.ndarray) -> float:
         """The log likelihood."""
-        parts = self._sums(alpha, np.log, log_rising)
+        parts = self._sums(alpha, np.log, _log_ratio)
         return parts[:-1].sum() - parts[-1]
 
     def slopes(self, alpha: np.ndarray) -> np.ndarray:
@@ -242,13 +265,18 @@ class _OneClass:
         return low + np.bincount(column, weight * of_rest(at[column] + LEVELS, count - LEVELS), self.size)
 
 
+def _log_ratio(at: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Log of Gamma(at + rest) / Gamma(at), without cancellation where `at` is large."""
+    return np.sign(rest) * log_rising(np.minimum(at, at + rest), np.abs(rest))
+
+
 def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Maximum for one class, shape (columns,); NaN where there is none."""
-    *holding, documents = likelihood.documents
+    holding, documents = likelihood.documents[:-1], likelihood.documents[-1]
     # Near zero the density behaves as these powers of one concentration, and of all of them together.
-    power = np.array(holding) + a - 1
+    power = holding + a - 1
     scale = power.sum() - documents
-    bounded = (power > 0) | ((power == 0) & (np.array(holding) == 0))
+    bounded = (power > 0) | ((power == 0) & (holding == 0))
     if not bounded.all() or scale <= 1e-9 * (1 + documents):
         return np.full(a.shape, np.nan)
     active = power > 0
@@ -268,24 +296,24 @@ def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarra
     def density(alpha: np.ndarray) -> float:
         return likelihood.value(alpha) + float(((a - 1) * np.log(alpha) - b * alpha).sum())
 
-    tolerance = 1e-10 + 1e-13 * likelihood.documents[-1]
     height = density(alpha)
     for _ in range(MAX_STEPS):
-        *slope, slope_of_sum = likelihood.slopes(alpha)
-        gradient = alpha * (np.array(slope) - slope_of_sum - b) + a - 1
-        if np.abs(gradient).max() <= tolerance:
+        slopes = likelihood.slopes(alpha)
+        slope, slope_of_sum = slopes[:-1], slopes[-1]
+        gradient = alpha * (slope - slope_of_sum - b) + a - 1
+        if np.abs(gradient).max() <= 1e-10 + 1e-13 * (alpha * slope).max():
             return alpha
         if alpha.sum() > FAR * likelihood.longest and not b.any() and not likelihood.bursty(alpha / alpha.sum()):
             break
-        step = _newton(likelihood, alpha, gradient, gradient - (a - 1))
-        if step is not None:
-            proposal, proposed = _stretched(density, alpha, np.clip(step, -LONGEST_STEP, LONGEST_STEP))
+        newton = _newton(likelihood, alpha, gradient, gradient - (a - 1))
+        steps = [] if newton is None else [share * newton for share in NEWTON_SHARES]
+        steps.append(np.log((alpha * slope + a - 1) / (slope_of_sum + b) / alpha))
+        for step in steps:
+            proposal, proposed = _stretched(density, alpha, step)
             # Near the maximum the differences are rounding.
             if proposed >= height - ROUNDING * abs(height):
-                alpha, height = proposal, proposed
-                continue
-        step = np.log((alpha * np.array(slope) + a - 1) / (slope_of_sum + b) / alpha)
-        alpha, height = _stretched(density, alpha, step)
+                break
+        alpha, height = proposal, proposed
     return np.full(alpha.shape, np.nan)
 
 
@@ -307,8 +335,9 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     The Hessian is D + q alpha alpha', solved by the formula of Sherman and Morrison. Where it bends upwards along a
     ray, q is made small enough that it does not.
     """
-    *curvature, of_sum = likelihood.curvatures(alpha)
-    diagonal = linear - alpha**2 * np.array(curvature)
+    curvatures = likelihood.curvatures(alpha)
+    of_sum = curvatures[-1]
+    diagonal = linear - alpha**2 * curvatures[:-1]
     if (diagonal >= 0).any():
         return None
     scaled, across = gradient / diagonal, alpha / diagonal
@@ -316,4 +345,5 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     if upwards >= 1:
         of_sum *= 0.9 / upwards
     step = across * (of_sum * (alpha @ scaled) / (1 + of_sum * (alpha @ across))) - scaled
-    return step if np.isfinite(step).all() and step @ gradient > 0 else None
+    climbs = np.isfinite(step).all() and step @ gradient > 0
+    return np.clip(step, -LONGEST_STEP, LONGEST_STEP) if climbs else None

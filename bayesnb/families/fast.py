@@ -13,6 +13,8 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 
+from bayesnb.families.gamma_vector import GammaVector
+
 __all__ = ["as_key", "cdf", "draw", "quantile", "random_generator", "whole_number"]
 
 
@@ -81,6 +83,12 @@ def _(distribution: dist.Gamma, rng: np.random.Generator, shape: tuple[int, ...]
 
 
 @_draw.register
+def _(distribution: GammaVector, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    size = (*shape, *distribution.event_shape)
+    return rng.standard_gamma(distribution.concentration, size) / np.asarray(distribution.rate)
+
+
+@_draw.register
 def _(distribution: dist.InverseGamma, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return np.asarray(distribution.rate) / rng.standard_gamma(distribution.concentration, shape)
 
@@ -113,6 +121,14 @@ def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tupl
     return rng.multinomial(np.asarray(distribution.total_count), probs / probs.sum(-1, keepdims=True), shape).astype(
         float
     )
+
+
+@_draw.register
+def _(distribution: dist.DirichletMultinomial, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    concentration = np.broadcast_to(distribution.concentration, (*shape, *distribution.event_shape))
+    prob = draw(dist.Dirichlet(concentration), rng)
+    counts = rng.multinomial(np.asarray(distribution.total_count), prob / prob.sum(-1, keepdims=True), shape)
+    return counts.astype(float)
 
 
 @singledispatch

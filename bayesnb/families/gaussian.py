@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
-from bayesnb.stats import Moments, moments
+from bayesnb.stats import Moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
 
@@ -69,6 +69,9 @@ class Gaussian(ConjugateFamily):
 
     def statistics(self, x: np.ndarray, membership: np.ndarray) -> Moments:
         return moments(x, membership)
+
+    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
+        return moments_by_class(x, codes, num_classes)
 
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)

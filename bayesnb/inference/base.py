@@ -7,7 +7,11 @@ from typing import Any
 from bayesnb.posterior.base import Posterior
 from bayesnb.problem import Problem
 
-__all__ = ["Inference"]
+__all__ = ["ConvergenceWarning", "Inference"]
+
+
+class ConvergenceWarning(UserWarning):
+    """What an iteration gave should not be trusted as it is."""
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,11 @@ class EmpiricalBayes(Inference):
     --------
     >>> import bayesnb as nb
     >>> import numpyro.distributions as dist
-    >>> model = nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1, 1), dist.Gamma(1, 1)))
-    >>> X = [[1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 0, 1, 0, 1], [1, 1, 0, 1, 0, 0]]
-    >>> posterior = nb.fit(model, X, ["a", "b", "a", "b"], nb.EmpiricalBayes())
-    >>> {name: value.round(2).item() for name, value in posterior.hyperparameters().items()}
-    {}
+    >>> X = [["x", "p"], ["x", "q"], ["x", "p"], ["y", "q"], ["y", "q"], ["y", "q"]]
+    >>> model = nb.NaiveBayes(nb.Categorical(dist.Gamma(1, 1)))
+    >>> posterior = nb.fit(model, X, list("aaabbb"), nb.EmpiricalBayes())
+    >>> {name: round(value.item(), 3) for name, value in posterior.hyperparameters().items()}
+    {'x_concentration': 0.25}
     """
 
     def check(self, problem: Problem) -> None:
@@ -69,6 +69,7 @@ class EmpiricalBayes(Inference):
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form evidence "
                     "to maximise: use nb.NUTS()"
                 )
+        problem.require_labels("nb.EmpiricalBayes()", "leave them out, or give numbers and use nb.MAP() or nb.Gibbs()")
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:

@@ -35,6 +35,7 @@ class Exact(Inference):
                     "use nb.NUTS() for draws, nb.MAP() for a point estimate"
                 )
         problem.require_numbers()
+        problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior | AveragedPosterior:
         self.check(problem)

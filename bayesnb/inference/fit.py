@@ -17,8 +17,10 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.schema import is_dask
+from bayesnb.unlabelled import read_rows
 
-__all__ = ["fit", "from_parameters", "from_samples"]
+__all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
 
 
 def fit(
@@ -39,15 +41,18 @@ def fit(
         A family alone stands for ``NaiveBayes(family)``.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact.
-    y : labels, shape (rows,)
-        Of any type; none may be missing.
+        skipped, which is exact. Or a Dask array or data frame, read partition by partition; then `y` and
+        `sample_weight` are Dask collections in the same partitions, and every row has a label.
+    y : labels, shape (rows,), or None
+        Of any type. Rows whose label is missing (None, NaN, NA, masked) say what they can without it, where the
+        inference is `MAP()`, `MLE()` (both by EM), `Gibbs()` or `NUTS()`. None stands for no label at all, a mixture.
     inference : Inference, optional
-        `Exact()` by default; or `NUTS()`, `MAP()`, `MLE()`.
+        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
         Each row counts as that many.
-    classes : sequence, optional
-        Labels that may occur, those without a row included, in the order wanted. By default the labels of `y`, sorted.
+    classes : sequence or int, optional
+        Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
+        2 and so on. By default the labels of `y`, sorted.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
 
@@ -68,13 +73,13 @@ def fit(
     >>> posterior.predict_proba([[1, 1]]).round(3)
     array([[0.717, 0.283]])
     """
-    model = _as_model(model)
-    inference = Exact() if inference is None else inference
-    if isinstance(inference, type) and issubclass(inference, Inference):
-        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
-    if not isinstance(inference, Inference):
-        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.MAP() or nb.MLE()")
-    problem = _problem(model, X, y, sample_weight, classes)
+    model, inference = as_model(model), as_inference(inference)
+    if is_dask(X) or is_dask(y):
+        from bayesnb.distributed import read_partitions
+
+        problem = read_partitions(model, X, y, sample_weight, classes, inference.check)
+    else:
+        problem = _problem(model, X, y, sample_weight, classes)
     inference.check(problem)
     _warn_of_leak(problem, y)
     return inference.fit(problem, key=key)
@@ -128,7 +133,7 @@ def from_parameters(
     >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
     array([[0.9161, 0.0839]])
     """
-    return posterior_from_tables(_as_model(model), classes, parameters, class_probs, columns)
+    return posterior_from_tables(as_model(model), classes, parameters, class_probs, columns)
 
 
 def from_samples(
@@ -159,7 +164,7 @@ def from_samples(
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
     """
-    problem = _problem(_as_model(model), X, y, sample_weight, classes)
+    problem = _problem(as_model(model), X, y, sample_weight, classes)
     resolved = problem.resolved
     parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
@@ -187,8 +192,14 @@ def from_samples(
 
 def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
     if classes is not None or not model.bound:
+        if y is None and classes is None:
+            raise ValueError(
+                "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
+                "in classes=3"
+            )
         model = model.bind(X, y, classes=classes)
-    return Problem(model, model.statistics(X, y, sample_weight=sample_weight))
+    statistics, unlabelled = read_rows(model, X, y, sample_weight)
+    return Problem(model, statistics, unlabelled=unlabelled)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
@@ -201,7 +212,31 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
         )
 
 
-def _as_model(model: Any) -> NaiveBayes:
+def as_inference(inference: Any) -> Inference:
+    """The inference asked for, `Exact()` by default.
+
+    Raises
+    ------
+    TypeError
+        If it is none, or the class of one.
+    """
+    if inference is None:
+        return Exact()
+    if isinstance(inference, type) and issubclass(inference, Inference):
+        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
+    if not isinstance(inference, Inference):
+        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP() or nb.MLE()")
+    return inference
+
+
+def as_model(model: Any) -> NaiveBayes:
+    """The model asked for; a family alone stands for the model that has it in every column.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
     if isinstance(model, Family):
         return NaiveBayes(model)
     if not isinstance(model, NaiveBayes):

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy, warn
 from bayesnb.families.fast import as_key, random_generator, whole_number
-from bayesnb.inference.base import Inference
+from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.targets import TEMPERATURE, target_of
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
@@ -31,10 +31,6 @@ PROGRESS_STEPS = 50
 """Steps between two looks at the progress bar (and two chances to interrupt)."""
 
 
-class ConvergenceWarning(UserWarning):
-    """The draws should not be trusted as they are."""
-
-
 @dataclass(frozen=True)
 class NUTS(Inference):
     """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
@@ -47,6 +43,10 @@ class NUTS(Inference):
     thousand rows and at a billion. Chains run side by side in one compiled function, in float64; another fit of the
     same shape does not compile again. They start at draws from a tempered posterior, overdispersed for R-hat to mean
     something.
+
+    Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
+    chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes that
+    nothing names, because they have no labelled row and the same prior, are named alike in all draws.
 
     Parameters
     ----------
@@ -89,6 +89,10 @@ class NUTS(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("NUTS")
+        if problem.model.hyperpriors:
+            problem.require_labels(
+                f"a model that learns {next(iter(problem.model.hyperpriors))!r}", "give a number, or leave them out"
+            )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run leaves nothing behind."""
@@ -114,7 +118,7 @@ class NUTS(Inference):
         sites, stats = jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
         stats = _rename(stats, self.max_tree_depth)
         posterior = target.posterior(sites, stats, random_generator(draw_key), self)
-        _warn(posterior.diagnostics, self)
+        _warn(posterior.diagnostics, self, unlabelled=problem.unlabelled is not None)
         return posterior
 
     @property
@@ -201,13 +205,13 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
     return {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= max_tree_depth}
 
 
-def _warn(diagnostics: Diagnostics, settings: NUTS) -> None:
+def _warn(diagnostics: Diagnostics, settings: NUTS, *, unlabelled: bool) -> None:
     problems = diagnostics.problems()
     if problems:
         remedy = f"raise num_samples (now {settings.num_samples}) or num_warmup (now {settings.num_warmup})"
         if diagnostics.divergences:
             remedy = f"raise target_accept_prob (now {settings.target_accept_prob}) towards 1"
-        warn(
-            f"NUTS: {'; '.join(problems)}; {remedy}. nb.Exact() needs no sampling where the model is conjugate",
-            ConvergenceWarning,
-        )
+        instead = "nb.Exact() needs no sampling where the model is conjugate"
+        if unlabelled:
+            instead = "nb.Gibbs() has no steps to tune where the model is conjugate"
+        warn(f"NUTS: {'; '.join(problems)}; {remedy}. {instead}", ConvergenceWarning)

@@ -1,15 +1,18 @@
 """Point estimates: maximum likelihood and maximum a posteriori."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelParameters
+from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_mode
+from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
+from bayesnb.inference.em import Estimate, maximise
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 
@@ -22,7 +25,25 @@ class MLE(Inference):
 
     An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. Where the data say
     nothing about a parameter, or the likelihood grows without bound, there is no estimate and `fit` says so.
+
+    Where labels are missing, their sum is maximised by EM, as for `MAP`. That of Gaussian columns grows without bound
+    as a class shrinks to a single cell; what EM finds is a local maximum.
+
+    Parameters
+    ----------
+    max_iterations : int, default 2000
+        Iterations of EM; of no account where every row has a label.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If EM has not converged.
     """
+
+    max_iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        whole_number("MLE(max_iterations=...)", self.max_iterations)
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("MLE")
@@ -37,18 +58,21 @@ class MLE(Inference):
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
         self.check(problem)
-        n = problem.statistics.classes.n
+        return _point(problem, self, self.max_iterations, partial(self._estimate, problem), key)
+
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
+        n = statistics.classes.n
         known = problem.resolved.class_prior.probs
         if known is None and n.sum() == 0:
             raise ValueError("all weights are zero: no maximum likelihood estimate of the class probabilities exists")
         blocks = []
-        for block, counted in zip(problem.model.blocks, problem.statistics.blocks, strict=True):
+        for block, counted in zip(problem.model.blocks, statistics.blocks, strict=True):
             estimate = block.family.maximum_likelihood(counted)
             assert estimate is not None
-            _require_estimate(problem, block, estimate, "maximum likelihood", "no observed cell, or no spread")
+            _require_estimate(problem, block, estimate, "maximum likelihood", block.family.why_no_maximum_likelihood)
             blocks.append(estimate)
         class_prob = n / n.sum() if known is None else known
-        return PointPosterior(problem.resolved, ModelParameters(class_prob, tuple(blocks)), problem, self)
+        return ModelParameters(class_prob, tuple(blocks))
 
 
 @dataclass(frozen=True)
@@ -58,12 +82,34 @@ class MAP(Inference):
     The density is that of the parameters as named (probabilities, rates, mean and variance), not of a transformation.
     With uniform priors it is the maximum likelihood estimate; a concentration below one can leave the density
     unbounded, which `fit` reports.
+
+    Where labels are missing, the density with the labels summed out is maximised by EM (Dempster, Laird and Rubin 1977,
+    *Journal of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000,
+    *Machine Learning* 39, 103-134): each row counts in every class for the probability of that label, the estimate is
+    made as if from labelled rows, and so on until no probability of a label changes by more than 1e-7. The density
+    never falls, and the end is a local maximum: that nearest to what the labelled rows say; or, where a class has none,
+    the end of the best of ten random starts.
+
+    Parameters
+    ----------
+    max_iterations : int, default 2000
+        Iterations of EM; of no account where every row has a label.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If EM has not converged.
     """
+
+    max_iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        whole_number("MAP(max_iterations=...)", self.max_iterations)
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("MAP")
         for block in problem.model.blocks:
-            if not isinstance(block.family, ConjugateFamily) or type(block.family).mode is ConjugateFamily.mode:
+            if not _gives_mode(type(block.family)):
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
                     "nb.Exact() or nb.NUTS()"
@@ -73,7 +119,10 @@ class MAP(Inference):
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
         self.check(problem)
-        posterior = problem.posterior_classes
+        return _point(problem, self, self.max_iterations, partial(self._estimate, problem), key)
+
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
+        posterior = problem.resolved.class_prior.update(statistics.classes)
         class_prob = posterior.probs if posterior.probs is not None else dirichlet_mode(posterior.concentration)
         if np.isnan(class_prob).any():
             raise ValueError(
@@ -82,12 +131,29 @@ class MAP(Inference):
                 "rows), so it has no mode: use a class_concentration of at least one, or nb.Exact()"
             )
         blocks = []
-        for block, family in zip(problem.model.blocks, problem.posterior_families, strict=True):
-            estimate = family.mode()
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
+            estimate = to_numpy(block.family.maximum_a_posteriori(counted))
             assert estimate is not None
             _require_estimate(problem, block, estimate, "mode", "density unbounded, for a concentration below one")
             blocks.append(estimate)
-        return PointPosterior(problem.resolved, ModelParameters(class_prob, tuple(blocks)), problem, self)
+        return ModelParameters(class_prob, tuple(blocks))
+
+
+def _point(problem: Problem, inference: Inference, max_iterations: int, estimate: Estimate, key: Any) -> PointPosterior:
+    """The estimate from the labelled rows, or from all rows by EM."""
+    if problem.unlabelled is None:
+        parameters = estimate(problem.statistics)
+    else:
+        parameters = maximise(problem, estimate, random_generator(key), max_iterations)
+    return PointPosterior(problem.resolved, parameters, problem, inference)
+
+
+def _gives_mode(family: type[Family]) -> bool:
+    """Whether a family says its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    if not issubclass(family, ConjugateFamily):
+        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
+    return overridden or family.mode is not ConjugateFamily.mode
 
 
 def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:
@@ -97,8 +163,9 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
         if len(lost):
             c, j = lost[0][:2]
             owner = block.name if block.family.cell == "count vector" else block.labels[j]
+            posterior = "nb.Exact()" if isinstance(block.family, ConjugateFamily) else "nb.NUTS()"
+            posterior = posterior if problem.unlabelled is None else "nb.NUTS()"
             raise ValueError(
                 f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
-                f"({why}); "
-                "use nb.Exact() or another prior"
+                f"({why}); use {posterior} or another prior"
             )

@@ -1,21 +1,37 @@
-"""What NUTS samples: every parameter, or the hyperparameters alone where parameters have a closed form."""
+"""What NUTS samples: every parameter, or the hyperparameters alone where parameters have a closed form.
+
+Missing labels are never sampled, but summed out.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+from jax.scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters, statistics_program
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.blocks import (
+    CLASS_SITE,
+    Block,
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    statistics_program,
+)
+from bayesnb.families.base import ConjugateFamily, Family, Parameters
+from bayesnb.inference.em import first_responsibilities
+from bayesnb.inference.relabel import relabel
 from bayesnb.learned import learned_program
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.stats import dense
 
 __all__ = ["TEMPERATURE", "Target", "target_of"]
 
@@ -74,13 +90,16 @@ class Target(ABC):
 class _Parameters(Target):
     """All parameters, on the statistics."""
 
-    program = staticmethod(statistics_program)
+    program: Callable = staticmethod(statistics_program)
 
     def _arguments(self) -> tuple[Any, ...]:
         return self.model.class_prior, self.model.families, self.problem.statistics
 
     def starts(self, rng: np.random.Generator, number: int) -> Sites:
-        tempered = self.problem.statistics * TEMPERATURE
+        return self._tempered_draws(self.problem.statistics, rng, number)
+
+    def _tempered_draws(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Sites:
+        tempered = statistics * TEMPERATURE
         families = [
             family.update(counted) if isinstance(family, ConjugateFamily) else family
             for family, counted in zip(self.model.families, tempered.blocks, strict=True)
@@ -107,6 +126,81 @@ class _Parameters(Target):
         known = self.model.class_prior.probs
         class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
         return SampledPosterior(self.problem, self.model, ModelParameters(class_prob, blocks), sample_stats, inference)
+
+
+def unlabelled_program(
+    class_prior: ClassPrior,
+    families: Sequence[Family],
+    statistics: ModelStatistics,
+    rows: Sequence[tuple[Any, Any]],
+    weights: Any,
+) -> None:
+    r"""The density of parameters given labelled and unlabelled rows, the missing labels summed out.
+
+    The factor of an unlabelled row is :math:`\log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj})`.
+
+    Parameters
+    ----------
+    class_prior, families, statistics
+        As for `statistics_program`.
+    rows : sequence of tuple
+        For each block what `_cells_of` gives.
+    weights : array, shape (rows,)
+    """
+    parameters = statistics_program(class_prior, families, statistics)
+    joint = jnp.log(parameters.class_prob)
+    for family, values, (cells, companion) in zip(families, parameters.blocks, rows, strict=True):
+        joint = joint + _row_log_density(family, values, cells, companion)
+    numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
+
+
+def _row_log_density(family: Family, values: Parameters, cells: Any, companion: Any) -> Any:
+    """Log density of each row under each class, shape (rows, classes)."""
+    spread = {name: value[None] for name, value in values.items()}
+    if family.cell == "count vector":
+        return family.likelihood(**spread, total_count=companion[:, None]).log_prob(cells[:, None])
+    log_density = family.likelihood(**spread).log_prob(cells[:, None])
+    return jnp.where(companion[:, None], log_density, 0.0).sum(axis=-1)
+
+
+def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of rows, and their totals (count vectors) or which of them are observed (every other block)."""
+    cells = dense(x)
+    if block.is_vector:
+        return cells, cells.sum(axis=-1)
+    observed = ~np.isnan(cells)
+    # Any value of the support stands in for a missing cell.
+    cells = np.where(observed, cells, cells[observed][0] if observed.any() else 0.0)
+    return cells.astype(np.int64) if block.has_categories else cells, observed
+
+
+class _Mixture(_Parameters):
+    """All parameters, on the statistics of the labelled rows and on the other rows."""
+
+    program = staticmethod(unlabelled_program)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        rows = self.problem.unlabelled
+        assert rows is not None
+        cells = tuple(_cells_of(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
+        return *super()._arguments(), cells, rows.weights
+
+    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+        rows = self.problem.unlabelled
+        assert rows is not None
+        membership = first_responsibilities(self.problem, rng) * rows.weights[:, None]
+        return self._tempered_draws(self.problem.statistics + rows.count(self.model, membership), rng, number)
+
+    def posterior(
+        self,
+        sites: dict[str, np.ndarray],
+        sample_stats: dict[str, np.ndarray],
+        rng: np.random.Generator,
+        inference: Any,
+    ) -> SampledPosterior:
+        drawn = super().posterior(sites, sample_stats, rng, inference).parameters
+        named = relabel(self.problem, drawn, sample_stats["lp"])
+        return SampledPosterior(self.problem, self.model, named, sample_stats, inference)
 
 
 class _Hyperparameters(Target):
@@ -148,6 +242,8 @@ class _Hyperparameters(Target):
 
 def target_of(problem: Problem) -> Target:
     """What NUTS samples for a problem."""
+    if problem.unlabelled is not None:
+        return _Mixture(problem)
     return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)
 
 

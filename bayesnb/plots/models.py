@@ -35,7 +35,7 @@ def plot_model_comparison(comparison: ModelComparison) -> Any:
     left.barh(at, probability, height=0.55, color="0.8", edgecolor="0.3", linewidth=0.8)
     if table["model_probability"].notna().any():
         for row, value in zip(at, table["model_probability"], strict=True):
-            left.text(min(value, 0.85) + 0.02, row, f"{value:.3f}", va="center", fontsize=8)
+            left.text(1.02, row, f"{value:.3f}", va="center", fontsize=8)
         left.scatter(comparison.prior[table.index], at, marker="|", s=160, color="black", linewidth=1.4, label="prior")
         left.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
     else:

@@ -48,7 +48,7 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     axis.hlines(at, shown["lower"], shown["upper"], color="0.45", linewidth=1.6, zorder=2)
     axis.scatter(shown["mean"], at, marker="|", s=70, color="black", linewidth=1.2, zorder=3)
     axis.scatter(shown["at_posterior_mean"], at, s=28, facecolors="white", edgecolors="C0", zorder=4)
-    axis.set_xlim(left=0.0)
+    axis.set_xlim(left=-0.015 * axis.get_xlim()[1])
     axis.tick_params(axis="x", labelsize=8)
     axis.set_xlabel(f"mutual information with the class ({frame.attrs.get('unit', 'nats')})", fontsize=9)
     number = f"{len(frame)} feature{'s' * (len(frame) != 1)}"

@@ -1,24 +1,23 @@
 """What every posterior answers, however it was made."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from html import escape
-from typing import Any, Protocol, Self
+from typing import Any, Concatenate, Protocol, Self
 
 import jax
 import numpy as np
 import numpyro.distributions as dist
-from scipy.special import logsumexp
 
 from bayesnb.arrays import warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, random_generator, whole_number
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.schema import as_table
+from bayesnb.schema import as_table, is_dask
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "normalise"]
 
@@ -34,6 +33,22 @@ class Fitting(Protocol):
 
     def fit(self, problem: Problem, *, key: Any) -> "Posterior":
         """Condition the problem's model on its data."""
+
+
+def _partition_by_partition[**P](
+    method: Callable[Concatenate[Any, Any, P], np.ndarray],
+) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
+    """Make a method that answers for each row of X answer lazily where X is a Dask array or data frame."""
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        from bayesnb.distributed import map_partitions
+
+        return map_partitions(self, method.__name__, X, args, kwargs)
+
+    return wrapped
 
 
 class Posterior(ABC):
@@ -94,6 +109,7 @@ class Posterior(ABC):
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn anew for each row, shape (rows, columns, ...)."""
 
+    @_partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
         """Log density of each row together with each class.
 
@@ -104,7 +120,9 @@ class Posterior(ABC):
         Returns
         -------
         array, shape (rows, classes)
-            log p(x, y=c | data), the parameters integrated out of the product (Murphy 2012, Eqs. 3.64-3.65).
+            log p(x, y=c | data), the parameters integrated out of the product (Murphy 2012, Eqs. 3.64-3.65). For a Dask
+            array or data frame, here and in the methods of prediction, a Dask array in the same partitions, computed
+            when it is asked for.
 
         Raises
         ------
@@ -113,6 +131,7 @@ class Posterior(ABC):
         """
         return self._by_chunk(X, self._log_joint)
 
+    @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of `predict_proba`, computed without leaving the log scale.
 
@@ -120,8 +139,10 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        return normalise(self.log_joint(X), self._class_probs())
+        log_proba = self._by_chunk(X, lambda chunk: _normalised(self._log_joint(chunk)))
+        return _with_fallback(log_proba, self._class_probs())
 
+    @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior predictive class probabilities.
 
@@ -141,8 +162,10 @@ class Posterior(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return np.exp(self.predict_log_proba(X))
+        log_proba = self.predict_log_proba(X)
+        return np.exp(log_proba, out=log_proba)
 
+    @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
         r"""The label to decide for in each row: the most probable one, or the one of least expected loss.
 
@@ -446,8 +469,8 @@ class Posterior(ABC):
     def _mean_total_count(self) -> int | None:
         if self.problem is None:
             return None
-        for block, counted in zip(self.model.blocks, self.problem.statistics.blocks, strict=True):
-            if isinstance(block.family, Multinomial) and counted.n.sum() > 0:  # type: ignore[attr-defined]
+        for block, counted in zip(self.model.blocks, self.problem.statistics_to_pool, strict=True):
+            if block.is_vector and counted.n.sum() > 0:  # type: ignore[attr-defined]
                 return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
         return None
 
@@ -575,17 +598,29 @@ class Posterior(ABC):
                 f"{verb} would need the sampler that made these draws: run it again on the new data and hand them over "
                 "with nb.from_samples, or use nb.fit(model, X, y)"
             )
+        problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
         return problem, self.inference
 
     def _by_chunk(self, X: Any, function: Any, row_axis: int = 0) -> np.ndarray:
         table = as_table(X)
-        pieces = [function(chunk) for _, chunk in self.model.encode(table)]
-        if not pieces:
-            pieces = [function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=row_axis)
+        if not table.num_rows:
+            return function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))
+        result: np.ndarray | None = None
+        for rows, piece in self.model.map_chunks(lambda rows, chunk: (rows, function(chunk)), table):
+            if piece.shape[row_axis] == table.num_rows:
+                return piece
+            if result is None:
+                shape = list(piece.shape)
+                shape[row_axis] = table.num_rows
+                result = np.empty(shape)
+            result[(slice(None),) * row_axis + (rows,)] = piece
+        assert result is not None
+        return result
 
     def __repr__(self) -> str:
         rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
+        if self.problem is not None and self.problem.unlabelled is not None:
+            rows += f"{self.problem.unlabelled.weights.sum():g} without a label, "
         story = repr(self.model).split("\n", 1)[1]
         return f"{type(self).__name__}: {rows}classes {_elided(self.classes.tolist())}{self._details()}\n{story}"
 
@@ -605,8 +640,25 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
 
     Rows whose joint density is zero under every class get the class probabilities, with a warning.
     """
-    total = logsumexp(log_joint, axis=-1, keepdims=True)
-    lost = np.isneginf(total[..., 0])
+    return _with_fallback(_normalised(log_joint), class_probs)
+
+
+def _normalised(log_joint: np.ndarray) -> np.ndarray:
+    """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
+    # Class by class, because short rows cost NumPy more than their numbers do.
+    by_class = np.ascontiguousarray(np.moveaxis(log_joint, -1, 0))
+    highest = by_class.max(axis=0)
+    highest[np.isneginf(highest)] = 0.0
+    by_class = by_class - highest
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(by_class).sum(axis=0))
+    total[np.isneginf(total)] = 0.0
+    return np.moveaxis(by_class - total, 0, -1)
+
+
+def _with_fallback(log_proba: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
+    lost = np.isneginf(log_proba[..., 0])
+    lost[lost] = np.isneginf(log_proba[lost]).all(axis=-1)
     if lost.any():
         warn(
             f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
@@ -616,10 +668,9 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
             UserWarning,
         )
         with np.errstate(divide="ignore"):
-            fallback = np.broadcast_to(np.log(class_probs), log_joint.shape)
-        log_joint = np.where(lost[..., None], fallback, log_joint)
-        total = np.where(lost[..., None], 0.0, total)
-    return log_joint - total
+            fallback = np.broadcast_to(np.log(class_probs), log_proba.shape)
+        return np.where(lost[..., None], fallback, log_proba)
+    return log_proba
 
 
 def flatten(parameters: ModelParameters) -> ModelParameters:

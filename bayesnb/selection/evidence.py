@@ -65,6 +65,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
     problem = posterior._require_data("feature_evidence")
     problem.require_numbers()
+    problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks
     prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
     log_bayes_factors = [own - shared for own, shared in log_evidences(blocks, problem.statistics)]

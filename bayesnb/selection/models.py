@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
-from arviz_stats import ELPDDataLOO
 from scipy.special import softmax
 
 from bayesnb.blocks import ModelStatistics
@@ -43,7 +42,7 @@ class ModelComparison:
 
     table: pd.DataFrame
     prior: pd.Series
-    loo: dict[str, ELPDDataLOO]
+    loo: dict[Any, Any]
     notes: tuple[str, ...]
 
     def plot(self, **options: Any) -> Any:
@@ -53,12 +52,18 @@ class ModelComparison:
         return plot_model_comparison(self, **options)
 
     def __repr__(self) -> str:
-        shown = self.table.rename(columns=lambda name: name.replace("difference", "diff"))
-        return "\n".join([shown.to_string(float_format=_number), *self.notes])
+        shown = self._shown().rename(columns=lambda name: name.replace("difference", "diff"))
+        return "\n".join([shown.to_string(float_format="{:.2f}".format), *self.notes])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return self.table.to_html(float_format=_number) + notes
+        return self._shown().to_html(float_format="{:.2f}".format) + notes
+
+    def _shown(self) -> pd.DataFrame:
+        # Adding zero takes the sign from a negative one.
+        return (self.table.round(2) + 0.0).assign(
+            model_probability=self.table["model_probability"].map("{:.3g}".format)
+        )
 
 
 def compare_models(
@@ -149,10 +154,6 @@ def compare_models(
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:.2f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
     if prior is None:
         return pd.Series(1 / len(names), index=names)
@@ -219,7 +220,7 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
     return problem.log_evidence
 
 
-def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> ELPDDataLOO | None:
+def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
     problem = posterior._require_data("compare_models")
     if problem.conjugate and not problem.model.hyperpriors:
         posterior = Exact().fit(problem)
@@ -271,7 +272,7 @@ def _form(posterior: Posterior) -> dict[int, str]:
     return found
 
 
-def _differences(scores: Mapping[Any, ELPDDataLOO]) -> pd.DataFrame:
+def _differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     """Each model's score minus the highest, with the standard error of the sum of paired differences."""
     rows: dict[Any, dict[str, float]] = {}
     best = max(scores.values(), key=lambda score: score.elpd, default=None)

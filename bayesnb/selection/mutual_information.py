@@ -101,8 +101,11 @@ def mutual_information(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> nb.mutual_information(posterior, unit="bits").round(2)["at_posterior_mean"].to_dict()  # doctest: +ELLIPSIS
-    {'island': 0.7..., 'bill_length_mm': 0.7..., 'bill_depth_mm': 0.6..., 'flipper_length_mm': 0.8..., ...
+    >>> nb.mutual_information(posterior, unit="bits").loc[["flipper_length_mm", "sex"]].round(1)
+                       at_posterior_mean  mean  lower  upper
+    feature
+    flipper_length_mm                0.9   0.9    0.8    0.9
+    sex                              0.0   0.0    0.0    0.0
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
@@ -131,7 +134,8 @@ def information_at_mean(posterior: Posterior, unit: str = "nats") -> np.ndarray:
 
 def _at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
-    mean = posterior._mean_parameters()
+    with np.errstate(divide="ignore"):  # an infinite mean
+        mean = posterior._mean_parameters()
     found = []
     for block, parameters in zip(posterior.model.blocks, mean.blocks, strict=True):
         values = {name: np.asarray(value)[None] for name, value in _of_tokens(block, parameters).items()}
@@ -239,7 +243,9 @@ def _divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) 
     prior = class_prob[:, :, None, None]
     average = (prior * density).sum(axis=1, keepdims=True)
     # Term by term p log(p / q) - p + q, which is never negative and adds up to the same.
-    return ((prior * kl_div(density, average)).sum(axis=1) * weight).sum(axis=-1)
+    terms = kl_div(density, average)
+    terms[np.isinf(terms)] = 0.0  # a density so small that its share of the average is rounded to zero
+    return ((prior * terms).sum(axis=1) * weight).sum(axis=-1)
 
 
 @singledispatch
@@ -283,8 +289,8 @@ def _(family: Gaussian, block: Block, class_prob: np.ndarray, parameters: Parame
     mean, deviation = parameters["mean"], np.sqrt(parameters["variance"])
     # A shift and a change of unit, the same for all classes, change no information and keep densities in range.
     unit = deviation.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):  # an infinite variance
-        mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
+    unit = np.where(np.isfinite(unit), unit, np.nan)
+    mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
 
     def density(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
         z = (x - mean) / deviation

@@ -1,0 +1,169 @@
+"""Gibbs sampling of missing labels and parameters in turn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import logsumexp, softmax
+from tqdm.auto import tqdm
+
+from bayesnb.arrays import in_float64, warn
+from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters, log_prior_density
+from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.inference.base import ConvergenceWarning, Inference
+from bayesnb.inference.em import first_responsibilities, label_log_joint
+from bayesnb.inference.nuts import PROGRESS_STEPS, shows_progress
+from bayesnb.inference.relabel import exchangeable, relabel
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
+
+__all__ = ["Gibbs"]
+
+
+@dataclass(frozen=True)
+class Gibbs(Inference):
+    r"""Draws from the posterior where labels are missing: labels and parameters in turn, each exactly.
+
+    One sweep draws every missing label given the parameters, and then all parameters from their closed form given all
+    labels (Diebolt and Robert 1994, *Journal of the Royal Statistical Society B* 56(2), 363-375):
+
+    .. math::
+        p(y_i = c \mid x_i, \pi, \theta) \propto \pi_c \prod_j p(x_{ij} \mid \theta_{cj}), \qquad
+        \pi, \theta \mid x, y \sim \text{the posterior of labelled rows.}
+
+    It needs conjugate families, and no gradient, no step size and no compiling; sparse rows stay sparse. All chains go
+    side by side in NumPy. (NumPyro's ``Gibbs`` kernel would compile each sweep and needs dense arrays.) Each chain
+    starts on its own near an optimum. The better the features tell the classes apart, the faster the chains mix. Where
+    every row has a label, the draws are independent.
+
+    Classes that nothing names, because they have no labelled row and the same prior, are named alike in all draws: each
+    draw's classes take the order in which its probabilities of the rows' labels agree most with those of the draw of
+    highest density (Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics* 19(2),
+    313-331, with probabilities in place of labels).
+
+    Parameters
+    ----------
+    num_warmup : int, default 200
+        Sweeps of each chain that are not kept.
+    num_samples : int, default 1000
+        Draws kept in each chain.
+    num_chains : int, default 4
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a rank-normalised R-hat is above 1.01, or a bulk or tail effective sample size below 100 a chain.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X = [[1.0], [1.3], [7.1], [6.8], [7.4], [0.8]]
+    >>> posterior = nb.fit(nb.Gaussian(), X, ["low", None, "high", None, None, None], nb.Gibbs(), key=0)
+    >>> posterior.predict([[2.0], [6.0]]).tolist()
+    ['low', 'high']
+    """
+
+    num_warmup: int = 200
+    num_samples: int = 1000
+    num_chains: int = 4
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("num_warmup", "num_samples", "num_chains"):
+            whole_number(f"Gibbs({name}=...)", getattr(self, name))
+
+    def check(self, problem: Problem) -> None:
+        problem.require_every_feature("Gibbs")
+        for block in problem.model.blocks:
+            if not isinstance(block.family, ConjugateFamily):
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form posterior "
+                    "given the labels: use nb.NUTS() for draws, nb.MAP() for a point estimate"
+                )
+        problem.require_numbers()
+        if problem.unlabelled is not None:
+            fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
+            if fractions.size:
+                raise ValueError(
+                    f"a row without a label has the weight {fractions[0]:g}: Gibbs draws a label for each of the rows "
+                    "it stands for, and needs a whole number; use nb.NUTS() or nb.MAP()"
+                )
+
+    @in_float64
+    def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
+        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        self.check(problem)
+        rng = random_generator(key)
+        parameters, of_rows = self._sample(problem, rng)
+        model = problem.resolved
+        log_density = of_rows + model.log_density(parameters, problem.statistics)
+        log_density = log_density + log_prior_density(model.class_prior, model.families, parameters)
+        parameters = relabel(problem, parameters, log_density)
+        posterior = SampledPosterior(problem, model, parameters, {"lp": log_density}, self)
+        self._warn(posterior)
+        return posterior
+
+    def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
+        """Draws, and the log density of the unlabelled rows at each, leading axes (chain, draw)."""
+        rows, model = problem.unlabelled, problem.resolved
+        if rows is None:
+            shape = (self.num_chains, self.num_samples)
+            return draw_parameters(problem.posterior_classes, problem.posterior_families, rng, shape), np.zeros(shape)
+        starts = [first_responsibilities(problem, rng) for _ in range(self.num_chains)]
+        labels = _draw_labels(np.stack(starts), rows.weights, rng)
+        kept, of_rows = [], []
+        total = self.num_warmup + self.num_samples
+        with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
+            for sweep in range(total):
+                parameters = _draw_given(problem, labels, rng)
+                joint = label_log_joint(model, rows, parameters)
+                labels = _draw_labels(softmax(joint, axis=-1), rows.weights, rng)
+                if sweep >= self.num_warmup:
+                    kept.append(parameters)
+                    of_rows.append(logsumexp(joint, axis=-1) @ rows.weights)
+                if (sweep + 1) % PROGRESS_STEPS == 0:
+                    bar.update(PROGRESS_STEPS)
+            bar.update(total % PROGRESS_STEPS)
+        return jax.tree.map(lambda *draws: np.stack(draws, axis=1), *kept), np.stack(of_rows, axis=1)
+
+    def _warn(self, posterior: SampledPosterior) -> None:
+        problems = posterior.diagnostics.problems()
+        if problems:
+            assert posterior.problem is not None
+            remedy = f"raise num_samples (now {self.num_samples}) or num_warmup (now {self.num_warmup})"
+            if exchangeable(posterior.problem):
+                remedy += ", or give fewer classes or some labels: the chains may stand on different groupings"
+            warn(f"Gibbs: {'; '.join(problems)}; {remedy}", ConvergenceWarning)
+
+
+def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How many of the rows that each row stands for fall into each class, shape (chains, rows, classes)."""
+    return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
+
+
+def _draw_given(problem: Problem, labels: np.ndarray, rng: np.random.Generator) -> ModelParameters:
+    """A draw of all parameters for each chain, given the weights of rows in classes (chains, rows, classes)."""
+    rows, model = problem.unlabelled, problem.resolved
+    assert rows is not None
+    chains, _, classes = labels.shape
+    # To the families the classes of all chains are so many classes.
+    counted = rows.count(model, np.moveaxis(labels, 0, 1).reshape(len(rows), chains * classes))
+    by_chain = jax.tree.map(lambda leaf: leaf.reshape(chains, classes, *leaf.shape[1:]), counted)
+    statistics: ModelStatistics = problem.statistics + by_chain
+    families = [
+        family.update(statistic)  # type: ignore[attr-defined]
+        for family, statistic in zip(model.families, statistics.blocks, strict=True)
+    ]
+    drawn = draw_parameters(model.class_prior.update(statistics.classes), families, rng)
+    class_prob = np.broadcast_to(drawn.class_prob, (chains, classes))
+    return ModelParameters(class_prob, drawn.blocks)

@@ -1,0 +1,86 @@
+"""Classes that only their number tells apart, named alike in every draw."""
+
+import jax
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import softmax
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import ModelParameters
+from bayesnb.inference.em import label_log_joint
+from bayesnb.posterior.base import flatten, in_pieces
+from bayesnb.problem import Problem
+
+__all__ = ["exchangeable", "relabel"]
+
+MATCHED_ROWS = 500
+"""Rows, evenly spaced, whose labels decide which class is which."""
+
+
+def exchangeable(problem: Problem) -> list[np.ndarray]:
+    """Groups of two or more classes whose names the posterior does not depend on.
+
+    They have no labelled row, and the same prior.
+    """
+    model = problem.resolved
+    alike: dict[bytes, list[int]] = {}
+    for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
+        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.class_prior, model.families))
+        key = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prior))
+        alike.setdefault(key, []).append(c)
+    return [np.array(group) for group in alike.values() if len(group) > 1]
+
+
+@in_float64
+def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarray) -> ModelParameters:
+    """Draws whose exchangeable classes are named as in the draw of highest density.
+
+    Nothing in the posterior names such classes, so that chains, and draws of one chain, may name them in any order, and
+    averages over draws mean nothing (Stephens 2000, *Journal of the Royal Statistical Society B* 62(4), 795-809). Here
+    each draw's classes take the order in which its probabilities of the rows' labels agree most with those of the draw
+    of highest density, the pivot: the equivalence classes representatives algorithm of Papastamoulis and Iliopoulos
+    (2010, *Journal of Computational and Graphical Statistics* 19(2), 313-331), with probabilities in place of labels.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : ModelParameters
+        Leading axes (chain, draw).
+    log_density : array, shape (chain, draw)
+
+    Returns
+    -------
+    ModelParameters
+        The same draws, up to the names of classes.
+    """
+    groups = exchangeable(problem)
+    if not groups or problem.unlabelled is None:
+        return parameters
+    number = len(problem.unlabelled)
+    rows = problem.unlabelled.take(np.linspace(0, number - 1, min(number, MATCHED_ROWS)).round().astype(int))
+    flat = flatten(parameters)
+    pivot = jax.tree.map(lambda value: value[np.argmax(log_density)], flat)
+    reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1) * rows.weights[:, None]
+    order = np.concatenate(
+        [
+            _orders(softmax(label_log_joint(problem.resolved, rows, piece), axis=-1), reference, groups)
+            for piece in in_pieces(parameters, rows.blocks)
+        ]
+    )
+    order = order.reshape(*log_density.shape, -1)
+
+    def reorder(value: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(value, order.reshape(*order.shape, *[1] * (value.ndim - 3)), axis=2)
+
+    blocks = tuple({name: reorder(value) for name, value in block.items()} for block in parameters.blocks)
+    return ModelParameters(reorder(parameters.class_prob), blocks, parameters.hyperparameters)
+
+
+def _orders(responsibilities: np.ndarray, reference: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+    """For each draw, which of its classes stands at each place, shape (draws, classes)."""
+    agreement = np.einsum("src,rk->skc", responsibilities, reference)
+    order = np.tile(np.arange(reference.shape[1]), (len(responsibilities), 1))
+    for group in groups:
+        for s, matrix in enumerate(agreement[:, group[:, None], group]):
+            order[s, group] = group[linear_sum_assignment(matrix, maximize=True)[1]]
+    return order

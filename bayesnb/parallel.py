@@ -1,0 +1,95 @@
+"""Chunks of a table in several threads: NumPy, BLAS and SciPy let go of Python's lock while they compute."""
+
+import contextvars
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import jax
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["in_order", "num_threads"]
+
+WAITING = 4
+"""Results of each thread that may wait for those before them: what bounds the memory."""
+
+
+def num_threads() -> int:
+    """Processors that this process may use, or ``OMP_NUM_THREADS`` where that says fewer."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
+
+
+def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """Results of a function of each item, in the order of the items, whichever thread is done first.
+
+    A single item is not worth a thread. The items' own order makes sums of the results the same with any number of
+    threads, and the first item that fails is the one whose error is raised.
+
+    Parameters
+    ----------
+    function : callable
+    items : sequence
+
+    Yields
+    ------
+    object
+    """
+    workers = min(num_threads(), len(items))
+    if workers < 2:
+        yield from map(function, items)
+        return
+    in_float64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+    def run(item: T) -> R:
+        # JAX keeps its precision by thread.
+        with jax.enable_x64(in_float64):
+            return function(item)
+
+    waiting: deque[Future[R]] = deque()
+    with _one_blas_thread, ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                # NumPy keeps its error handling in the context.
+                waiting.append(pool.submit(contextvars.copy_context().run, run, item))
+                if len(waiting) > WAITING * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class _OneBlasThread:
+    """While anybody is inside, BLAS uses one thread: those of the chunks are enough, and more wait for each other."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _blas().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()

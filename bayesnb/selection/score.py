@@ -1,0 +1,61 @@
+"""Mutual information as scikit-learn's feature selection asks for it."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Family
+from bayesnb.inference.fit import fit
+from bayesnb.model import NaiveBayes
+from bayesnb.schema import as_table
+from bayesnb.selection.mutual_information import information_at_mean
+
+__all__ = ["mutual_information_score"]
+
+
+def mutual_information_score(
+    X: Any, y: Any, *, model: NaiveBayes | Family | None = None, unit: str = "nats"
+) -> np.ndarray:
+    """Mutual information of each feature and the class under a naive Bayes model: a score for ``SelectKBest``.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,)
+    model : NaiveBayes, Family or None, default None
+        The model, such as ``nb.Bernoulli()`` for words that occur or do not; None guesses a family for each column from
+        its type, as `NaiveBayes.from_frame` does.
+    unit : {"nats", "bits"}, default "nats"
+
+    Returns
+    -------
+    array, shape (columns,)
+        At the posterior means of the parameters (`mutual_information`); NaN for columns that are not in the
+        model, which ``SelectKBest`` ranks last.
+
+    Raises
+    ------
+    ValueError
+        If the unit is unknown, or the data do not fit the model.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import bayesnb as nb
+    >>> from bayesnb.estimators import BernoulliNB
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, 1, 0]], ["a", "a", "b", "b"]
+    >>> score = partial(nb.mutual_information_score, model=nb.Bernoulli(), unit="bits")
+    >>> score(X, y).round(2)
+    array([0.19, 0.  , 0.  ])
+    >>> make_pipeline(SelectKBest(score, k=1), BernoulliNB()).fit(X, y).predict(X).tolist()
+    ['a', 'a', 'b', 'b']
+    """
+    table = as_table(X)
+    posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
+    scores = np.full(len(table.names), np.nan)
+    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_at_mean(
+        posterior, unit
+    )
+    return scores

@@ -1,0 +1,120 @@
+"""Rows whose label is missing: kept as they are, since no statistic of them stands for all labels at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from bayesnb.blocks import ModelStatistics
+from bayesnb.model import NaiveBayes
+from bayesnb.schema import as_table, check_weights, encode_labels
+
+__all__ = ["Unlabelled", "read_rows"]
+
+PIECE_CELLS = 2**18
+"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Rows whose label is missing, in encoded form.
+
+    Attributes
+    ----------
+    blocks : tuple of array
+        For each block of the model its cells, shape (rows, columns): float64 with missing cells NaN, or CSR.
+    weights : array, shape (rows,)
+        Positive. A row of weight w counts as w rows, each with a label of its own.
+    """
+
+    blocks: tuple[Any, ...]
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """A cache-sized number of rows at a time: where they stand, and their cells block by block."""
+        stored = sum(x.nnz if scipy.sparse.issparse(x) else x.size for x in self.blocks)
+        step = max(256, PIECE_CELLS * len(self) // max(stored, 1))
+        for start in range(0, len(self), step):
+            rows = slice(start, start + step)
+            yield rows, tuple(x[rows] for x in self.blocks)
+
+    def take(self, rows: np.ndarray) -> "Unlabelled":
+        """Some of the rows."""
+        return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows])
+
+    def count(self, model: NaiveBayes, membership: np.ndarray) -> ModelStatistics:
+        """Statistics of the rows, given labels or probabilities of labels.
+
+        Parameters
+        ----------
+        model : NaiveBayes
+            The bound model that encoded the rows.
+        membership : array, shape (rows, classes)
+            Weight of each row in each class.
+        """
+        counted = [model.count(chunk, membership[rows]) for rows, chunk in self.pieces()]
+        return sum(counted[1:], start=counted[0])
+
+
+def read_rows(
+    model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None
+) -> tuple[ModelStatistics, Unlabelled | None]:
+    """Statistics of the rows that have a label, and the rows that have none.
+
+    Parameters
+    ----------
+    model : NaiveBayes
+        Bound.
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,), or None
+        Missing labels are None, NaN, NA or masked; None stands for none at all.
+    sample_weight : array, shape (rows,), optional
+        Rows without a label that weigh nothing are left out.
+
+    Raises
+    ------
+    ValueError
+        If there are more classes than rows, or the class probabilities are to be those of labels and there is none.
+    """
+    table = as_table(X)
+    classes = model.schema.classes  # type: ignore[union-attr]
+    weights = check_weights(sample_weight, table.num_rows)
+    codes = np.full(table.num_rows, -1) if y is None else encode_labels(y, table.num_rows, classes, may_miss=True)
+    missing = codes < 0
+    if table.num_rows and not missing.any():
+        return model.statistics(table, y, sample_weight=sample_weight), None
+    _require_enough(model, missing)
+    total: ModelStatistics | None = None
+    kept: list[tuple[Any, ...]] = []
+    # The code of a missing label finds the last row, of zeros: the row is in no class.
+    identity = np.eye(len(classes) + 1)[:, :-1]
+    for rows, chunk in model.encode(table):
+        counted = model.count(chunk, identity[codes[rows]] * weights[rows, None])
+        total = counted if total is None else total + counted
+        without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
+        kept.append(tuple(x[without] for x in chunk))
+    assert total is not None
+    unlabelled = Unlabelled(tuple(map(_stack, zip(*kept, strict=True))), weights[missing & (weights > 0)])
+    return total, unlabelled if len(unlabelled) else None
+
+
+def _require_enough(model: NaiveBayes, missing: np.ndarray) -> None:
+    classes = model.schema.classes.tolist()  # type: ignore[union-attr]
+    if len(classes) > len(missing):
+        raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
+    if isinstance(model.class_probs, str) and missing.all():
+        raise ValueError(
+            'class_probs="empirical" takes the frequencies of the labels, and no row has one: leave it out, or give '
+            "the probabilities in numbers"
+        )
+
+
+def _stack(pieces: tuple[Any, ...]) -> Any:
+    if scipy.sparse.issparse(pieces[0]):
+        return scipy.sparse.csr_array(scipy.sparse.vstack(pieces, format="csr"))
+    return np.concatenate(pieces)

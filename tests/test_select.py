@@ -1,0 +1,867 @@
+"""Mutual information, feature evidence, averages over feature subsets and models side by side."""
+
+import gzip
+import itertools
+import re
+from functools import partial
+
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.integrate
+import scipy.sparse
+import scipy.stats
+from cases import CASES, Exponential, with_holes
+from matplotlib.figure import Figure
+from scipy.special import betaln, logsumexp, softmax
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesnb as nb
+from bayesnb import estimators
+from bayesnb.posterior.averaged import cell_log_predictive
+
+WORDS = ["ape", "bee", "cat"]
+FAMILIES = {
+    "seen": nb.Bernoulli(0.7, 1.6),
+    "hue": nb.Categorical([0.5, 1.0, 2.0]),
+    "size": (nb.Gaussian(loc=1.0, kappa=0.3, concentration=1.5, rate=0.8), ["length", "width"]),
+    "calls": nb.Poisson(1.2, 0.5),
+    "words": (nb.Multinomial([0.4, 1.0, 1.7]), WORDS),
+    "wait": Exponential(1.5, 0.6),
+}
+FEATURES = ["seen", "hue", "length", "width", "calls", "words", "wait"]
+
+
+def mixed_table(rng, rows):
+    y = rng.integers(0, 3, rows)
+    table = pd.DataFrame(
+        {
+            "seen": with_holes(rng, rng.integers(0, 2, rows).astype(float)),
+            "hue": rng.choice(["blue", "green", "red"], rows),
+            "length": with_holes(rng, rng.normal(y, 1.0)),
+            "width": rng.normal(1.0, 2.0, rows),
+            "calls": with_holes(rng, rng.poisson(2.0 + y).astype(float)),
+        }
+    )
+    table.loc[rng.uniform(size=rows) < 0.2, "hue"] = None
+    for word in WORDS:
+        table[word] = rng.poisson(2.0, rows)
+    return table.assign(wait=with_holes(rng, rng.exponential(1.0, rows))), np.array(["x", "y", "z"])[y]
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(5)
+    X, y = mixed_table(rng, 30)
+    new, _ = mixed_table(rng, 12)
+    return X, y, new
+
+
+@pytest.fixture(scope="module")
+def exact(mixed):
+    X, y, _ = mixed
+    return nb.fit(nb.NaiveBayes(FAMILIES, class_concentration=[1.0, 2.0, 0.5]), X, y)
+
+
+PRIOR = np.array([0.5, 0.2, 0.9, 0.6, 0.35, 0.7, 0.01])
+
+
+@pytest.fixture(scope="module")
+def averaged(exact):
+    return exact.averaged(PRIOR)
+
+
+@pytest.fixture(scope="module")
+def each_feature(mixed):
+    """For every feature on its own: log evidence and log predictive density of new rows, by class and shared."""
+    X, y, new = mixed
+    found = {}
+    for name in FEATURES:
+        columns = WORDS if name == "words" else [name]
+        family = FAMILIES["size"][0] if name in ("length", "width") else FAMILIES[name]
+        family = family[0] if isinstance(family, tuple) else family
+        features = {name: (family, columns)}
+        by_class = nb.fit(nb.NaiveBayes(features, class_probs=np.full(3, 1 / 3)), X[columns], y)
+        shared = nb.fit(nb.NaiveBayes(features, class_probs=[1.0]), X[columns], ["all"] * len(y))
+        found[name] = (
+            by_class.log_evidence + len(y) * np.log(3),
+            shared.log_evidence,
+            by_class.log_joint(new[columns]) + np.log(3),
+            shared.log_joint(new[columns]),
+        )
+    return found
+
+
+def log_evidence_of_labels(y):
+    concentration = np.array([1.0, 2.0, 0.5])
+    counts = np.unique(y, return_counts=True)[1]
+    return float(
+        scipy.special.gammaln(concentration + counts).sum()
+        - scipy.special.gammaln(concentration).sum()
+        + scipy.special.gammaln(concentration.sum())
+        - scipy.special.gammaln((concentration + counts).sum())
+    ), np.log((concentration + counts) / (concentration + counts).sum())
+
+
+class TestFeatureEvidence:
+    def test_is_the_difference_of_two_fits(self, exact, each_feature):
+        found = nb.feature_evidence(exact)
+        assert found.index.tolist() == FEATURES
+        assert found.index.name == "feature"
+        expected = [own - shared for own, shared, _, _ in each_feature.values()]
+        np.testing.assert_allclose(found["log_bayes_factor"], expected, rtol=1e-11, atol=1e-11)
+        odds = np.exp(expected)
+        np.testing.assert_allclose(found["inclusion_probability"], odds / (1 + odds), rtol=1e-11)
+
+    @pytest.mark.parametrize("prior", [PRIOR, PRIOR.tolist(), pd.Series(PRIOR[::-1], FEATURES[::-1])])
+    def test_takes_a_prior_for_each_feature(self, exact, prior):
+        found = nb.feature_evidence(exact, prior)
+        odds = np.exp(found["log_bayes_factor"]) * PRIOR / (1 - PRIOR)
+        np.testing.assert_allclose(found["inclusion_probability"], odds / (1 + odds), rtol=1e-11)
+        by_name = nb.feature_evidence(exact, dict(zip(FEATURES, PRIOR, strict=True)))
+        pd.testing.assert_frame_equal(found, by_name)
+
+    def test_certain_priors_stay_certain_and_large_factors_finite(self, exact):
+        found = nb.feature_evidence(exact, [0, 1, 0, 1, 0, 1, 0])
+        assert found["inclusion_probability"].tolist() == [0, 1, 0, 1, 0, 1, 0]
+        y = np.arange(4000) // 2000
+        apart = nb.fit(nb.Gaussian(), y[:, None] + np.random.default_rng(0).normal(0, 0.1, (4000, 1)), y)
+        assert nb.feature_evidence(apart)["log_bayes_factor"].item() > 800
+        assert nb.feature_evidence(apart, 1e-300)["inclusion_probability"].item() == 1.0
+
+    def test_of_any_inference_with_data(self, exact, mixed):
+        X, y, _ = mixed
+        sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=X, y=y)
+        pd.testing.assert_frame_equal(nb.feature_evidence(exact), nb.feature_evidence(sampled))
+
+    def test_all_data_sets_of_six_tosses(self):
+        """Over all data, the shared evidence sums to one, and so does what the Bayes factor makes of it."""
+        X = np.array(list(itertools.product([0, 1], repeat=6))).T
+        log_bayes_factor = nb.feature_evidence(nb.fit(nb.Bernoulli(0.5, 1.5), X, ["a", "a", "b", "b", "b", "c"]))
+        ones = X.sum(axis=0)
+        shared = np.exp(betaln(0.5 + ones, 1.5 + 6 - ones) - betaln(0.5, 1.5))
+        assert shared.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (shared * np.exp(log_bayes_factor["log_bayes_factor"])).sum() == pytest.approx(1.0, abs=1e-12)
+
+    @pytest.mark.parametrize("name", ["gaussian", "poisson"])
+    def test_inclusion_probabilities_are_calibrated(self, name, rng):
+        """Four thousand tables, one a column, each drawn from one of the two hypotheses."""
+        number, prior = 4000, 0.3
+        y = np.repeat([0, 1, 2], [2, 5, 8])
+        depends = rng.uniform(size=number) < prior
+        if name == "gaussian":
+            family = nb.Gaussian(loc=1.0, kappa=0.5, concentration=3.0, rate=2.0)
+            variance = 2.0 / rng.gamma(3.0, size=(3, number))
+            mean = rng.normal(1.0, np.sqrt(variance / 0.5))
+            mean, variance = (np.where(depends, value, value[0]) for value in (mean, variance))
+            X = rng.normal(mean[y], np.sqrt(variance[y]))
+        else:
+            family = nb.Poisson(2.0, 0.5)
+            rate = rng.gamma(2.0, size=(3, number)) / 0.5
+            X = rng.poisson(np.where(depends, rate, rate[0])[y])
+        found = nb.feature_evidence(nb.fit(family, X, y), prior)["inclusion_probability"]
+        assert found.std() > 0.05
+        for error in (depends - found, (depends - found) * found, (depends - found) * (found > 0.5)):
+            assert abs(error.mean()) < 4.0 * error.std() / np.sqrt(number)
+
+    def test_one_class_says_nothing(self):
+        found = nb.feature_evidence(nb.fit(nb.Gaussian(), [[1.0], [2.0]], ["a", "a"]), 0.3)
+        np.testing.assert_allclose(found.to_numpy(), [[0.0, 0.3]], atol=1e-12)
+
+    def test_refuses(self, exact, mixed):
+        with pytest.raises(TypeError, match="posterior is a list"):
+            nb.feature_evidence([1])
+        known = nb.from_parameters(
+            nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.1], [0.2]]}
+        )
+        with pytest.raises(ValueError, match="feature_evidence needs data"):
+            nb.feature_evidence(known)
+        apart = nb.fit(nb.NaiveBayes({"b": nb.Bernoulli([[1.0], [2.0]])}), pd.DataFrame({"b": [0, 1]}), ["a", "b"])
+        with pytest.raises(ValueError, match="column 'b': the prior's concentration1 differs by class"):
+            nb.feature_evidence(apart)
+        bursty = nb.fit(nb.DirichletMultinomial(), [[3, 1], [1, 2]], ["a", "b"], nb.MAP())
+        with pytest.raises(ValueError, match="DirichletMultinomial, which has no closed-form evidence"):
+            nb.feature_evidence(bursty)
+        for prior, message in [
+            (1.2, "prior_inclusion holds 1.2: give a probability from 0 to 1"),
+            ([0.5, -0.1], "holds -0.1"),
+            (np.nan, "holds nan"),
+            ([0.5, 0.5], "prior_inclusion has 2 numbers, the model has 7 features"),
+            (np.full((1, 7), 0.5), "an array of shape"),
+            ({"seen": 0.5}, "does not name 'hue'"),
+            ({**dict.fromkeys(FEATURES, 0.5), "ape": 0.5}, "names 'ape', which is no feature"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                nb.feature_evidence(exact, prior)
+        with pytest.raises(TypeError, match="prior_inclusion is 'often'"):
+            nb.feature_evidence(exact, "often")
+
+
+class TestAveraged:
+    def test_is_the_average_over_all_subsets(self, averaged, each_feature, mixed):
+        """Dash and Cooper (2002) by enumeration: 128 models, each weighed by its prior probability and evidence."""
+        _, y, new = mixed
+        labels, log_class_probs = log_evidence_of_labels(y)
+        log_weights, log_joints = [], []
+        for subset in itertools.product([True, False], repeat=len(FEATURES)):
+            log_weight, log_joint = labels, np.broadcast_to(log_class_probs, (len(new), 3))
+            for name, included, prior in zip(FEATURES, subset, PRIOR, strict=True):
+                own, shared, own_joint, shared_joint = each_feature[name]
+                log_weight = log_weight + (np.log(prior) + own if included else np.log1p(-prior) + shared)
+                log_joint = log_joint + (own_joint if included else shared_joint)
+            log_weights.append(log_weight)
+            log_joints.append(log_joint)
+        log_weights = np.array(log_weights)
+        expected = logsumexp(log_weights[:, None, None] + np.array(log_joints), axis=0) - logsumexp(log_weights)
+        np.testing.assert_allclose(averaged.log_joint(new), expected, rtol=1e-12, atol=1e-12)
+        proba = np.exp(expected - logsumexp(expected, axis=1, keepdims=True))
+        np.testing.assert_allclose(averaged.predict_proba(new), proba, rtol=0, atol=1e-12)
+        assert averaged.log_evidence == pytest.approx(logsumexp(log_weights), abs=1e-10)
+
+    def test_model_option_is_the_same(self, averaged, mixed):
+        X, y, new = mixed
+        by_name = dict(zip(FEATURES, PRIOR, strict=True))
+        for inclusion in (PRIOR, by_name, pd.Series(by_name)[::-1]):
+            model = nb.NaiveBayes(FAMILIES, class_concentration=[1.0, 2.0, 0.5], feature_inclusion=inclusion)
+            posterior = nb.fit(model, X, y)
+            assert isinstance(posterior, nb.AveragedPosterior)
+            np.testing.assert_array_equal(posterior.log_joint(new), averaged.log_joint(new))
+            assert posterior.log_evidence == averaged.log_evidence
+        pd.testing.assert_series_equal(
+            posterior.inclusion_probability,
+            nb.feature_evidence(posterior, PRIOR)["inclusion_probability"],
+        )
+
+    def test_certain_priors_are_naive_bayes_and_the_class_prior(self, exact, mixed):
+        *_, new = mixed
+        np.testing.assert_allclose(exact.averaged(1.0).log_joint(new), exact.log_joint(new), rtol=1e-12)
+        assert exact.averaged(1.0).log_evidence == pytest.approx(exact.log_evidence, abs=1e-10)
+        nothing = exact.averaged(0.0).predict_proba(new)
+        np.testing.assert_allclose(nothing, np.broadcast_to(exact.mean()["class_prob"], nothing.shape), rtol=1e-12)
+
+    @pytest.mark.parametrize("case", [case for case in CASES if case.missing], ids=lambda case: case.name)
+    def test_density_of_cells_adds_up_to_that_of_rows(self, case, rng):
+        cells = with_holes(rng, case.cells(rng, 11))
+        found = cell_log_predictive(case.family, cells)
+        assert (found[np.isnan(cells)[:, None, :].repeat(2, axis=1)] == 0).all()
+        np.testing.assert_allclose(found.sum(axis=-1), case.family.row_log_predictive(cells), rtol=2e-6)
+
+    def test_sparse_words_equal_dense_ones(self, rng):
+        X = (rng.uniform(size=(40, 30)) < 0.1).astype(float)
+        y = rng.integers(0, 2, 40)
+        dense = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X, y)
+        sparse = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), scipy.sparse.csr_array(X), y)
+        np.testing.assert_allclose(sparse.log_joint(scipy.sparse.csr_array(X)), dense.log_joint(X), rtol=1e-12)
+
+    def test_draws_give_what_the_closed_form_says(self, averaged, mixed):
+        *_, new = mixed
+        draws = averaged.draws(num_chains=1, num_draws=4000, key=3)
+        shared = (draws["seen_prob"] == draws["seen_prob"][..., :1]).all(axis=-1).mean()
+        expected = 1 - averaged.inclusion_probability["seen"]
+        assert abs(shared - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000)
+        for site, mean in averaged.mean().items():
+            error = draws[site].std(axis=(0, 1)) / np.sqrt(4000)
+            assert (np.abs(draws[site].mean(axis=(0, 1)) - mean) < 5 * error).all(), site
+        table = averaged.summary(prob=0.8)
+        labels = averaged.model.sites.scalar_labels()
+        for site, values in draws.items():
+            rows = table.loc[labels[site]]
+            flat = values.reshape(4000, -1)
+            for column, level in (("lower", 0.1), ("upper", 0.9)):
+                below = (flat <= rows[column].to_numpy()).mean(axis=0)
+                assert (np.abs(below - level) < 5 * np.sqrt(0.09 / 4000)).all(), (site, column)
+        calls = table.loc[labels["calls_rate"]]
+        np.testing.assert_allclose(draws["calls_rate"].std(axis=(0, 1)), calls["sd"], rtol=0.06)
+        joint = np.exp(averaged.log_joint_draws(new, num_chains=1, num_draws=4000, key=4)[0])
+        error = joint.std(axis=0) / np.sqrt(4000)
+        assert (np.abs(joint.mean(axis=0) - np.exp(averaged.log_joint(new))) < 5 * error).all()
+
+    def test_simulated_rows_have_the_predictive_distribution(self, rng):
+        X, y = rng.integers(0, 2, (20, 2)), rng.integers(0, 2, 20)
+        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.5, 0.5), feature_inclusion=[0.2, 0.9]), X, y)
+        rows, labels = averaged.simulate(20_000, key=1)
+        every = np.array(list(itertools.product([0, 1], repeat=2)))
+        for c, expected in zip(averaged.classes, np.exp(averaged.log_joint(every)).T, strict=True):
+            for cell, p in zip(every, expected, strict=True):
+                share = ((rows == cell).all(axis=1) & (labels == c)).mean()
+                assert abs(share - p) < 4 * np.sqrt(p * (1 - p) / 20_000)
+
+    @pytest.mark.parametrize(
+        "family", [nb.Bernoulli(0.8, 1.5), nb.Gaussian(0.0, 0.5, 3.0, 2.0)], ids=["0/1", "numbers"]
+    )
+    def test_simulation_based_calibration(self, family):
+        model = nb.NaiveBayes(family, feature_inclusion=[0.5, 0.8]).bind([[0, 1], [1, 0]], ["a", "b"])
+        assert nb.sbc(model, num_simulations=300, num_rows=12, key=2, progress=False).uniform
+
+    def test_update_and_forget_equal_a_fit_to_the_rest(self, averaged, mixed):
+        X, y, new = mixed
+        part = nb.fit(averaged.model, X[:20], y[:20], classes=["x", "y", "z"])
+        assert isinstance(part.update(X[20:], y[20:]), nb.AveragedPosterior)
+        np.testing.assert_allclose(part.update(X[20:], y[20:]).log_joint(new), averaged.log_joint(new), rtol=1e-12)
+        np.testing.assert_allclose(averaged.forget(X[20:], y[20:]).log_joint(new), part.log_joint(new), rtol=1e-12)
+
+    def test_leave_one_out_equals_refitting(self, averaged, mixed):
+        X, y, _ = mixed
+        elpd = nb.loo(averaged, X, y)
+        for i in range(0, len(y), 5):
+            rest = averaged.forget(X.iloc[[i]], y[[i]])
+            expected = rest.predict_log_proba(X.iloc[[i]])[0, rest.classes.tolist().index(y[i])]
+            assert float(elpd.elpd_i[i]) == pytest.approx(expected, abs=1e-10)
+        folds = nb.kfold(averaged, X, y, folds=np.arange(len(y)))
+        np.testing.assert_allclose(folds.elpd_i, elpd.elpd_i, atol=1e-10)
+        assert nb.loo_scores(averaged, X, y)["elpd_label"] == pytest.approx(elpd.elpd)
+        with pytest.raises(ValueError, match="sample_weight is not for posteriors averaged over features"):
+            nb.loo(averaged, X, y, sample_weight=np.full(len(y), 0.5))
+
+    def test_saved_and_loaded(self, exact, mixed, tmp_path):
+        *_, new = mixed
+        families = [Exponential]
+        for inclusion in (0.3, PRIOR, dict(zip(FEATURES, PRIOR.tolist(), strict=True))):
+            posterior = exact.averaged(inclusion)
+            posterior.save(tmp_path / "averaged.nc")
+            again = nb.load(tmp_path / "averaged.nc", families=families)
+            assert isinstance(again, nb.AveragedPosterior)
+            np.testing.assert_array_equal(again.log_joint(new), posterior.log_joint(new))
+
+    def test_tree_has_no_density_of_a_prior_that_has_none(self, averaged, mixed):
+        X, y, _ = mixed
+        tree = averaged.to_datatree(X, y, num_draws=20, num_chains=2)
+        assert "log_prior" not in tree.children
+        prior = tree["prior"]["wait_rate"].to_numpy()
+        shared = (prior == prior[..., :1]).all(axis=-1).mean()
+        assert shared > 0.8
+        assert tree["posterior"]["hue_prob"].shape == (2, 20, 3, 3)
+
+    def test_is_told(self, averaged, exact):
+        assert "averaged over the subsets of 7 features" in repr(averaged)
+        assert "depends on the class with probability 0.25" in repr(exact.averaged(0.25))
+        assert "<table" in averaged._repr_html_()
+
+    def test_learns_which_features_matter(self, rng):
+        y = rng.integers(0, 2, 400)
+        X = rng.normal(size=(400, 8))
+        X[:, 2] += 1.5 * y
+        found = nb.fit(nb.NaiveBayes(nb.Gaussian(), feature_inclusion=0.5), X, y).inclusion_probability
+        assert found[2] > 0.999
+        assert (found.drop(2) < 0.2).all()
+
+    def test_refuses(self, mixed, exact):
+        X, y, _ = mixed
+        model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5)
+        small = ([[0], [1]], ["a", "b"])
+        for inference in (nb.NUTS(), nb.MAP(), nb.MLE()):
+            with pytest.raises(
+                ValueError, match=r"no subsets of features to average over: fit a model .* nb.Exact\(\)"
+            ):
+                nb.fit(model, *small, inference)
+        with pytest.raises(ValueError, match="the program has a parameter for every class"):
+            model.program(*small)
+        with pytest.raises(ValueError, match=r"leaves no room for .*'x_concentration1'"):
+            nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1, 1), 1.0), feature_inclusion=0.5)
+        with pytest.raises(ValueError, match="feature_inclusion has 2 numbers, the model has 1 features"):
+            nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=[0.5, 0.5]), *small)
+        with pytest.raises(ValueError, match="feature_inclusion holds 2"):
+            nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=2)
+        with pytest.raises(ValueError, match="prior's rate differs by class"):
+            nb.fit(nb.NaiveBayes(nb.Poisson(1.0, [[1.0], [2.0]]), feature_inclusion=0.5), *small)
+        learned = nb.NaiveBayes({"calls": nb.Poisson(dist.Gamma(2, 1), 1.0)})
+        with pytest.raises(ValueError, match="hyperparameters of this posterior were learned"):
+            nb.fit(learned, X[["calls"]], y, nb.EmpiricalBayes()).averaged()
+
+
+class TestEstimators:
+    @pytest.mark.parametrize(
+        "name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "PoissonNB", "NaiveBayesClassifier"]
+    )
+    def test_option_averages(self, name, rng):
+        X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+        estimator = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9]).fit(X, y)
+        assert isinstance(estimator.posterior_, nb.AveragedPosterior)
+        plain = getattr(estimators, name)().fit(X, y)
+        expected = plain.posterior_.averaged([0.5, 0.1, 0.9]).predict_proba(X)
+        np.testing.assert_allclose(estimator.predict_proba(X), expected, rtol=1e-12)
+        assert np.abs(estimator.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
+        in_parts = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9])
+        in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
+        np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
+        with pytest.raises(ValueError, match='predictive="plugin" stands for one model'):
+            getattr(estimators, name)(feature_inclusion=0.5, predictive="plugin").fit(X, y)
+        with pytest.raises(ValueError, match="no subsets of features to average over"):
+            getattr(estimators, name)(feature_inclusion=0.5, inference="nuts").fit(X, y)
+
+    def test_new_categories_extend_the_averaged_model(self, rng):
+        X, y = rng.integers(0, 3, (60, 2)), rng.integers(0, 2, 60)
+        X[:30] = np.minimum(X[:30], 1)
+        in_parts = estimators.CategoricalNB(feature_inclusion=0.3).partial_fit(X[:30], y[:30], classes=[0, 1])
+        in_parts.partial_fit(X[30:], y[30:])
+        at_once = estimators.CategoricalNB(feature_inclusion=0.3).fit(X, y)
+        np.testing.assert_allclose(in_parts.predict_proba(X), at_once.predict_proba(X), rtol=1e-12)
+        assert isinstance(in_parts.posterior_, nb.AveragedPosterior)
+
+    def test_classifier_keeps_the_option_of_its_model(self, rng):
+        X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+        model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.2)
+        assert estimators.NaiveBayesClassifier(model).fit(X, y).model_.feature_inclusion == 0.2
+        other = estimators.NaiveBayesClassifier(model, feature_inclusion=0.7).fit(X, y)
+        assert other.model_.feature_inclusion == 0.7
+
+    @parametrize_with_checks(
+        [estimators.BernoulliNB(feature_inclusion=0.5), estimators.GaussianNB(feature_inclusion=0.5)]
+    )
+    def test_scikit_learn_agrees(self, estimator, check):
+        check(estimator)
+
+
+def contingency(class_prob, prob):
+    """Mutual information of a table of joint probabilities, by its entropies."""
+    joint = class_prob[:, None] * prob
+    entropy = scipy.stats.entropy
+    return entropy(joint.sum(axis=0)) + entropy(class_prob) - entropy(joint.ravel())
+
+
+def at_point(family, parameters, class_probs):
+    """Mutual information of a single column at given parameters, in nats."""
+    posterior = nb.from_parameters(
+        nb.NaiveBayes({"x": family}),
+        classes=list(range(len(class_probs))),
+        class_probs=class_probs,
+        parameters={"x": parameters},
+    )
+    return nb.mutual_information(posterior).loc["x", "at_posterior_mean"]
+
+
+def summed(class_probs, densities):
+    """The definition, term by term; densities of shape (classes, values)."""
+    joint = np.asarray(class_probs)[:, None] * densities
+    apart = joint.sum(axis=0) * np.asarray(class_probs)[:, None]
+    seen = joint > 1e-290
+    return (joint[seen] * np.log(joint[seen] / apart[seen])).sum()
+
+
+@pytest.fixture(scope="module")
+def informed(mixed):
+    X, y, _ = mixed
+    model = nb.NaiveBayes({name: family for name, family in FAMILIES.items() if name != "wait"})
+    return nb.fit(model, X, y)
+
+
+class TestMutualInformation:
+    def test_table_of_the_x_windows_posts(self, data):
+        """Murphy (2012), Table 3.1."""
+        stored = np.load(data / "xwindows" / "xwindows.npz")
+        X = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
+        with gzip.open(data / "xwindows" / "xwindows.vocab.txt.gz", "rt") as file:
+            words = file.read().split()
+        train = stored["split"] == 0
+        frame = pd.DataFrame.sparse.from_spmatrix(X[train], columns=words)
+        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, stored["y"][train])
+        found = nb.mutual_information(posterior, unit="bits", num_draws=50)
+        assert found.index.tolist() == words
+        assert found.loc["windows", "at_posterior_mean"].round(6) == 0.215028
+        found = found.sort_values("at_posterior_mean", ascending=False)
+        expected = {"windows": 0.215028, "microsoft": 0.095465, "dos": 0.092128, "motif": 0.078195, "window": 0.067340}
+        assert found["at_posterior_mean"].round(6)[:5].to_dict() == expected
+        nats = nb.mutual_information(posterior, num_draws=50)
+        np.testing.assert_allclose(nats.loc["windows"] * np.log2(np.e), found.loc["windows"], rtol=1e-12)
+
+    def test_definition_at_the_posterior_mean(self, informed):
+        found = nb.mutual_information(informed, num_draws=5)
+        assert found.index.tolist() == ["seen", "hue", "length", "width", "calls", *WORDS]
+        assert found.columns.tolist() == ["at_posterior_mean", "mean", "lower", "upper"]
+        mean = informed.mean()
+        class_prob, value = mean["class_prob"], found["at_posterior_mean"]
+        both = np.stack([1 - mean["seen_prob"], mean["seen_prob"]], axis=1)
+        assert value["seen"] == pytest.approx(contingency(class_prob, both), rel=1e-10)
+        assert value["hue"] == pytest.approx(contingency(class_prob, mean["hue_prob"]), rel=1e-10)
+        for v, word in enumerate(WORDS):
+            token = np.stack([1 - mean["words_prob"][:, v], mean["words_prob"][:, v]], axis=1)
+            assert value[word] == pytest.approx(contingency(class_prob, token), rel=1e-10)
+        counts = scipy.stats.poisson.pmf(np.arange(200), mean["calls_rate"][:, None])
+        assert value["calls"] == pytest.approx(summed(class_prob, counts), rel=1e-10)
+        for j, name in enumerate(["length", "width"]):
+            normal = scipy.stats.norm(mean["size_mean"][:, [j]], np.sqrt(mean["size_variance"][:, [j]]))
+            grid = np.linspace(-40, 40, 400_001)
+            assert value[name] == pytest.approx(summed(class_prob, normal.pdf(grid)) * (grid[1] - grid[0]), rel=1e-8)
+
+    @pytest.mark.parametrize(
+        ("mean", "deviation"),
+        [
+            ([0, 1], [1, 1]),
+            ([0, 0], [1, 0.01]),
+            ([0, 5, -3], [1, 0.02, 30]),
+            ([1e6, 1e6 + 3], [2, 2]),
+            ([0, 0], [1, 1]),
+        ],
+    )
+    def test_gaussians_by_adaptive_quadrature(self, mean, deviation):
+        mean, deviation = np.array(mean, dtype=float), np.array(deviation, dtype=float)
+        probs = np.array([0.3, 0.7] if len(mean) == 2 else [0.3, 0.6, 0.1])
+        normal = scipy.stats.norm(mean, deviation)
+
+        def integrand(x):
+            return summed(probs, normal.pdf(x)[:, None])
+
+        edges = np.unique(np.concatenate([mean + z * deviation for z in (-9, -4, -2, -1, 0, 1, 2, 4, 9)]))
+        expected = sum(
+            scipy.integrate.quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+            for a, b in itertools.pairwise(edges)
+        )
+        found = at_point(nb.Gaussian(), {"mean": mean, "variance": deviation**2}, probs)
+        assert found == pytest.approx(expected, abs=2e-8)
+        for shift, unit in ((1e4, 1.0), (0.0, 1e-9), (0.0, 1e9)):
+            moved = {"mean": shift + unit * mean, "variance": (unit * deviation) ** 2}
+            assert at_point(nb.Gaussian(), moved, probs) == pytest.approx(found, abs=1e-8)
+
+    @pytest.mark.parametrize(
+        "rate",
+        [
+            [0.5, 3.0],
+            [40.0, 41.0, 90.0],
+            [4000.0, 4100.0],
+            [1.0, 5000.0],
+            [3950.0, 4096.0, 4250.0],
+            [2e5, 2.01e5],
+        ],
+    )
+    def test_poisson_counts_by_summation(self, rate):
+        rate = np.array(rate)
+        probs = np.full(len(rate), 1 / len(rate))
+        counts = np.arange(int(rate.max() + 12 * np.sqrt(rate.max()) + 60))
+        expected = summed(probs, scipy.stats.poisson.pmf(counts, rate[:, None]))
+        # Beyond a few thousand the log-gamma functions in the densities themselves lose digits.
+        assert at_point(nb.Poisson(), rate, probs) == pytest.approx(expected, abs=1e-9)
+
+    def test_gaussian_by_monte_carlo(self, rng):
+        mean, deviation, probs = np.array([0.0, 1.5, 4.0]), np.array([1.0, 0.4, 2.0]), np.array([0.5, 0.2, 0.3])
+        c = rng.choice(3, 400_000, p=probs)
+        x = rng.normal(mean[c], deviation[c])
+        log_density = scipy.stats.norm.logpdf(x[:, None], mean, deviation)
+        ratio = log_density[np.arange(len(x)), c] - logsumexp(log_density, b=probs, axis=1)
+        found = at_point(nb.Gaussian(), {"mean": mean, "variance": deviation**2}, probs)
+        assert abs(ratio.mean() - found) < 4 * ratio.std() / np.sqrt(len(x))
+
+    def test_bounds(self):
+        assert at_point(nb.Categorical(), np.eye(3), [0.2, 0.3, 0.5]) == pytest.approx(
+            scipy.stats.entropy([0.2, 0.3, 0.5]), rel=1e-12
+        )
+        assert at_point(nb.Bernoulli(), [0.0, 1.0], [0.5, 0.5]) == pytest.approx(np.log(2), rel=1e-12)
+        assert at_point(nb.Bernoulli(), [0.3, 0.3], [0.5, 0.5]) == pytest.approx(0.0, abs=1e-15)
+        assert at_point(nb.Gaussian(), {"mean": [0.0, 1e6], "variance": [1.0, 1.0]}, [0.5, 0.5]) == pytest.approx(
+            np.log(2), rel=1e-10
+        )
+
+    def test_draws_of_a_sampled_posterior_one_by_one(self, informed, mixed):
+        X, y, _ = mixed
+        draws = informed.draws(num_chains=2, num_draws=30, key=8)
+        sampled = nb.from_samples(informed.model, draws, X=X, y=y)
+        found = nb.mutual_information(sampled, "bits", prob=0.5)
+        each = {
+            "seen": [
+                contingency(p, np.stack([1 - theta, theta], axis=1))
+                for p, theta in zip(draws["class_prob"].reshape(60, 3), draws["seen_prob"].reshape(60, 3), strict=True)
+            ],
+            "bee": [
+                contingency(p, np.stack([1 - theta[:, 1], theta[:, 1]], axis=1))
+                for p, theta in zip(
+                    draws["class_prob"].reshape(60, 3), draws["words_prob"].reshape(60, 3, 3), strict=True
+                )
+            ],
+            "calls": [
+                summed(p, scipy.stats.poisson.pmf(np.arange(300), rate[:, None]))
+                for p, rate in zip(draws["class_prob"].reshape(60, 3), draws["calls_rate"].reshape(60, 3), strict=True)
+            ],
+        }
+        for name, values in each.items():
+            expected = np.array([np.mean(values), *np.quantile(values, [0.25, 0.75])]) / np.log(2)
+            np.testing.assert_allclose(found.loc[name, ["mean", "lower", "upper"]].astype(float), expected, rtol=1e-9)
+        thinned = nb.mutual_information(sampled, num_draws=10)
+        assert not np.allclose(thinned["mean"], found["mean"] * np.log(2))
+
+    def test_draws_from_the_closed_form(self, informed, mixed):
+        """All the posterior says, drawn here in another way: whole vectors, not column by column."""
+        X, y, _ = mixed
+        found = nb.mutual_information(informed, num_draws=1000, key=1)
+        draws = informed.draws(num_chains=1, num_draws=4000, key=9)
+        other = nb.mutual_information(nb.from_samples(informed.model, draws, X=X, y=y))
+        spread = (other["upper"] - other["lower"]) / 3.2
+        assert (np.abs(found["mean"] - other["mean"]) < 5 * spread * np.sqrt(2 / 4000)).all()
+        tail, error = 0.055, 5 * np.sqrt(2 * 0.055 * 0.945 / 4000)
+        wide, narrow = (
+            nb.mutual_information(nb.from_samples(informed.model, draws, X=X, y=y), prob=1 - 2 * level)
+            for level in (tail - error, tail + error)
+        )
+        for end, low, high in (("lower", wide, narrow), ("upper", narrow, wide)):
+            assert (low[end] < found[end]).all(), end
+            assert (found[end] < high[end]).all(), end
+        again = nb.mutual_information(informed, num_draws=1000, key=1)
+        pd.testing.assert_frame_equal(found, again)
+        assert found.attrs == {"unit": "nats", "prob": 0.89}
+
+    def test_averaged_posterior_has_mass_at_zero(self):
+        row, y = np.arange(60) // 2, np.arange(60) % 2
+        X = np.column_stack([row < np.where(y == 0, 15, ones) for ones in (8, 14)])
+        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X, y)
+        out = 1 - posterior.inclusion_probability
+        for name, share in out.items():
+            level = min(share - 0.05, 0.45)
+            found = nb.mutual_information(posterior, prob=1 - 2 * level, num_draws=1000)
+            assert found.loc[name, "lower"] == pytest.approx(0.0, abs=1e-15)
+            if share < 0.4:
+                found = nb.mutual_information(posterior, prob=1 - 2 * (share + 0.05), num_draws=1000)
+                assert found.loc[name, "lower"] > 1e-6
+        assert out.min() < 0.4 < out.max()
+        words = nb.fit(nb.NaiveBayes(nb.Multinomial(), feature_inclusion=0.0), X, y)
+        np.testing.assert_allclose(nb.mutual_information(words, num_draws=10), 0.0, atol=1e-15)
+
+    def test_a_point_has_no_spread(self, mixed, informed):
+        X, y, _ = mixed
+        found = nb.mutual_information(nb.fit(nb.Bernoulli(), X[["seen"]], y, nb.MLE()))
+        assert found["at_posterior_mean"].notna().all()
+        assert found[["mean", "lower", "upper"]].isna().to_numpy().all()
+        assert found.attrs["unit"] == "nats"
+
+    def test_class_that_never_counts(self):
+        found = nb.mutual_information(nb.fit(nb.Poisson(), [[0], [0], [3], [1]], [0, 0, 1, 1], nb.MLE()))
+        expected = summed([0.5, 0.5], scipy.stats.poisson.pmf(np.arange(60), [[0.0], [2.0]]))
+        assert found["at_posterior_mean"].item() == pytest.approx(expected, rel=1e-12)
+
+    def test_infinite_mean_gives_nan(self):
+        X = pd.DataFrame({"x": [1.0, 2.0, 3.0, None]})
+        posterior = nb.fit(nb.Gaussian(), X, ["a", "a", "a", "b"])
+        found = nb.mutual_information(posterior, num_draws=50)
+        assert np.isnan(found.loc["x", "at_posterior_mean"])
+        assert 0 < found.loc["x", "mean"] < np.log(2)
+
+    def test_bursty_words(self):
+        alpha = np.array([[0.2, 0.3, 0.5], [1.0, 0.5, 0.5]])
+        posterior = nb.from_parameters(
+            nb.NaiveBayes({"words": (nb.DirichletMultinomial(), WORDS)}),
+            classes=["a", "b"],
+            class_probs=[0.4, 0.6],
+            parameters={"words": alpha},
+        )
+        prob = alpha / alpha.sum(axis=1, keepdims=True)
+        found = nb.mutual_information(posterior)["at_posterior_mean"]
+        for v, word in enumerate(WORDS):
+            token = np.stack([1 - prob[:, v], prob[:, v]], axis=1)
+            assert found[word] == pytest.approx(contingency(np.array([0.4, 0.6]), token), rel=1e-12)
+
+    @pytest.mark.parametrize("family", [nb.Multinomial(), nb.Bernoulli()], ids=["counts", "occurrence"])
+    def test_fifty_thousand_words(self, family, rng):
+        X = scipy.sparse.random_array((60, 50_000), density=0.002, rng=rng, data_sampler=lambda size: np.ones(size))
+        y = np.arange(60) % 2
+        posterior = nb.fit(family, X.tocsr(), y)
+        found = nb.mutual_information(posterior, num_draws=10)
+        assert found.shape == (50_000, 4)
+        mean = posterior.mean()["x_prob"][:, [7, 40_000]]
+        for v, word in enumerate([7, 40_000]):
+            token = np.stack([1 - mean[:, v], mean[:, v]], axis=1)
+            assert found.loc[word, "at_posterior_mean"] == pytest.approx(
+                contingency(np.array([0.5, 0.5]), token), abs=1e-14
+            )
+        assert (found["lower"] <= found["upper"]).all()
+
+    def test_one_word_and_one_class(self):
+        one_word = nb.fit(nb.Multinomial(), [[3], [2]], ["a", "b"])
+        np.testing.assert_allclose(nb.mutual_information(one_word, num_draws=20), 0.0, atol=1e-12)
+        one_class = nb.fit(nb.Gaussian(), [[3.0], [2.0]], ["a", "a"])
+        np.testing.assert_allclose(nb.mutual_information(one_class, num_draws=20), 0.0, atol=1e-12)
+
+    def test_refuses(self, exact, informed):
+        with pytest.raises(ValueError, match="column 'wait' is Exponential, whose mutual information"):
+            nb.mutual_information(exact)
+        with pytest.raises(ValueError, match=r"unit is 'shannons': give one of"):
+            nb.mutual_information(informed, "shannons")
+        with pytest.raises(ValueError, match=r"prob is 1\.5"):
+            nb.mutual_information(informed, prob=1.5)
+        with pytest.raises(ValueError, match="num_draws is 0"):
+            nb.mutual_information(informed, num_draws=0)
+        with pytest.raises(TypeError, match="posterior is a NaiveBayes"):
+            nb.mutual_information(nb.NaiveBayes(nb.Bernoulli()))
+
+
+class TestScore:
+    def test_in_a_pipeline(self, rng):
+        y = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
+        X = (rng.uniform(size=(200, 30)) < 0.3).astype(float)
+        X[:, 4] = np.where(rng.uniform(size=200) < 0.9, y == "yes", X[:, 4])
+        X[:, 11] = np.where(rng.uniform(size=200) < 0.6, y == "yes", X[:, 11])
+        for table in (X, scipy.sparse.csr_array(X)):
+            score = partial(nb.mutual_information_score, model=nb.Bernoulli())
+            pipe = make_pipeline(SelectKBest(score, k=2), estimators.BernoulliNB()).fit(table, y)
+            assert pipe[0].get_support(indices=True).tolist() == [4, 11]
+            assert pipe.score(table, y) > 0.8
+        expected = nb.mutual_information(nb.fit(nb.Bernoulli(), X, y), "bits", num_draws=1)["at_posterior_mean"]
+        np.testing.assert_allclose(nb.mutual_information_score(X, y, unit="bits"), expected, rtol=1e-12)
+
+    def test_columns_outside_the_model(self, mixed):
+        X, y, _ = mixed
+        model = nb.NaiveBayes({"calls": nb.Poisson(), "seen": nb.Bernoulli()})
+        scores = nb.mutual_information_score(X, y, model=model)
+        assert np.flatnonzero(~np.isnan(scores)).tolist() == [0, 4]
+        found = nb.mutual_information(nb.fit(model, X, y), num_draws=1)["at_posterior_mean"]
+        np.testing.assert_allclose(scores[[0, 4]], found[["seen", "calls"]])
+        with pytest.raises(ValueError, match="unit is 'shannons'"):
+            nb.mutual_information_score(X, y, model=model, unit="shannons")
+
+
+@pytest.fixture(scope="module")
+def compared(penguins):
+    X, y = penguins
+    size = X[["bill_length_mm", "body_mass_g"]]
+    both = nb.fit(nb.NaiveBayes(nb.Gaussian()), size, y)
+    models = {
+        "bill alone": nb.NaiveBayes(nb.Gaussian(), feature_inclusion=[1.0, 0.0]),
+        "both": both,
+        "either": both.averaged(0.5),
+        "narrow": nb.NaiveBayes(nb.Gaussian(kappa=5.0, concentration=20.0)),
+    }
+    return size, y, models, nb.compare_models(models, size, y)
+
+
+class TestCompareModels:
+    def test_evidence_and_probability(self, compared):
+        size, y, models, found = compared
+        assert isinstance(found, nb.ModelComparison)
+        posteriors = {k: m if isinstance(m, nb.Posterior) else nb.fit(m, size, y) for k, m in models.items()}
+        evidence = np.array([posteriors[name].log_evidence for name in found.table.index])
+        np.testing.assert_allclose(found.table["log_evidence"], evidence)
+        np.testing.assert_allclose(found.table["model_probability"], softmax(evidence), atol=1e-12)
+        assert (np.diff(evidence) <= 0).all()
+        assert found.notes == ()
+
+    def test_leave_one_out(self, compared):
+        size, y, models, found = compared
+        mine, best = nb.loo(nb.fit(models["narrow"], size, y), size, y), nb.loo(models["both"], size, y)
+        assert found.table.loc["narrow", "elpd"] == pytest.approx(mine.elpd)
+        assert found.table.loc["narrow", "elpd_se"] == pytest.approx(mine.se)
+        name = found.table["elpd"].idxmax()
+        assert found.table.loc[name, ["elpd_difference", "elpd_difference_se"]].tolist() == [0.0, 0.0]
+        paired = np.asarray(mine.elpd_i) - np.asarray(found.loo[name].elpd_i)
+        row = found.table.loc["narrow"]
+        assert row["elpd_difference"] == pytest.approx(paired.sum())
+        assert row["elpd_difference_se"] == pytest.approx(np.sqrt(len(paired)) * paired.std())
+        assert float(best.elpd) == pytest.approx(found.table.loc["both", "elpd"])
+
+    def test_prior_counts(self, compared):
+        size, y, models, _ = compared
+        two = {name: models[name] for name in ("both", "either")}
+        found = nb.compare_models(two, size, y, prior={"either": 0.9, "both": 0.1})
+        odds = np.exp(found.table["log_evidence"]["either"] - found.table["log_evidence"]["both"]) * 9
+        assert found.table["model_probability"]["either"] == pytest.approx(odds / (1 + odds))
+        assert found.prior["either"] == 0.9
+        certain = nb.compare_models(two, size, y, prior={"either": 0, "both": 1}).table["model_probability"]
+        assert certain["both"] == 1.0
+
+    def test_sampled_and_point_posteriors_are_compared_in_closed_form(self, compared):
+        size, y, models, _ = compared
+        exact = models["both"]
+        sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=size, y=y)
+        point = nb.fit(exact.problem.model, size, y, nb.MLE())
+        found = nb.compare_models({"exact": exact, "sampled": sampled, "point": point}, size, y).table
+        np.testing.assert_allclose(found.to_numpy(), found.loc[["exact"] * 3].to_numpy())
+
+    def test_without_a_closed_form(self):
+        X, y = np.array([[3, 1, 0], [0, 2, 4], [5, 0, 1], [1, 1, 3]]), ["a", "b", "a", "b"]
+        bursty = nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
+        found = nb.compare_models({"plain": nb.Multinomial(), "bursty": bursty}, X, y)
+        assert np.isnan(found.table.loc["bursty", ["log_evidence", "elpd"]].astype(float)).all()
+        assert found.table["model_probability"].isna().all()
+        assert any("bursty: no evidence" in note for note in found.notes)
+        assert any("bursty: no leave-one-out" in note for note in found.notes)
+        assert "bursty: no evidence" in repr(found)
+        assert "bursty: no evidence" in found._repr_html_()
+        assert isinstance(found.plot(), Figure)
+
+    @pytest.mark.parametrize(
+        ("model", "difference"),
+        [
+            (nb.NaiveBayes({"a": nb.Bernoulli()}), "column 'b' .as a value, and not in the model"),
+            (nb.NaiveBayes({"a": nb.Bernoulli(), "b": nb.Gaussian()}), "column 'b' .as a value, and as a measurement"),
+            (nb.NaiveBayes(nb.Multinomial()), "column 'a' .as a value, and given the total of 2 counts"),
+        ],
+    )
+    def test_evidences_of_different_data_have_no_common_scale(self, model, difference):
+        X = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1, 1, 0, 0]})
+        found = nb.compare_models({"first": nb.Bernoulli(), "second": model}, X, [0, 1, 1, 0])
+        assert found.table["model_probability"].isna().all()
+        assert found.table["elpd"].notna().all()
+        (note,) = found.notes
+        assert re.search(difference, note)
+
+    def test_refuses_other_data(self, compared, penguins):
+        size, y, models, _ = compared
+        both = models["both"]
+        with pytest.raises(ValueError, match=r"'part' was fitted to other data than X and y .rows by class"):
+            nb.compare_models({"all": both, "part": nb.fit(both.model, size[:300], y[:300])}, size, y)
+        changed = size.assign(bill_length_mm=size["bill_length_mm"] + np.where(np.arange(len(size)) == 7, 0.1, 0.0))
+        with pytest.raises(ValueError, match=r"'all' was fitted to other data .* .the statistics of its"):
+            nb.compare_models({"all": both, "new": nb.Gaussian()}, changed, y)
+        with pytest.raises(ValueError, match="'all' was fitted to other data than X and y: X has"):
+            nb.compare_models({"all": both, "new": nb.Gaussian()}, size.to_numpy()[:, :1], y)
+        more = nb.fit(nb.Gaussian(), size, y, classes=["Adelie", "Chinstrap", "Gentoo", "Emperor"])
+        with pytest.raises(ValueError, match=r"'all' has the classes .*, 'new' "):
+            nb.compare_models({"all": both, "new": more}, size, y)
+        shuffled = np.random.default_rng(0).permutation(len(y))
+        again = nb.compare_models({"all": both, "new": nb.Gaussian()}, size.iloc[shuffled], y.iloc[shuffled])
+        assert again.table.loc["all", "log_evidence"] == pytest.approx(again.table.loc["new", "log_evidence"])
+
+    def test_refuses(self, compared):
+        size, y, models, _ = compared
+        known = nb.from_parameters(
+            nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.1], [0.2]]}
+        )
+        both = models["both"]
+        for given, error, message in [
+            ([both, both], TypeError, "models is a list"),
+            ({"both": both}, ValueError, "there are 1 models"),
+            ({"both": both, "known": known}, ValueError, "'known' was given its parameters or draws without data"),
+            ({"both": both, "number": 3}, TypeError, "'number' is a int"),
+        ]:
+            with pytest.raises(error, match=message):
+                nb.compare_models(given, size, y)
+        two = {"both": both, "either": models["either"]}
+        for prior, error, message in [
+            ({"both": 0.5}, ValueError, "prior names"),
+            ({"both": 0.5, "either": 0.4}, ValueError, "add up to one"),
+            ({"both": 1.5, "either": -0.5}, ValueError, "add up to one"),
+            (0.5, TypeError, "prior is 0.5"),
+        ]:
+            with pytest.raises(error, match=message):
+                nb.compare_models(two, size, y, prior=prior)
+
+
+class TestPictures:
+    def test_mutual_information(self, informed):
+        found = nb.mutual_information(informed, "bits", num_draws=20)
+        figure = nb.plot_mutual_information(found, max_features=4)
+        (axis,) = figure.axes
+        top = found.sort_values("at_posterior_mean", ascending=False)[:4]
+        assert [label.get_text() for label in axis.get_yticklabels()] == top.index.tolist()
+        bars, means, points = (collection for collection in axis.collections)
+        np.testing.assert_allclose(points.get_offsets()[:, 0], top["at_posterior_mean"])
+        np.testing.assert_allclose(means.get_offsets()[:, 0], top["mean"])
+        np.testing.assert_allclose([bar[:, 0] for bar in bars.get_segments()], top[["lower", "upper"]])
+        assert "bits" in axis.get_xlabel()
+        assert "top 4 of 8" in figure.get_suptitle()
+        assert isinstance(nb.plot_mutual_information(informed, unit="bits", num_draws=5), Figure)
+        with pytest.raises(ValueError, match=r"'unit'.* are for a posterior"):
+            nb.plot_mutual_information(found, unit="bits")
+        with pytest.raises(TypeError, match="found is a dict"):
+            nb.plot_mutual_information({})
+
+    def test_of_a_point(self, mixed):
+        X, y, _ = mixed
+        figure = nb.plot_mutual_information(nb.fit(nb.Bernoulli(), X[["seen"]], y, nb.MLE()))
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["at the posterior mean"]
+
+    def test_models(self, compared):
+        *_, found = compared
+        figure = found.plot()
+        left, right = figure.axes
+        assert [label.get_text() for label in left.get_yticklabels()] == found.table.index.tolist()
+        np.testing.assert_allclose([bar.get_width() for bar in left.patches], found.table["model_probability"])
+        np.testing.assert_allclose(right.containers[0][0].get_xdata().astype(float), found.table["elpd_difference"])
