@@ -46,6 +46,7 @@ from bayesnb.parallel import in_order
 from bayesnb.schema import (
     Schema,
     Table,
+    as_range,
     as_table,
     check_cells,
     check_weights,
@@ -263,7 +264,7 @@ class NaiveBayes:
                 used[position] = name
             labels = tuple(schema.columns[position] for position in positions)
             sizes = tuple(len(schema.categories.get(position, ())) for position in positions)
-            by_column = columns is None or family.cell == "category"
+            by_column = family.cell == "category" or (columns is None and family.cell != "count vector")
             for members, spread in family.spread(len(schema.classes), labels, sizes):
                 block = Block(
                     block_name(name),
@@ -546,10 +547,13 @@ class NaiveBayes:
         table = as_table(X)
         used = [column for block in self.blocks for column in block.columns]
         where = schema.locate(table, used)
+        columns = [as_range([where[column] for column in block.columns]) for block in self.blocks]
 
         def one_chunk(rows: slice) -> tuple[R, dict]:
             strange: dict[Any, dict[Any, int]] = {}
-            chunk = tuple(self._cells(block, table, where, rows, strange, compact) for block in self.blocks)
+            chunk = tuple(
+                self._cells(*which, table, rows, strange, compact) for which in zip(self.blocks, columns, strict=True)
+            )
             return function(rows, chunk), strange
 
         found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
@@ -563,14 +567,13 @@ class NaiveBayes:
             warn_unseen(found)
 
     def _cells(
-        self, block: Block, table: Table, where: Mapping[int, int], rows: slice, strange: dict, compact: bool
+        self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool
     ) -> Any:
-        """Encoded cells of a block."""
+        """Encoded cells of a block, which stand in the given columns of the table."""
         compact = compact and block.family.compact
         if block.has_categories:
             schema = self._require_schema()
-            return schema.categories_as_codes(table, block.columns, where, rows, strange, compact=compact)
-        columns = [where[column] for column in block.columns]
+            return schema.categories_as_codes(table, block.columns, columns, rows, strange, compact=compact)
         x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
         check_cells(x, block.family, block.labels, rows)
         return x
