@@ -418,6 +418,9 @@ def test_permuted_draws_are_named_alike_again():
         tuple({name: permute(value) for name, value in block.items()} for block in posterior.parameters.blocks),
     )
     again = relabel(posterior.problem, names, posterior.sample_stats["lp"])
+    sites = {"class_prob": names.class_prob} | {f"0.{name}": value for name, value in names.blocks[0].items()}
+    by_nuts = target_of(posterior.problem).posterior(sites, posterior.sample_stats, rng, None)
+    np.testing.assert_array_equal(by_nuts.parameters.class_prob, again.class_prob)
     # The pivot's own names are as good as any: one permutation for all draws.
     first = np.argmax(posterior.sample_stats["lp"].ravel())
     by = order.reshape(-1, 3)[first]
