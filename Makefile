@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data clean
+.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,3 +65,6 @@ clean: ## remove the virtual environment and what the targets wrote
 
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
 	$(BIN)/python tests/benchmarks/real_data.py
+
+bench: .venv/test ## time fits and predictions beside scikit-learn's; writes docs/performance.md
+	$(BIN)/python tests/benchmarks/bench.py --write

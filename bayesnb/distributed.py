@@ -32,6 +32,9 @@ __all__ = ["fit_batches", "fit_parquet", "map_partitions", "read_partitions"]
 BATCH_CELLS = 2**22
 """Cells of a batch of a Parquet file, where nobody says: 32 mebibytes of float64."""
 
+READ_BYTES = 2**16
+"""Bytes of each column of a Parquet file that are read at a time."""
+
 NO_ROWS = "X has no rows: give at least one"
 
 Unseen = Mapping[Any, Mapping[Any, int]]
@@ -246,6 +249,9 @@ def map_partitions(posterior: Posterior, method: str, X: Any, args: tuple, kwarg
 
     X, named = _as_partitioned_table(X)
     empty = X._meta if named else np.empty((0, X.shape[1]))
+    posterior.model.schema.locate(  # type: ignore[union-attr]
+        as_table(empty), [column for block in posterior.model.blocks for column in block.columns]
+    )
     like = getattr(posterior, method)(empty, *args, **kwargs)
     call = _leaf("posterior", partial(_answer, posterior, method, args, dict(kwargs)))
     sizes = _sizes(X) or [np.nan] * len(_delayed(X))
@@ -380,8 +386,10 @@ class Draft:
                 "batches is an iterator, which can be read only once, and which classes there are is not known: give "
                 f"classes=[...], {again}"
             )
-        for family, _ in self.model.features.values():
-            if self.open_columns and isinstance(family, Categorical) and family.other and family.categories is None:
+        schema = Schema(self.names, self.named, np.empty(0))
+        for name, (family, columns) in self.model.features.items():
+            is_open = not set(self.open_columns).isdisjoint(schema.positions(name, columns))
+            if isinstance(family, Categorical) and family.other and is_open:
                 raise ValueError(
                     "batches is an iterator, which can be read only once, and Categorical(other=True) needs to know "
                     f"which categories have a place of their own: give Categorical(categories=...), {again}"
@@ -464,7 +472,7 @@ def count(model: NaiveBayes, batch: Batch) -> Counted | None:
 
 
 def _has_rows(table: Table, y: Any) -> bool:
-    if table.num_rows == 0 and len(y) > 0:
+    if table.num_rows == 0 and y is not None and len(y) > 0:
         raise ValueError(f"y has {len(y)} labels, X has 0 rows: give one label for each row")
     return table.num_rows > 0
 
@@ -509,7 +517,6 @@ def _condition(
     if empty:
         raise ValueError("there are no rows (in the second reading, if there were some before): give at least one")
     warn_unseen(unseen)
-    inference.check(problem)
     return inference.fit(problem, key=key)
 
 
@@ -531,8 +538,9 @@ def _numbered(batches: Iterable[Any]) -> Iterator[Batch]:
             raise TypeError(f"batch {i} is a {type(given).__name__}: give (X, y) or (X, y, sample_weight)")
         batch = Batch(f"batch {i}", *given)
         with _naming(batch.where):
-            if _has_rows(as_table(batch.X), batch.y):
-                yield batch
+            has_rows = _has_rows(as_table(batch.X), batch.y)
+        if has_rows:
+            yield batch
 
 
 def _look(draft: Draft, batches: Iterable[Batch]) -> Shown:
@@ -631,9 +639,17 @@ class ParquetFiles:
 
 
 def _labels(column: Any) -> Any:
+    """Labels as NumPy's text where they are text, which is found among the classes without looking at each cell."""
     import pyarrow as pa
 
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    if encoded.null_count:
+        return column.to_pylist()
+    return np.array(encoded.dictionary.to_pylist())[encoded.indices.to_numpy()]
 
 
 def _open_parquet(path: Path) -> Any:
@@ -643,7 +659,8 @@ def _open_parquet(path: Path) -> Any:
     except ImportError as error:
         raise ImportError("fit_parquet needs pyarrow: pip install 'bayesnb[distributed]'") from error
     try:
-        return pq.ParquetFile(path)
+        # Reading ahead, the default, keeps the whole file in memory; without a buffer a whole row group is kept.
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} is not a Parquet file: {error}") from None
 

@@ -344,7 +344,6 @@ class _Numeric(_Estimator):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         X = validate_data(self, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
-        _refuse_infinity(X, type(self).__name__)
         return self._named(self._prepare(X))
 
     def _prepare(self, X: Any) -> Any:
@@ -469,6 +468,7 @@ class BernoulliNB(_Discrete):
         self.random_state = random_state
 
     def _prepare(self, X: Any) -> Any:
+        _refuse_infinity(X, type(self).__name__)
         if self.binarize is None or (X.dtype.kind == "b" and not scipy.sparse.issparse(X)):
             return X
         if scipy.sparse.issparse(X):
@@ -699,19 +699,22 @@ class CategoricalNB(_Discrete):
         minimum = self._check_min_categories()
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
         features = {}
+        highest = _highest_numbers(table)
         for j, name in enumerate(table.names):
-            categories = self._categories(table, j, int(minimum[j]), ())
+            categories = self._categories(table, j, int(minimum[j]), (), highest)
             features[name] = Categorical(float(alpha[j]), categories=categories)
         return NaiveBayes(features, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 
-    def _categories(self, table: Table, column: int, minimum: int, known: Sequence[Any]) -> tuple:
+    def _categories(
+        self, table: Table, column: int, minimum: int, known: Sequence[Any], highest_numbers: np.ndarray | None
+    ) -> tuple:
         """Categories of a column: 0, 1, ... for numbers, else those declared or shown, the known ones first."""
+        if highest_numbers is not None:
+            return tuple(range(max(int(highest_numbers[column]) + 1, minimum, len(known), 1)))
         values = table.values(column, slice(None))
         if table.kind(column) == "number":
-            if values.dtype.kind not in "iu":
-                values = table.numbers([column], slice(None))
-                values = values[~np.isnan(values)]
-            highest = int(values.max(initial=0 if values.dtype.kind == "u" else -1)) if values.size else -1
+            numbers = table.numbers([column], slice(None))
+            highest = int(np.nanmax(numbers, initial=-1.0)) if not np.isnan(numbers).all() else -1
             return tuple(range(max(highest + 1, minimum, len(known), 1)))
         declared = table.declared_categories(column)
         shown = {value for value in values.tolist() if not is_missing(value)}
@@ -732,7 +735,8 @@ class CategoricalNB(_Discrete):
 
     def _extend(self, problem: Problem, table: Table) -> Problem:
         known = problem.model.schema.categories  # type: ignore[union-attr]
-        found = {j: self._categories(table, j, 0, known[j]) for j in known}
+        highest = _highest_numbers(table)
+        found = {j: self._categories(table, j, 0, known[j], highest) for j in known}
         if found == known:
             return problem
         features: dict[Any, Any] = {
@@ -1045,6 +1049,13 @@ def _read_mixed(estimator: _Estimator, X: Any, *, reset: bool) -> Table:
         X = check_array(X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
         _refuse_infinity(X, type(estimator).__name__)
     return estimator._named(X)
+
+
+def _highest_numbers(table: Table) -> np.ndarray | None:
+    """Largest number of each column of an array of whole numbers, in one pass; None for any other table."""
+    if isinstance(table, ArrayTable) and table.array.dtype.kind in "iu":
+        return table.array.max(axis=0)
+    return None
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray | None:

@@ -5,9 +5,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
 
 import jax
 from threadpoolctl import ThreadpoolController
@@ -40,11 +40,11 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
     ------
     object
     """
-    workers = min(num_threads(), len(items))
-    if workers < 2:
+    if len(items) < 2:
         yield from map(function, items)
         return
-    in_float64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    workers = min(num_threads(), len(items))
+    in_float64 = bool(jax.config.jax_enable_x64)
 
     def run(item: T) -> R:
         # JAX keeps its precision by thread.
@@ -52,7 +52,7 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
             return function(item)
 
     waiting: deque[Future[R]] = deque()
-    with _one_blas_thread, ThreadPoolExecutor(workers) as pool:
+    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
                 # NumPy keeps its error handling in the context.
@@ -66,28 +66,23 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
                 future.cancel()
 
 
-class _OneBlasThread:
-    """While anybody is inside, BLAS uses one thread: those of the chunks are enough, and more wait for each other."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._limit = _blas().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
+_limiting = Lock()
 
 
-_one_blas_thread = _OneBlasThread()
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """The threads of the chunks are enough; those of BLAS would wait for each other.
+
+    The limit is the process's, so that only one caller at a time sets it and sets it back; those beside it let it be.
+    """
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
 
 
 @cache

@@ -23,6 +23,7 @@ __all__ = [
     "OTHER",
     "Schema",
     "Table",
+    "as_range",
     "as_table",
     "check_weights",
     "distinct",
@@ -39,6 +40,9 @@ OTHER = "<other>"
 
 CHUNK_CELLS = 2**18
 """Cells of eight bytes read at a time: two mebibytes, so that a chunk stays in the processor's cache."""
+
+TEXT = (nw.String, nw.Categorical, nw.Enum)
+"""Types of columns of which NumPy makes the objects that a list holds, and sooner."""
 
 Column = Any
 
@@ -126,7 +130,7 @@ class ArrayTable(Table):
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         if self.array.dtype.kind in "biuf" and not isinstance(self.array, np.ma.MaskedArray):
-            return self.array[rows, _as_slice(columns)]
+            return self.array[rows, _as_index(columns)]
         return None
 
     def numbers(
@@ -179,8 +183,12 @@ class FrameTable(Table):
 
     @staticmethod
     def _as_objects(series: nw.Series) -> np.ndarray:
+        if series.dtype == nw.Categorical and series.implementation.is_pyarrow():
+            # NumPy is given a category in place of a missing cell.
+            encoded = series.to_native()
+            series = nw.from_native(encoded.cast(encoded.type.value_type), series_only=True)
         values = series.to_numpy()
-        if values.dtype.kind == "b":
+        if values.dtype.kind == "b" or (values.dtype == object and series.dtype in TEXT):
             return values
         result = np.empty(len(series), dtype=object)
         result[:] = series.to_list()
@@ -226,17 +234,25 @@ class SparseTable(Table):
         return None
 
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
-        chunk = self.matrix[rows]
-        if len(columns) != len(self.names) or list(columns) != list(range(len(self.names))):
+        chunk = self._rows(rows)
+        if len(columns) != len(self.names) or columns != range(len(self.names)):
             chunk = chunk[:, list(columns)]
         chunk = chunk.astype(np.float64, copy=False)
         return chunk if sparse else chunk.toarray()
 
+    def _rows(self, rows: slice) -> Any:
+        """Some of the rows, whose entries are not copied."""
+        start, stop, _ = rows.indices(self.num_rows)
+        edges = self.matrix.indptr[start : stop + 1]
+        entries = slice(edges[0], edges[-1])
+        parts = self.matrix.data[entries], self.matrix.indices[entries], edges - edges[0]
+        return scipy.sparse.csr_array(parts, shape=(stop - start, self.matrix.shape[1]))
+
     def values(self, column: int, rows: slice) -> np.ndarray:
-        return self.matrix[rows][:, [column]].toarray().ravel()
+        return self._rows(rows)[:, [column]].toarray().ravel()
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        rows = np.searchsorted(self.matrix.indptr, np.arange(0, self.matrix.nnz, 4 * CHUNK_CELLS))
+        rows = np.searchsorted(self.matrix.indptr, np.arange(0, self.matrix.nnz, 8 * CHUNK_CELLS))
         edges = np.unique(np.concatenate([[0], rows, [self.num_rows]])) if self.num_rows else [0]
         for start, stop in itertools.pairwise(edges):
             yield slice(int(start), int(stop))
@@ -326,10 +342,14 @@ def _as_array(X: Any) -> np.ndarray:
     return array
 
 
-def _as_slice(columns: Sequence[int]) -> Any:
-    """Consecutive columns as a slice, which does not copy."""
-    first, last = columns[0], columns[-1]
-    return slice(first, last + 1) if list(columns) == list(range(first, last + 1)) else list(columns)
+def as_range(columns: Sequence[int]) -> Sequence[int]:
+    """Consecutive columns as a range, which is quickly compared and taken without a copy."""
+    consecutive = range(columns[0], columns[-1] + 1)
+    return consecutive if list(columns) == list(consecutive) else columns
+
+
+def _as_index(columns: Sequence[int]) -> Any:
+    return slice(columns.start, columns.stop) if isinstance(columns, range) else list(columns)
 
 
 def unmask(values: Any) -> np.ndarray:
@@ -417,8 +437,8 @@ def shown_categories(table: Table, column: int) -> tuple:
     values = table.values(column, slice(None))
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
-    _require_hashable(values.tolist(), table.names[column])
-    return tuple(_sort({value for value in values.tolist() if not is_missing(value)}, table.names[column]))
+    distinct, _ = _factorise(values, table.names[column])
+    return tuple(_sort({value for value in distinct if not is_missing(value)}, table.names[column]))
 
 
 def _sort(values: set, column: Column) -> list:
@@ -527,7 +547,7 @@ class Schema:
         self,
         table: Table,
         columns: Sequence[int],
-        where: Mapping[int, int],
+        places: Sequence[int],
         rows: slice,
         unseen: dict,
         *,
@@ -540,8 +560,8 @@ class Schema:
         table : Table
         columns : sequence of int
             Positions in the schema.
-        where : mapping
-            From position in the schema to position in the table.
+        places : sequence of int
+            Where these columns stand in the table.
         rows : slice
         unseen : dict
             Receives, by column, the values that are not among the categories, with their number.
@@ -554,15 +574,14 @@ class Schema:
             float64 with missing cells NaN, or integers.
         """
         if compact and all(self._counts_from_zero[column] for column in columns):
-            stored = table.stored([where[column] for column in columns], rows)
+            stored = table.stored(places, rows)
             size = min(len(self.categories[column]) for column in columns)
-            if stored is not None and stored.dtype.kind in "iu" and stored.size:
-                if stored.min() >= 0 and stored.max() < size:
-                    return stored
+            if stored is not None and stored.dtype.kind in "iu" and _all_below(stored, size):
+                return stored
         return np.column_stack(
             [
-                self.codes(table.values(where[column], rows), column, unseen.setdefault(self.columns[column], {}))
-                for column in columns
+                self.codes(table.values(place, rows), column, unseen.setdefault(self.columns[column], {}))
+                for column, place in zip(columns, places, strict=True)
             ]
         )
 
@@ -594,11 +613,10 @@ class Schema:
             codes = np.full(len(values), np.nan)
             codes[present] = of_distinct[inverse] if distinct.size else 0.0
         else:
-            _require_hashable(values.tolist(), self.columns[column])
-            codes = np.array(
-                [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in values.tolist()],
-                dtype=np.float64,
-            )
+            met, positions = _factorise(values, self.columns[column])
+            of_met = [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in met]
+            # A missing cell's position, -1, finds the last.
+            codes = np.array([*of_met, np.nan])[positions]
         strange = codes == -1.0
         if strange.any():
             codes[strange] = default
@@ -606,6 +624,22 @@ class Schema:
                 for value in values[strange].tolist():
                     unseen[value] = unseen.get(value, 0) + 1
         return codes
+
+
+def _factorise(values: np.ndarray, column: Column) -> tuple[list, np.ndarray]:
+    """Distinct values of a column of Python objects, and where each cell stands among them, -1 where it is missing."""
+    import pandas as pd
+
+    try:
+        positions, distinct = pd.factorize(values.astype(object, copy=False))
+    except TypeError:
+        _require_hashable(values.tolist(), column)
+        raise
+    return distinct.tolist(), positions
+
+
+def _all_below(codes: np.ndarray, size: int) -> bool:
+    return codes.size > 0 and codes.min() >= 0 and codes.max() < size
 
 
 def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -525,14 +525,15 @@ def moments_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Mome
     x : array, shape (rows, columns)
     codes : array of int, shape (rows,)
     """
-    missing = np.isnan(x) if any_missing(x) else None
     membership = np.eye(num_classes)[codes]
     n = np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
-    cells = x
-    if missing is not None:
+    cells, missing, total = x, None, membership.T @ x
+    if np.isnan(total).any():
+        missing = np.isnan(x)
         n -= membership.T @ missing.astype(np.float64)
         cells = np.where(missing, 0.0, x)
-    approximate = _share(membership.T @ cells, n)
+        total = membership.T @ cells
+    approximate = _share(total, n)
     first, second = np.zeros_like(n), np.zeros_like(n)
     for rows in row_pieces(*x.shape):
         deviation = cells[rows] - approximate[codes[rows]]

@@ -334,6 +334,26 @@ class ConjugateFamily(Family):
         """
         return _sum_over_cells(self.take(None).predictive(), x)
 
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
+        """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
+
+        Leave-one-out has a general way, by the evidence of the row's own statistics; a family may know a faster one.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Rows of weight one.
+        codes : array of int, shape (rows,)
+        statistics : Statistics
+            Of all rows, these among them.
+
+        Returns
+        -------
+        array of shape (rows,), or None
+            None where only the general way serves; not finite where a row cannot have been among the data.
+        """
+        return None
+
 
 def _sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:
     """Sum of the cells' log densities; `distribution` has batch shape (..., 1, classes, columns)."""

@@ -12,6 +12,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.stats import (
+    ClassCounts,
     Counts,
     any_missing,
     class_sums,
@@ -22,7 +23,7 @@ from bayesnb.stats import (
     trues_by_class,
 )
 
-__all__ = ["Bernoulli", "row_log_density"]
+__all__ = ["Bernoulli", "log_of_rest", "row_log_density"]
 
 
 @jax.tree_util.register_dataclass
@@ -79,7 +80,7 @@ class Bernoulli(ConjugateFamily):
 
     def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
         if x.dtype != bool or scipy.sparse.issparse(x):
-            return super().statistics_by_class(x, codes, num_classes)
+            return self.statistics(x, np.eye(num_classes)[codes])
         total = trues_by_class(x, codes, num_classes)
         n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
         return Counts(n, total, np.zeros_like(n))
@@ -125,9 +126,23 @@ class Bernoulli(ConjugateFamily):
         log_total = np.log(self.concentration1 + self.concentration0)
         return row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
 
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
+        # A class without a row has no cell to leave out.
+        log_total = np.log(self.concentration1 + self.concentration0 + np.maximum(statistics.n - 1, 0))
+        log_one = log_of_rest(self.concentration1, statistics.total) - log_total
+        log_zero = log_of_rest(self.concentration0, statistics.n - statistics.total) - log_total
+        return row_log_density(log_one, log_zero, x)[np.arange(len(codes)), codes]
+
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
+
+
+def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
+    """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""
+    rest = ClassCounts(count - 1).without_rounding(ClassCounts(count)).n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rest < 0, -np.inf, np.log(concentration + rest))
 
 
 def beta_mode(a: Any, b: Any) -> Any:

@@ -20,6 +20,7 @@ from bayesnb.families.base import (
     broadcast_hyperparameter,
     format_number,
 )
+from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.stats import Counts
 
 __all__ = ["Categorical", "look_up"]
@@ -91,6 +92,15 @@ class Categorical(ConjugateFamily):
         n = total.sum(axis=-1)
         return Counts(n, total, np.zeros_like(n))
 
+    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
+        shape = (num_classes, x.shape[1], np.shape(self.concentration)[-1] + 1)
+        places = shape[-1] * (np.arange(shape[1]) + shape[1] * codes[:, None])
+        places += x if x.dtype.kind in "iu" else np.where(np.isnan(x), shape[-1] - 1, x).astype(np.intp)
+        counted = np.bincount(places.ravel(), minlength=int(np.prod(shape))).reshape(shape)
+        total = counted[..., :-1].astype(np.float64)
+        n = total.sum(axis=-1)
+        return Counts(n, total, np.zeros_like(n))
+
     def possible(self, statistics: Counts) -> Any:
         return (statistics.total >= 0).all(axis=-1)
 
@@ -129,6 +139,12 @@ class Categorical(ConjugateFamily):
     def row_log_predictive(self, x: np.ndarray) -> Any:
         concentration = np.asarray(self.concentration)
         return look_up(np.log(concentration) - np.log(concentration.sum(axis=-1, keepdims=True)), x)
+
+    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Counts) -> np.ndarray:
+        concentration = np.asarray(self.concentration)
+        log_total = np.log(concentration.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
+        log_prob = log_of_rest(concentration, statistics.total) - log_total[..., None]
+        return look_up(log_prob, x)[np.arange(len(codes)), codes]
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
         concentration = np.asarray(self.concentration, dtype=np.float64)

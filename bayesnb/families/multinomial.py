@@ -18,7 +18,9 @@ from bayesnb.stats import Counts, class_sums
 __all__ = ["Multinomial"]
 
 LEVELS = 16
-"""Counts up to here are summed level by level, one sparse product each; what is beyond takes the log-gamma function."""
+"""Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
+
+LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
 
 @jax.tree_util.register_dataclass
@@ -79,6 +81,15 @@ class Multinomial(ConjugateFamily):
         n = membership.sum(axis=0)[:, None]
         return Counts(n, class_sums(x, membership), class_sums(log_coefficient(x)[:, None], membership))
 
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
+        if not scipy.sparse.issparse(x):
+            return self.statistics(x, np.eye(num_classes)[codes])
+        n = np.bincount(codes, minlength=num_classes).astype(np.float64)
+        log_base = np.bincount(codes, log_coefficient(x), minlength=num_classes)
+        entries = np.repeat(codes.astype(np.int32), np.diff(x.indptr)), x.indices
+        total = scipy.sparse.coo_array((x.data, entries), shape=(num_classes, x.shape[1])).toarray()
+        return Counts(n[:, None], total, log_base[:, None])
+
     def possible(self, statistics: Counts) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
         return (statistics.n >= 0) & enough & (statistics.total >= 0)
@@ -117,9 +128,9 @@ class Multinomial(ConjugateFamily):
 
     def row_log_predictive(self, x: Any) -> Any:
         concentration = np.asarray(self.concentration)
-        length = np.asarray(x.sum(axis=1)).reshape(-1, 1)
-        sum_concentration = concentration.sum(axis=-1)
-        return log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - log_rising(sum_concentration, length)
+        lengths, document = np.unique(np.asarray(x.sum(axis=1)).ravel(), return_inverse=True)
+        of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
+        return log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - of_length[document]
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
@@ -141,33 +152,54 @@ def sum_log_rising(x: Any, concentration: np.ndarray) -> np.ndarray:
     counts.sum_duplicates()
     sums = np.zeros((counts.shape[0], concentration.shape[0]))
     whole = bool((counts.data == np.rint(counts.data)).all())
-    levels = min(int(counts.data.max(initial=0)), LEVELS) if whole else 0
-    for level in range(levels):
-        reached = counts if level == 0 else _where(counts, counts.data > level)
-        indicator = scipy.sparse.csr_array((np.ones(reached.nnz), reached.indices, reached.indptr), counts.shape)
-        if level == 0:
-            indicator.data[reached.data == 0] = 0.0
-        sums += indicator @ np.log(concentration + level).T
-    beyond = _where(counts, counts.data > levels)
+    highest = min(int(counts.data.max(initial=0)), LEVELS) if whole else 0
+    if highest:
+        # The sum of logarithms is taken once for each word and count that occur together.
+        counts = _where(counts, counts.data > 0)
+        place = counts.indices * highest
+        place += np.minimum(counts.data, highest).astype(place.dtype) - 1
+        occurs = np.zeros(counts.shape[1] * highest, dtype=bool)
+        occurs[place] = True
+        word, last_level = np.divmod(np.flatnonzero(occurs), highest)
+        by_pair = np.zeros((len(word), len(sums.T)))
+        for level in range(highest):
+            reached = np.flatnonzero(last_level >= level)
+            by_pair[reached] += np.log(concentration[:, word[reached]] + level).T
+        pair = (np.cumsum(occurs, dtype=np.int32) - 1)[place]
+        indicator = scipy.sparse.csr_array((np.ones(counts.nnz), pair, counts.indptr), (len(sums), len(word)))
+        sums += indicator @ by_pair
+    beyond = _where(counts, counts.data > highest)
     if beyond.nnz:
         for c, weights in enumerate(concentration):
             alpha = weights[beyond.indices]
-            rest = gammaln(alpha + beyond.data) - gammaln(alpha + levels)
+            rest = gammaln(alpha + beyond.data) - gammaln(alpha + highest)
             sums[:, c] += scipy.sparse.csr_array((rest, beyond.indices, beyond.indptr), counts.shape).sum(axis=1)
     return sums
 
 
 def _where(counts: Any, keep: np.ndarray) -> Any:
     """The entries of a CSR array that `keep` names."""
-    rows_before = np.concatenate([[0], np.cumsum(keep)])
-    return scipy.sparse.csr_array((counts.data[keep], counts.indices[keep], rows_before[counts.indptr]), counts.shape)
+    kept = np.flatnonzero(keep)
+    if len(kept) == counts.nnz:
+        return counts
+    edges = np.searchsorted(kept, counts.indptr)
+    return scipy.sparse.csr_array((counts.data[kept], counts.indices[kept], edges), counts.shape)
 
 
 def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
-    if scipy.sparse.issparse(x):
-        repeats = scipy.sparse.csr_array(x, copy=True)
-        repeats.data = gammaln(repeats.data + 1.0)
-    else:
-        repeats = gammaln(np.asarray(x) + 1.0)
-    return gammaln(np.asarray(x.sum(axis=1)).ravel() + 1.0) - np.asarray(repeats.sum(axis=1)).ravel()
+    length = np.asarray(x.sum(axis=1)).ravel()
+    if not scipy.sparse.issparse(x):
+        return gammaln(length + 1.0) - _log_factorial(np.asarray(x)).sum(axis=1)
+    counts = scipy.sparse.csr_array(x)
+    repeats = scipy.sparse.csr_array((_log_factorial(counts.data), counts.indices, counts.indptr), counts.shape)
+    return gammaln(length + 1.0) - np.asarray(repeats.sum(axis=1)).ravel()
+
+
+def _log_factorial(counts: np.ndarray) -> np.ndarray:
+    """Log of x!, looked up where all are small whole numbers, as counts of words are."""
+    if counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
+        whole = counts.astype(np.uint8)
+        if (whole == counts).all():
+            return LOG_FACTORIALS[whole]
+    return gammaln(counts + 1.0)

@@ -19,7 +19,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.schema import as_table, is_dask
 
-__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "normalise"]
+__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
 HTML_ROWS = 5000
 """Parameters beyond which a notebook shows the story without a table."""
@@ -139,7 +139,7 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        log_proba = self._by_chunk(X, lambda chunk: _normalised(self._log_joint(chunk)))
+        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_joint(chunk)))
         return _with_fallback(log_proba, self._class_probs())
 
     @_partition_by_partition
@@ -608,7 +608,8 @@ class Posterior(ABC):
         result: np.ndarray | None = None
         for rows, piece in self.model.map_chunks(lambda rows, chunk: (rows, function(chunk)), table):
             if piece.shape[row_axis] == table.num_rows:
-                return piece
+                result = piece
+                continue
             if result is None:
                 shape = list(piece.shape)
                 shape[row_axis] = table.num_rows
@@ -640,10 +641,10 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
 
     Rows whose joint density is zero under every class get the class probabilities, with a warning.
     """
-    return _with_fallback(_normalised(log_joint), class_probs)
+    return _with_fallback(log_normalised(log_joint), class_probs)
 
 
-def _normalised(log_joint: np.ndarray) -> np.ndarray:
+def log_normalised(log_joint: np.ndarray) -> np.ndarray:
     """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
     # Class by class, because short rows cost NumPy more than their numbers do.
     by_class = np.ascontiguousarray(np.moveaxis(log_joint, -1, 0))
@@ -653,7 +654,7 @@ def _normalised(log_joint: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         total = np.log(np.exp(by_class).sum(axis=0))
     total[np.isneginf(total)] = 0.0
-    return np.moveaxis(by_class - total, 0, -1)
+    return np.ascontiguousarray(np.moveaxis(by_class - total, 0, -1))
 
 
 def _with_fallback(log_proba: np.ndarray, class_probs: np.ndarray) -> np.ndarray:

@@ -1,0 +1,251 @@
+"""How fast fitting and predicting is, side by side with scikit-learn in one process; ``make bench`` runs it.
+
+Each case runs in a process of its own: both sides once to warm up, then in alternation. A further process for each side
+measures its memory. The table goes between two marks of docs/performance.md; the text around it is written by hand.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import sklearn
+import sklearn.naive_bayes as theirs
+
+import bayesnb as nb
+from bayesnb import estimators as ours
+from bayesnb.parallel import num_threads
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+BEGIN, END = "<!-- written by make bench: begin -->\n", "<!-- written by make bench: end -->\n"
+
+
+@dataclass(frozen=True)
+class Work:
+    """Two ways to do the same work, and the data that both read."""
+
+    reference: Callable[[], Any]
+    ours: Callable[[], Any]
+    data: Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the table; the goal is how many times as fast as the reference the work is to be."""
+
+    name: str
+    size: str
+    goal: float
+    prepare: Callable[[float], Work]
+    reference: str = "scikit-learn"
+
+
+def bernoulli(scale: float) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(0)
+    rows = round(1_000_000 * scale)
+    return rng.integers(0, 10, (rows, 100), dtype=np.uint8) < 3, rng.integers(0, 5, rows)
+
+
+def gaussian(scale: float) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, round(1_000_000 * scale))
+    return rng.standard_normal((len(y), 100)) + 0.1 * y[:, None], y
+
+
+def categorical(scale: float) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(0)
+    rows = round(1_000_000 * scale)
+    return rng.integers(0, 10, (rows, 20)), rng.integers(0, 5, rows)
+
+
+def multinomial(scale: float) -> tuple[Any, np.ndarray]:
+    """Documents of about 64 words, 47 of them distinct, with the frequencies of Zipf's law."""
+    rng = np.random.default_rng(0)
+    rows, words, length = round(200_000 * scale), 50_000, 64
+    edges = np.cumsum(1 / np.arange(3, words + 3))
+    word = np.searchsorted(edges, rng.uniform(high=edges[-1], size=rows * length)).astype(np.int32)
+    document = np.repeat(np.arange(rows, dtype=np.int32), length)
+    X = scipy.sparse.coo_array((np.ones(len(word)), (document, word)), shape=(rows, words)).tocsr()
+    return X, rng.integers(0, 20, rows)
+
+
+def fitting(make: Callable[[float], tuple[Any, np.ndarray]], their: Any, our: Any) -> Callable[[float], Work]:
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        return Work(lambda: their.fit(X, y), lambda: our.fit(X, y), X)
+
+    return prepare
+
+
+def predicting(make: Callable[[float], tuple[Any, np.ndarray]], their: Any, our: Any) -> Callable[[float], Work]:
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        their.fit(X, y), our.fit(X, y)
+        return Work(lambda: their.predict_proba(X), lambda: our.predict_proba(X), X)
+
+    return prepare
+
+
+def leaving_out(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Callable[[float], Work]:
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        posterior = our.fit(X, y).posterior_
+        return Work(lambda: posterior.predict_proba(X), lambda: nb.loo(posterior, X, y), X)
+
+    return prepare
+
+
+BITS = "1,000,000 x 100 bool, 5 classes"
+REALS = "1,000,000 x 100 float64, 5 classes"
+CODES = "1,000,000 x 20 int64, 10 categories, 5 classes"
+WORDS = "200,000 x 50,000 CSR, 20 classes"
+
+
+def cases() -> list[Case]:
+    bits = bernoulli, theirs.BernoulliNB(), ours.BernoulliNB()
+    reals = gaussian, theirs.GaussianNB(), ours.GaussianNB()
+    codes = categorical, theirs.CategoricalNB(), ours.CategoricalNB()
+    words = multinomial, theirs.MultinomialNB(), ours.MultinomialNB()
+    plugin = multinomial, theirs.MultinomialNB(), ours.MultinomialNB(predictive="plugin")
+    return [
+        Case("fit Bernoulli", BITS, 50, fitting(*bits)),
+        Case("predict_proba Bernoulli", BITS, 10, predicting(*bits)),
+        Case("fit Gaussian", REALS, 5, fitting(*reals)),
+        Case("predict_proba Gaussian, exact", REALS, 8, predicting(*reals)),
+        Case("fit Categorical", CODES, 8, fitting(*codes)),
+        Case("predict_proba Categorical", CODES, 8, predicting(*codes)),
+        Case("fit Multinomial", WORDS, 2, fitting(*words)),
+        Case("predict_proba Multinomial, plug-in", WORDS, 2, predicting(*plugin)),
+        Case("predict_proba Multinomial, exact", WORDS, 1, predicting(*words)),
+        Case("loo Bernoulli", BITS, 1 / 3, leaving_out(bernoulli, ours.BernoulliNB()), "predict_proba"),
+        Case("loo Gaussian", REALS, 1 / 3, leaving_out(gaussian, ours.GaussianNB()), "predict_proba"),
+        Case("loo Categorical", CODES, 1 / 3, leaving_out(categorical, ours.CategoricalNB()), "predict_proba"),
+    ]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
+    work = case.prepare(scale)
+    work.reference(), work.ours()
+    pairs = [(seconds(work.reference), seconds(work.ours)) for _ in range(repeats)]
+    reference, own = np.array(pairs).T
+    stored = work.data.data if scipy.sparse.issparse(work.data) else work.data.ravel()
+    floor = min(seconds(lambda: stored[: stored.size // 8 * 8].view(np.uint64).max()) for _ in range(5))
+    return {
+        "reference": np.median(reference),
+        "ours": np.median(own),
+        "ratio": np.median(reference) / np.median(own),
+        "spread": [float(np.min(reference / own)), float(np.max(reference / own))],
+        "floor": floor,
+    }
+
+
+def measure_memory(case: Case, scale: float, side: str) -> float:
+    """Bytes by which one run of a side exceeds what the process held before, at the highest; NaN where Linux is not."""
+    work = case.prepare(scale)
+    if not Path("/proc/self/clear_refs").exists():
+        return float("nan")
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    getattr(work, side)()
+    return _status("VmHWM") - before
+
+
+def _status(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def in_own_process(case: Case, arguments: argparse.Namespace, what: str) -> Any:
+    command = [sys.executable, __file__, "--child", what, "--only", case.name, "--scale", str(arguments.scale)]
+    command += ["--repeats", str(arguments.repeats)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
+    low, high = timed["spread"]
+    goal = f"{case.goal:g}" if case.goal >= 1 else "1/3"
+    cells = [
+        case.name,
+        case.size,
+        f"{timed['reference']:.3g} s" + ("" if case.reference == "scikit-learn" else f" ({case.reference})"),
+        f"{timed['ours']:.3g} s",
+        f"**{timed['ratio']:.3g}** ({low:.3g} to {high:.3g})",
+        goal,
+        f"{timed['floor']:.2g} s",
+        f"{memory['reference'] / 2**20:.0f}, {memory['ours'] / 2**20:.0f} MiB",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def machine() -> str:
+    model = next(
+        (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")), platform.processor()
+    )
+    return (
+        f"{num_threads()} threads on {model}, {platform.system()}; Python {platform.python_version()}, NumPy "
+        f"{np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, bayesnb {nb.__version__}."
+    )
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
+    parser.add_argument("--repeats", type=int, default=5, help="alternations after the warm-up")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    parser.add_argument("--child", choices=["time", "reference", "ours"], help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        warnings.simplefilter("error")
+        case = next(case for case in cases() if case.name == arguments.only)
+        timed = arguments.child == "time"
+        found = (
+            measure_time(case, arguments.scale, arguments.repeats)
+            if timed
+            else measure_memory(case, arguments.scale, arguments.child)
+        )
+        print(json.dumps(found))
+        return
+    table = [
+        "| work | size | scikit-learn | bayesnb | ratio (range) | goal | reading the input | memory, theirs and ours |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    print("\n".join(table), flush=True)
+    for case in cases():
+        if arguments.only in case.name:
+            timed = in_own_process(case, arguments, "time")
+            memory = {side: in_own_process(case, arguments, side) for side in ("reference", "ours")}
+            table.append(line(case, timed, memory))
+            print(table[-1], flush=True)
+    about = f"{machine()} Medians of {arguments.repeats} runs each"
+    about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
+    print(f"\n{about}")
+    if arguments.write:
+        before, rest = PAGE.read_text().split(BEGIN)
+        after = rest.split(END)[1]
+        PAGE.write_text(before + BEGIN + "\n".join(table) + f"\n\n{about}\n" + END + after)
+
+
+if __name__ == "__main__":
+    main()
