@@ -1027,3 +1027,10 @@ def test_criticism_without_rows_or_with_labels_never_seen(verb):
         getattr(nb, verb)(exact, FLAGS, ["a", "b", "z", "a", "b", "a"])
     with refused("X", "y", error=(ValueError, TypeError)) if verb == "check" else pytest.raises(TypeError, match="'X'"):
         getattr(nb, verb)(exact)
+
+
+def test_an_empty_table_needs_the_columns_too():
+    posterior = fit_frame()
+    assert posterior.predict_proba(FRAME.iloc[:0]).shape == (0, 2)
+    with refused("mass", "missing"):
+        posterior.predict_proba(FRAME.iloc[:0].drop(columns="mass"))

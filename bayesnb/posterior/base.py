@@ -604,6 +604,7 @@ class Posterior(ABC):
     def _by_chunk(self, X: Any, function: Any, row_axis: int = 0) -> np.ndarray:
         table = as_table(X)
         if not table.num_rows:
+            list(self.model.encode(table))  # refuses a table without the model's columns
             return function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))
         result: np.ndarray | None = None
         for rows, piece in self.model.map_chunks(lambda rows, chunk: (rows, function(chunk)), table):
