@@ -77,9 +77,9 @@ class DirichletMultinomial(Family):
     -----
     The default prior has mean 15 and holds everything from 0.1 to 100. It is close to the best of the pairs tried
     (24 and 30) by the log score of documents not fitted to, at the mode: log p(x, y) a document is -121.5 on 20
-    newsgroups of 1000 words (11,256 documents fitted to, 7489 predicted) and -184.4 on the Federalist Papers of Hamilton and Madison (seventy
-    function words and the rest, ten-fold), where the best pairs reach -121.4 and -184.1 and the multinomial -141.2 and
-    -197.9. Of the newsgroups' labels 73.7 % are predicted, by the multinomial 72.1 %.
+    newsgroups of 1000 words (11,256 documents fitted to, 7489 predicted) and -184.4 on the Federalist Papers of
+    Hamilton and Madison (seventy function words and the rest, ten-fold), where the best pairs reach -121.4 and -184.1
+    and the multinomial -141.2 and -197.9. Of the newsgroups' labels 73.7 % are predicted, by the multinomial 72.1 %.
 
     Examples
     --------
