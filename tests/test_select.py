@@ -466,6 +466,12 @@ class TestMutualInformation:
         assert found["at_posterior_mean"].round(6)[:5].to_dict() == expected
         nats = nb.mutual_information(posterior, num_draws=50)
         np.testing.assert_allclose(nats.loc["windows"] * np.log2(np.e), found.loc["windows"], rtol=1e-12)
+        for split, errors, log_score in ((0, 75, -0.2325885069), (1, 168, -0.4658132317)):
+            rows = stored["split"] == split
+            log_proba = posterior.predict_log_proba(pd.DataFrame.sparse.from_spmatrix(X[rows], columns=words))
+            assert (posterior.classes[log_proba.argmax(axis=1)] != stored["y"][rows]).sum() == errors
+            own = log_proba[np.arange(900), np.searchsorted(posterior.classes, stored["y"][rows])]
+            assert own.mean() == pytest.approx(log_score, abs=1e-9)
 
     def test_definition_at_the_posterior_mean(self, informed):
         found = nb.mutual_information(informed, num_draws=5)

@@ -234,3 +234,24 @@ def test_iris_by_maximum_likelihood():
     np.testing.assert_allclose(estimate.mean()["x_variance"], [X[y == c].var(0) for c in range(3)])
     theirs = GaussianNB(var_smoothing=0.0).fit(X, y)
     np.testing.assert_allclose(estimate.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
+
+
+def test_the_generative_story_of_labelled_documents(rng):
+    X = rng.multinomial(rng.integers(5, 60, size=40), [0.5, 0.3, 0.2])
+    y = np.repeat(["ham", "spam"], [30, 10])
+    X[30:] = X[30:, ::-1]
+    model = nb.NaiveBayes(nb.Multinomial()).bind(X, y)
+    posterior = nb.fit(model, X, y)
+    given, _ = posterior.simulate(2000, total_count=12, key=1)
+    assert (given.sum(axis=1) == 12).all()
+    lengths = rng.choice(X.sum(axis=1), 2000)
+    for simulate in (posterior.simulate, model.simulate):
+        documents, labels = simulate(2000, total_count=lengths, key=2)
+        np.testing.assert_array_equal(documents.sum(axis=1), lengths)
+        assert set(labels) <= {"ham", "spam"}
+    documents, labels = posterior.simulate(2000, total_count=lengths, key=3)
+    share = np.mean(labels == "ham")
+    assert abs(share - 31 / 42) < 4.5 * np.sqrt(31 / 42 * 11 / 42 / 2000)
+    first = documents[labels == "ham", 0] / lengths[labels == "ham"]
+    expected = posterior.mean()["x_prob"][0, 0]
+    assert abs(first.mean() - expected) < 4.5 * first.std() / np.sqrt(first.size)

@@ -451,7 +451,8 @@ class Posterior(ABC):
         num_rows : int, default 100
         key : int or JAX key, default 0
         total_count : int or array of shape (rows,), optional
-            Total of each count vector; by default the mean total of the data.
+            Total of each count vector; by default the mean total of the data. For totals like those of the data, draw
+            from them: ``total_count=rng.choice(X.sum(axis=1), num_rows)``.
 
         Returns
         -------
