@@ -460,6 +460,7 @@ class TestSampled:
         # Twelve tests at an error rate of 1e-4 together.
         assert np.abs(z).max() < stats.norm.isf(1e-4 / 24)
 
+    @pytest.mark.slow
     def test_many_words_mix_well_although_all_concentrations_move_together(self):
         X, y = nb.datasets.federalist()
         madison = (y == "Madison").to_numpy()
@@ -470,6 +471,7 @@ class TestSampled:
         assert np.nanmin(sampled.diagnostics.ess_bulk) > 400
 
     @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto:UserWarning")
+    @pytest.mark.slow
     def test_leave_one_out_by_importance_sampling_agrees_with_refits(self, two_words):
         x, y, sampled = two_words
         elpd = nb.loo(sampled, x, y)
@@ -594,6 +596,7 @@ class TestLife:
         with pytest.raises(ValueError, match="give total_count"):
             model.simulate(3)
 
+    @pytest.mark.slow
     def test_nuts_recovers_what_the_prior_drew(self):
         """Simulation-based calibration in small: ranks of the truth among draws."""
         model = nb.NaiveBayes(nb.DirichletMultinomial(2.0, 1.0), class_probs=[1.0]).bind(np.ones((2, 3)), classes=["a"])

@@ -262,7 +262,7 @@ def test_a_refused_forgetting_changes_nothing(estimator, counts):
         (np.vstack([X, X]), [*y, *y], None, "never among the data"),
         (X, y, np.full(45, 1.1), "never among the data"),
         (X, np.where(y == "a", "stranger", y), None, r"\['stranger'\] in y do not exist"),
-        (wrong, y, None, "infinity"),
+        (wrong, y, None, "inf"),
         (X[:, :3], y, None, "3 features"),
         (X, y[:-1], None, "inconsistent"),
         (X, y, np.full(45, -1.0), "[Nn]egative"),

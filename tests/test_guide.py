@@ -10,6 +10,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]
+COMPILES_LONG = {"bring-your-own-sampler"}
 
 
 def name(page):
@@ -26,7 +27,11 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in COMPILES_LONG else []) for page in PAGES],
+    ids=name,
+)
 def test_examples_run_and_show_their_true_output(page):
     # The fence that ends a block is no output of its last example.
     text = re.sub(r"^```.*$", "", page.read_text("utf-8"), flags=re.MULTILINE)

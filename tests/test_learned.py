@@ -133,6 +133,7 @@ def test_predictions_average_closed_forms(table, sampled):
     np.testing.assert_allclose(sampled.predict_proba(rows), mixture / mixture.sum(axis=1, keepdims=True), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_whole_model_sampled_jointly_agrees(table):
     X, y = table
     model = nb.NaiveBayes({"colour": nb.Categorical(concentration=dist.Gamma(2.0, 1.0))}).bind(X, y)

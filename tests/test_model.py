@@ -122,6 +122,7 @@ def test_numpyros_own_mcmc_runs_the_rows_and_agrees():
     np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.02)
 
 
+@pytest.mark.slow
 def test_svi_predictive_and_render_run_the_program(mixed):
     model, X, y = mixed
     program = nb.fit(model, X, y).model.program

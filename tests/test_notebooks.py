@@ -22,6 +22,7 @@ MACHINE = re.compile(
 """What says on which machine, or in which process, a notebook ran."""
 
 IMAGE_BYTES = 400_000
+COMPILE_LONG = {"03-closed-form-against-samples", "06-text-and-burstiness", "08-your-own-family"}
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -48,7 +49,11 @@ def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
-@each_notebook
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.slow] if path.stem in COMPILE_LONG else []) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 @pytest.mark.filterwarnings("default")
 def test_runs_with_small_sizes(path):
     notebook = execute(with_small_sizes(read(path)))
