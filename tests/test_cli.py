@@ -29,6 +29,7 @@ def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path):
         assert "sample_stats" in tree.children
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own(run, tmp_path, rng):
     table = pd.DataFrame(
         {"colour": rng.choice(["red", "blue", "?"], 40), "code": rng.integers(0, 4, 40), "y": [0, 1] * 20}

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]
-COMPILES_LONG = {"bring-your-own-sampler"}
+COMPILES_LONG = {"bring-your-own-sampler", "learned-priors"}
 
 
 def name(page):

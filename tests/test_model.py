@@ -98,6 +98,7 @@ def test_names_of_sites_come_from_the_table(mixed):
     assert tree.posterior.coords["class"].values.tolist() == ["no", "perhaps", "yes"]
 
 
+@pytest.mark.slow
 def test_numpyros_own_mcmc_runs_the_rows_and_agrees():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.integers(0, 2, 30), "b": rng.choice(["u", "v", "w"], 30), "c": rng.normal(size=30)})

@@ -22,7 +22,7 @@ MACHINE = re.compile(
 """What says on which machine, or in which process, a notebook ran."""
 
 IMAGE_BYTES = 400_000
-COMPILE_LONG = {"03-closed-form-against-samples", "06-text-and-burstiness", "08-your-own-family"}
+COMPILE_LONG = {"01-quickstart", "03-closed-form-against-samples", "06-text-and-burstiness", "08-your-own-family"}
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 

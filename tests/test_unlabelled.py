@@ -117,7 +117,8 @@ def enumerated(request):
 
 
 @pytest.mark.parametrize(
-    "inference", [nb.Gibbs(num_samples=1500), nb.NUTS()], ids=lambda inference: type(inference).__name__
+    "inference",
+    [pytest.param(nb.Gibbs(num_samples=1500), id="Gibbs"), pytest.param(nb.NUTS(), id="NUTS", marks=pytest.mark.slow)],
 )
 def test_draws_agree_with_the_sum_over_all_labels(enumerated, inference):
     exact, data, options = enumerated
