@@ -183,6 +183,30 @@ def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
     assert nuts._advance._cache_size() == before
 
 
+def test_chains_side_by_side_draw_what_chains_in_threads_draw(coins, monkeypatch):
+    model, X, y = coins
+    settings = nb.NUTS(num_warmup=50, num_samples=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        in_threads = nb.fit(model, X, y, settings)
+        monkeypatch.setattr(nuts, "_vectorised", lambda: True)
+        side_by_side = nb.fit(model, X, y, settings)
+    for site, draws in in_threads.draws().items():
+        np.testing.assert_allclose(side_by_side.draws()[site], draws, rtol=1e-9)
+
+
+def test_draws_do_not_depend_on_the_steps_of_a_call(coins, monkeypatch):
+    model, X, y = coins
+    settings = nb.NUTS(num_warmup=50, num_samples=70)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        in_long_calls = nb.fit(model, X, y, settings)
+        monkeypatch.setattr(nuts, "LONG", 0.0)
+        in_short_calls = nb.fit(model, X, y, settings)
+    for site, draws in in_long_calls.draws().items():
+        np.testing.assert_array_equal(in_short_calls.draws()[site], draws)
+
+
 def test_bad_chains_are_called_bad(coins):
     model, X, y = coins
     with pytest.warns(nb.ConvergenceWarning, match=r"R-hat|ESS"):
@@ -213,11 +237,11 @@ def test_interruption_leaves_nothing_broken(coins, monkeypatch):
     calls = []
     advance = nuts._advance
 
-    def interrupted(*args):
+    def interrupted(*args, **kwargs):
         calls.append(None)
-        if len(calls) == 2:
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return advance(*args)
+        return advance(*args, **kwargs)
 
     monkeypatch.setattr(nuts, "_advance", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -11,6 +11,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import log_beta, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
+from bayesnb.families.beta import Beta
 from bayesnb.stats import (
     ClassCounts,
     Counts,
@@ -69,7 +70,7 @@ class Bernoulli(ConjugateFamily):
     compact: ClassVar[bool] = True
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"prob": sample("prob", dist.Beta(self.concentration1, self.concentration0))}
+        return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
 
     def likelihood(self, prob: Any) -> dist.Distribution:
         return dist.Bernoulli(probs=prob)

@@ -14,7 +14,7 @@ from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
-from bayesnb.inference.nuts import PROGRESS_STEPS, shows_progress
+from bayesnb.inference.nuts import shows_progress
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
@@ -131,9 +131,7 @@ class Gibbs(Inference):
                 if sweep >= self.num_warmup:
                     kept.append(parameters)
                     of_rows.append(logsumexp(joint, axis=-1) @ rows.weights)
-                if (sweep + 1) % PROGRESS_STEPS == 0:
-                    bar.update(PROGRESS_STEPS)
-            bar.update(total % PROGRESS_STEPS)
+                bar.update()
         return jax.tree.map(lambda *draws: np.stack(draws, axis=1), *kept), np.stack(of_rows, axis=1)
 
     def _warn(self, posterior: SampledPosterior) -> None:

@@ -42,6 +42,9 @@ TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
 target."""
 
+SCALE_CELLS = 2**24
+"""Numbers in the draws that tell the scale: a thousand draws where the model is not wide."""
+
 
 class Target(ABC):
     """A density as a NumPyro program, where to start on it, and how its draws become parameters.
@@ -72,9 +75,14 @@ class Target(ABC):
     @abstractmethod
     def _arguments(self) -> tuple[Any, ...]: ...
 
+    @property
     @abstractmethod
-    def starts(self, rng: np.random.Generator, number: int) -> Sites:
-        """Points by site of the program, leading axis the point."""
+    def knows_scale(self) -> bool:
+        """Whether the closed form tells the scale of every parameter, so that nothing is left to adapt but the step."""
+
+    @abstractmethod
+    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
+        """Where chains start, and draws whose variance is near the target's; by site, leading axis the point."""
 
     @abstractmethod
     def posterior(
@@ -95,21 +103,30 @@ class _Parameters(Target):
     def _arguments(self) -> tuple[Any, ...]:
         return self.model.class_prior, self.model.families, self.problem.statistics
 
-    def starts(self, rng: np.random.Generator, number: int) -> Sites:
-        return self._tempered_draws(self.problem.statistics, rng, number)
+    @property
+    def knows_scale(self) -> bool:
+        return self.problem.conjugate
 
-    def _tempered_draws(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Sites:
-        tempered = statistics * TEMPERATURE
+    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
+        return self._starts(self.problem.statistics, rng, number)
+
+    def _starts(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
+        tempered = self._draws(statistics * TEMPERATURE, rng, number)
+        size = sum(value[0].size for value in tempered.values())
+        return tempered, self._draws(statistics, rng, max(100, min(1000, SCALE_CELLS // size)))
+
+    def _draws(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Sites:
+        """Draws from the posterior given statistics; from the prior where there is no closed form."""
         families = [
             family.update(counted) if isinstance(family, ConjugateFamily) else family
-            for family, counted in zip(self.model.families, tempered.blocks, strict=True)
+            for family, counted in zip(self.model.families, statistics.blocks, strict=True)
         ]
-        class_prior = self.model.class_prior.update(tempered.classes)
+        class_prior = self.model.class_prior.update(statistics.classes)
         drawn = draw_parameters(class_prior, families, rng, (number,))
-        starts = {} if class_prior.probs is not None else {CLASS_SITE: _inside(drawn.class_prob)}
+        draws = {} if class_prior.probs is not None else {CLASS_SITE: _inside(drawn.class_prob)}
         for i, block in enumerate(drawn.blocks):
-            starts |= {f"{i}.{name}": value for name, value in block.items()}
-        return starts
+            draws |= {f"{i}.{name}": value for name, value in block.items()}
+        return draws
 
     def posterior(
         self,
@@ -185,11 +202,13 @@ class _Mixture(_Parameters):
         cells = tuple(_cells_of(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
         return *super()._arguments(), cells, rows.weights
 
-    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+    knows_scale = False
+
+    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
         rows = self.problem.unlabelled
         assert rows is not None
         membership = first_responsibilities(self.problem, rng) * rows.weights[:, None]
-        return self._tempered_draws(self.problem.statistics + rows.count(self.model, membership), rng, number)
+        return self._starts(self.problem.statistics + rows.count(self.model, membership), rng, number)
 
     def posterior(
         self,
@@ -215,7 +234,12 @@ class _Hyperparameters(Target):
     def _sampled_blocks(self) -> list[int]:
         return [i for i, family in enumerate(self.model.families) if not isinstance(family, ConjugateFamily)]
 
-    def starts(self, rng: np.random.Generator, number: int) -> Sites:
+    knows_scale = False
+
+    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
+        return self._prior_draws(rng, number), self._prior_draws(rng, 100)
+
+    def _prior_draws(self, rng: np.random.Generator, number: int) -> Sites:
         drawn = self.model.draw_prior(rng, (number,))
         of_blocks = {f"{i}.{name}": value for i in self._sampled_blocks for name, value in drawn.blocks[i].items()}
         return {**drawn.hyperparameters, **of_blocks}

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesnb.posterior.convergence import rhat_and_ess
+
 __all__ = ["Diagnostics", "diagnose"]
 
 
@@ -68,16 +70,8 @@ def diagnose(
     draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndarray], known: Collection[str] = ()
 ) -> Diagnostics:
     """Diagnostics of draws by site, arrays of shape (chain, draw, ...); sites in `known` need not move."""
-    from arviz_stats.base import array_stats
-
-    axes = {"chain_axis": 0, "draw_axis": 1}
-    functions = {
-        "r_hat": lambda array: array_stats.rhat(array, **axes),
-        "ess_bulk": lambda array: array_stats.ess(array, **axes, method="bulk"),
-        "ess_tail": lambda array: array_stats.ess(array, **axes, method="tail", prob=(0.05, 0.95)),
-    }
     labels: list[str] = []
-    found: dict[str, list[np.ndarray]] = {"r_hat": [], "ess_bulk": [], "ess_tail": []}
+    found: list[np.ndarray] = []
     for site, values in draws.items():
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
@@ -86,21 +80,19 @@ def diagnose(
         # other that stands still has not begun to.
         still = (flat == flat[:, :1]).all(axis=(0, 1))
         constant = still & ((site in known) | (flat == 1.0).all(axis=(0, 1)))
-        stuck = still & ~constant
-        moving = ~(constant | stuck)
-        for name, results in found.items():
-            result = np.full(flat.shape[2], np.nan)
-            if steps < 4:
-                result[~constant] = np.inf if name == "r_hat" else 0.0
-            elif not (name == "r_hat" and chains < 2):
-                result[stuck] = np.inf if name == "r_hat" else 0.0
-                if moving.any():
-                    with np.errstate(all="ignore"):
-                        result[moving] = functions[name](flat[:, :, moving])
-            results.append(result)
+        of_site = np.full((3, flat.shape[2]), np.nan)
+        of_site[:, ~constant] = np.array([[np.inf], [0.0], [0.0]])
+        if steps >= 4 and not still.all():
+            of_site[:, ~still] = rhat_and_ess(flat[:, :, ~still])
+        if chains < 2 and steps >= 4:
+            of_site[0] = np.nan
+        found.append(of_site)
+    r_hat, ess_bulk, ess_tail = np.concatenate(found, axis=1)
     return Diagnostics(
         labels=tuple(labels),
-        **{name: np.concatenate(results) for name, results in found.items()},
+        r_hat=r_hat,
+        ess_bulk=ess_bulk,
+        ess_tail=ess_tail,
         divergences=int(np.sum(sample_stats.get("diverging", 0))),
         num_chains=chains,
         num_draws=steps,

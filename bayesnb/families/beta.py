@@ -1,0 +1,44 @@
+"""A beta distribution whose density costs a sampler a third of NumPyro's."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax.scipy.special import xlog1py, xlogy
+from numpyro.distributions import constraints, transforms
+from numpyro.distributions.util import validate_sample
+
+from bayesnb.arrays import log_beta
+
+__all__ = ["Beta"]
+
+
+class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
+    """Numbers between zero and one, which a sampler moves by `Logistic`."""
+
+
+class Logistic(transforms.SigmoidTransform):
+    """The logistic function, with one logarithm for its derivative instead of two."""
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        return -jnp.abs(x) - 2 * jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@transforms.biject_to.register(_Probability)
+def _(constraint: Any) -> Any:
+    return Logistic()
+
+
+class Beta(dist.Beta):
+    """NumPyro's beta distribution, written in log(p) and log(1 - p).
+
+    A Bernoulli likelihood holds the same two logarithms, so that a compiled density takes them once. NumPyro's own goes
+    through a Dirichlet distribution of two categories.
+    """
+
+    support = _Probability()
+
+    @validate_sample
+    def log_prob(self, value: Any) -> Any:
+        a, b = self.concentration1, self.concentration0
+        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(jnp.asarray(a), jnp.asarray(b))
