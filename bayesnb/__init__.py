@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "checks.predictive": ["Check", "check"],
         "checks.sbc": ["SBC", "sbc"],
         "checks.sensitivity": ["Sensitivity", "sensitivity"],
+        "compilation": ["enable_compilation_cache"],
         "files": ["load"],
         "distributed": ["fit_batches", "fit_parquet"],
         "families.base": ["ConjugateFamily", "Family"],

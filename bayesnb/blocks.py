@@ -24,8 +24,10 @@ __all__ = [
     "ModelStatistics",
     "draw_parameters",
     "join_blocks",
+    "log_evidence",
     "log_prior_density",
     "statistics_program",
+    "updated",
 ]
 
 CLASS_SITE = "class_prob"
@@ -176,6 +178,25 @@ class ClassPrior:
         if self.probs is not None:
             return self.log_likelihood(self.probs, counts)
         return dirichlet_log_evidence(self.concentration, counts.n)
+
+
+def updated(
+    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics
+) -> tuple[ClassPrior, tuple[Family, ...]]:
+    """Class prior and families given statistics; a family without a closed form stays as its prior."""
+    given = tuple(
+        family.update(counted) if isinstance(family, ConjugateFamily) else family
+        for family, counted in zip(families, statistics.blocks, strict=True)
+    )
+    return class_prior.update(statistics.classes), given
+
+
+def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> Any:
+    """Log density of labels and cells, every parameter integrated out; needs conjugate families."""
+    total = class_prior.log_evidence(statistics.classes)
+    for family, counted in zip(families, statistics.blocks, strict=True):
+        total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
+    return total
 
 
 def draw_parameters(

@@ -127,7 +127,7 @@ class NaiveBayes:
         object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
         object.__setattr__(self, "class_probs", read_class_probs(class_probs))
         object.__setattr__(self, "schema", schema)
-        given = isinstance(self.class_concentration, dist.Distribution) or np.any(self.class_concentration != 1.0)
+        given = self._learns_classes or np.any(self.class_concentration != 1.0)
         if class_probs is not None and given:
             raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
         inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
@@ -281,13 +281,22 @@ class NaiveBayes:
     def hyperpriors(self) -> dict[str, dist.Distribution]:
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
         found: dict[str, dist.Distribution] = {}
-        if isinstance(self.class_concentration, dist.Distribution):
+        if self._learns_classes:
             found["class_concentration"] = self.class_concentration
-        for name, (family, _) in self.features.items():
+        for name, feature, field_name in self._learned_fields():
+            found[name] = getattr(self.features[feature][0], field_name)
+        return found
+
+    @property
+    def _learns_classes(self) -> bool:
+        return isinstance(self.class_concentration, dist.Distribution)
+
+    def _learned_fields(self) -> Iterator[tuple[str, Any, str]]:
+        """Of each learned hyperparameter of a family the name in results, the feature and the family's field."""
+        for feature, (family, _) in self.features.items():
             for field_name, value in family.hyperparameters().items():
                 if isinstance(value, dist.Distribution):
-                    found[_hyperparameter_name(name, family, field_name)] = value
-        return found
+                    yield _hyperparameter_name(feature, family, field_name), feature, field_name
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
         """The same description with numbers for the hyperparameters that are learned.
@@ -297,33 +306,22 @@ class NaiveBayes:
         values : mapping
             By the names of `hyperpriors`, arrays of the hyperpriors' shapes.
         """
-        features: dict[Any, tuple[Family, Any]] = {}
-        for name, (family, columns) in self.features.items():
-            numbers = {
-                field_name: values[_hyperparameter_name(name, family, field_name)]
-                for field_name, value in family.hyperparameters().items()
-                if isinstance(value, dist.Distribution)
-            }
-            features[name] = (replace(family, **numbers), columns)
-        learned = isinstance(self.class_concentration, dist.Distribution)
+        features = dict(self.features)
+        for name, feature, field_name in self._learned_fields():
+            family, columns = features[feature]
+            features[feature] = (replace(family, **{field_name: values[name]}), columns)
         return type(self)(
             features,
-            class_concentration=values["class_concentration"] if learned else self.class_concentration,
+            class_concentration=values["class_concentration"] if self._learns_classes else self.class_concentration,
             class_probs=self.class_probs,
             schema=self.schema,
         )
 
     def hyperparameters_like(self, other: "NaiveBayes") -> dict[str, np.ndarray]:
         """The numbers that stand here where `other`, the same description, has hyperpriors."""
-        found = {}
-        for name in other.hyperpriors:
-            if name == "class_concentration":
-                found[name] = np.array(self.class_concentration)
-        for name, (family, _) in other.features.items():
-            for field_name, value in family.hyperparameters().items():
-                if isinstance(value, dist.Distribution):
-                    number = getattr(self.features[name][0], field_name)
-                    found[_hyperparameter_name(name, family, field_name)] = np.array(number)
+        found = {"class_concentration": np.array(self.class_concentration)} if other._learns_classes else {}
+        for name, feature, field_name in other._learned_fields():
+            found[name] = np.array(getattr(self.features[feature][0], field_name))
         return found
 
     def _with_placeholders(self) -> Self:
@@ -355,8 +353,7 @@ class NaiveBayes:
     def _spread_class_prior(self, counts: ClassCounts | None) -> ClassPrior:
         classes = self._require_schema().classes
         if self.class_probs is None:
-            learned = isinstance(self.class_concentration, dist.Distribution)
-            given = placeholder(self.class_concentration) if learned else self.class_concentration
+            given = placeholder(self.class_concentration) if self._learns_classes else self.class_concentration
             concentration = np.asarray(given, dtype=np.float64)
             if concentration.ndim and concentration.shape != classes.shape:
                 raise ValueError(
@@ -438,10 +435,9 @@ class NaiveBayes:
                             "its own"
                         )
             features[name] = (replace(family, **defaults), columns)
-        learned = isinstance(self.class_concentration, dist.Distribution)
         resolved = type(self)(
             features,
-            class_concentration=self.class_concentration if learned else numbers.class_concentration,
+            class_concentration=self.class_concentration if self._learns_classes else numbers.class_concentration,
             class_probs=numbers.class_probs,
             schema=self.schema,
         )
@@ -588,19 +584,17 @@ class NaiveBayes:
         schema = self._require_schema()
         classes = ("class", tuple(schema.classes.tolist()))
         found = {}
-        if "class_concentration" in self.hyperpriors:
-            found["class_concentration"] = (classes,) * len(self.hyperpriors["class_concentration"].batch_shape)
-        for name, (family, columns) in self.features.items():
-            labels = tuple(schema.columns[position] for position in schema.positions(name, columns))
-            for field_name in family.hyperparameters():
-                site = _hyperparameter_name(name, family, field_name)
-                if site in self.hyperpriors:
-                    shape = self.hyperpriors[site].batch_shape
-                    usual = (classes, (f"{block_name(name)}_column", labels))[-len(shape) :] if shape else ()
-                    found[site] = tuple(
-                        axis if len(axis[1]) == size else (f"{site}_{axis[0]}", tuple(range(size)))
-                        for axis, size in zip(usual, shape, strict=True)
-                    )
+        if self._learns_classes:
+            found["class_concentration"] = (classes,) * len(self.class_concentration.batch_shape)
+        for name, feature, field_name in self._learned_fields():
+            family, columns = self.features[feature]
+            labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
+            shape = getattr(family, field_name).batch_shape
+            usual = (classes, (f"{block_name(feature)}_column", labels))[-len(shape) :] if shape else ()
+            found[name] = tuple(
+                axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
+                for axis, size in zip(usual, shape, strict=True)
+            )
         return found
 
     @in_float64

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import Block, ClassPrior, ModelStatistics
+from bayesnb.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
 from bayesnb.families.base import ConjugateFamily, format_number
 from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
@@ -116,10 +116,7 @@ class Problem:
     @in_float64
     def posterior_families(self) -> tuple[ConjugateFamily, ...]:
         """Each block's family given the data; needs conjugate families."""
-        return tuple(
-            to_numpy(family.update(counted))  # type: ignore[attr-defined]
-            for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True)
-        )
+        return to_numpy(updated(self.resolved.class_prior, self.resolved.families, self.statistics)[1])
 
     @property
     def posterior_classes(self) -> ClassPrior:
@@ -137,15 +134,13 @@ class Problem:
             If rows have no label: the sum over all their labels has no closed form.
         """
         self.require_labels("log_evidence in closed form", "leave them out")
-        total = float(self.resolved.class_prior.log_evidence(self.statistics.classes))
-        if self.resolved.inclusion is not None:
-            evidences = log_evidences(self.resolved.blocks, self.statistics)
-            with np.errstate(divide="ignore"):
-                for p, (own, shared) in zip(self.resolved.inclusion, evidences, strict=True):
-                    total += float(np.logaddexp(np.log(p) + own, np.log1p(-p) + shared).sum())
-            return total
-        for family, counted in zip(self.resolved.families, self.statistics.blocks, strict=True):
-            total += float(np.sum(family.log_evidence(counted)))  # type: ignore[attr-defined]
+        prior = self.resolved
+        if prior.inclusion is None:
+            return float(log_evidence(prior.class_prior, prior.families, self.statistics))
+        total = float(prior.class_prior.log_evidence(self.statistics.classes))
+        with np.errstate(divide="ignore"):
+            for p, (own, shared) in zip(prior.inclusion, log_evidences(prior.blocks, self.statistics), strict=True):
+                total += float(np.logaddexp(np.log(p) + own, np.log1p(-p) + shared).sum())
         return total
 
     def add(self, statistics: ModelStatistics, *, decay: float = 1.0) -> "Problem":

@@ -389,7 +389,7 @@ def agreement(labels, truth):
 
 @pytest.mark.parametrize(
     "inference",
-    [nb.MAP(), nb.MLE(), nb.Gibbs(num_warmup=50, num_samples=500), nb.NUTS(num_warmup=300, num_samples=500)],
+    [nb.MAP(), nb.MLE(), nb.Gibbs(num_warmup=50, num_samples=500), nb.NUTS(num_warmup=300)],
     ids=lambda inference: type(inference).__name__,
 )
 def test_a_mixture_recovers_groups(inference):

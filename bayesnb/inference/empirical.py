@@ -11,7 +11,7 @@ from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelStatistics
+from bayesnb.blocks import ModelStatistics, log_evidence
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.fast import random_generator
 from bayesnb.inference.base import Inference
@@ -133,12 +133,8 @@ def _constrained(learned: LearnedPrior, point: Point) -> dict[str, np.ndarray]:
 def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Point) -> Any:
     """Log evidence at unconstrained hyperparameters, and its gradient."""
 
-    def log_evidence(point: Point) -> Any:
+    def at(point: Point) -> Any:
         values = {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
-        class_prior, families = learned.given(values)
-        total = class_prior.log_evidence(statistics.classes)
-        for family, counted in zip(families, statistics.blocks, strict=True):
-            total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
-        return total
+        return log_evidence(*learned.given(values), statistics)
 
-    return jax.value_and_grad(log_evidence)(point)
+    return jax.value_and_grad(at)(point)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 from tqdm.auto import tqdm
 
 from bayesnb.arrays import in_float64, warn
-from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters, log_prior_density
+from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters, log_prior_density, updated
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
@@ -158,10 +158,6 @@ def _draw_given(problem: Problem, labels: np.ndarray, rng: np.random.Generator) 
     counted = rows.count(model, np.moveaxis(labels, 0, 1).reshape(len(rows), chains * classes))
     by_chain = jax.tree.map(lambda leaf: leaf.reshape(chains, classes, *leaf.shape[1:]), counted)
     statistics: ModelStatistics = problem.statistics + by_chain
-    families = [
-        family.update(statistic)  # type: ignore[attr-defined]
-        for family, statistic in zip(model.families, statistics.blocks, strict=True)
-    ]
-    drawn = draw_parameters(model.class_prior.update(statistics.classes), families, rng)
+    drawn = draw_parameters(*updated(model.class_prior, model.families, statistics), rng)
     class_prob = np.broadcast_to(drawn.class_prob, (chains, classes))
     return ModelParameters(class_prob, drawn.blocks)

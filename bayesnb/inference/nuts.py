@@ -210,9 +210,9 @@ def _advance_all(advance: Callable, states: list[Any], num_steps: int) -> tuple[
         state, draws = advance(state, num_steps)
         return state, to_numpy(draws)
 
-    states, draws = zip(*in_order(run, states), strict=True)
+    advanced, draws = zip(*in_order(run, states), strict=True)
     stacked = draws[0] if _vectorised() else jax.tree.map(lambda *chains: np.stack(chains), *draws)
-    return list(states), jax.tree.map(lambda leaf: leaf[:, :num_steps], stacked)
+    return list(advanced), jax.tree.map(lambda leaf: leaf[:, :num_steps], stacked)
 
 
 def _most_steps(state: Any) -> int:

@@ -1,5 +1,6 @@
 """Point estimates: maximum likelihood and maximum a posteriori."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_mode
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
-from bayesnb.inference.em import Estimate, maximise
+from bayesnb.inference.em import maximise
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 
@@ -20,7 +21,30 @@ __all__ = ["MAP", "MLE"]
 
 
 @dataclass(frozen=True)
-class MLE(Inference):
+class _PointEstimate(Inference):
+    """An estimate from statistics: those of the labelled rows, or of all rows by EM."""
+
+    max_iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        whole_number(f"{type(self).__name__}(max_iterations=...)", self.max_iterations)
+
+    @in_float64
+    def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
+        self.check(problem)
+        estimate = partial(self._estimate, problem)
+        if problem.unlabelled is None:
+            parameters = estimate(problem.statistics)
+        else:
+            parameters = maximise(problem, estimate, random_generator(key), self.max_iterations)
+        return PointPosterior(problem.resolved, parameters, problem, self)
+
+    @abstractmethod
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters: ...
+
+
+@dataclass(frozen=True)
+class MLE(_PointEstimate):
     """Maximum likelihood: the frequencies, means and variances of the data, priors ignored.
 
     An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. Where the data say
@@ -40,11 +64,6 @@ class MLE(Inference):
         If EM has not converged.
     """
 
-    max_iterations: int = 2000
-
-    def __post_init__(self) -> None:
-        whole_number("MLE(max_iterations=...)", self.max_iterations)
-
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("MLE")
         for block in problem.model.blocks:
@@ -54,11 +73,6 @@ class MLE(Inference):
                     "maximum_likelihood: "
                     "use nb.Exact(), nb.MAP() or nb.NUTS()"
                 )
-
-    @in_float64
-    def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
-        self.check(problem)
-        return _point(problem, self, self.max_iterations, partial(self._estimate, problem), key)
 
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
         n = statistics.classes.n
@@ -76,7 +90,7 @@ class MLE(Inference):
 
 
 @dataclass(frozen=True)
-class MAP(Inference):
+class MAP(_PointEstimate):
     """Maximum a posteriori: the mode of the parameters' joint posterior density.
 
     The density is that of the parameters as named (probabilities, rates, mean and variance), not of a transformation.
@@ -101,11 +115,6 @@ class MAP(Inference):
         If EM has not converged.
     """
 
-    max_iterations: int = 2000
-
-    def __post_init__(self) -> None:
-        whole_number("MAP(max_iterations=...)", self.max_iterations)
-
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("MAP")
         for block in problem.model.blocks:
@@ -115,11 +124,6 @@ class MAP(Inference):
                     "nb.Exact() or nb.NUTS()"
                 )
         problem.require_numbers()
-
-    @in_float64
-    def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
-        self.check(problem)
-        return _point(problem, self, self.max_iterations, partial(self._estimate, problem), key)
 
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
         posterior = problem.resolved.class_prior.update(statistics.classes)
@@ -137,15 +141,6 @@ class MAP(Inference):
             _require_estimate(problem, block, estimate, "mode", "density unbounded, for a concentration below one")
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
-
-
-def _point(problem: Problem, inference: Inference, max_iterations: int, estimate: Estimate, key: Any) -> PointPosterior:
-    """The estimate from the labelled rows, or from all rows by EM."""
-    if problem.unlabelled is None:
-        parameters = estimate(problem.statistics)
-    else:
-        parameters = maximise(problem, estimate, random_generator(key), max_iterations)
-    return PointPosterior(problem.resolved, parameters, problem, inference)
 
 
 def _gives_mode(family: type[Family]) -> bool:

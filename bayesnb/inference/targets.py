@@ -23,6 +23,7 @@ from bayesnb.blocks import (
     ModelStatistics,
     draw_parameters,
     statistics_program,
+    updated,
 )
 from bayesnb.families.base import ConjugateFamily, Family, Parameters
 from bayesnb.inference.em import first_responsibilities
@@ -36,7 +37,7 @@ from bayesnb.stats import dense
 __all__ = ["TEMPERATURE", "Target", "target_of"]
 
 Sites = dict[str, np.ndarray]
-"""Arrays by site of a program."""
+"""Arrays by site of a program, or by name."""
 
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
@@ -87,8 +88,8 @@ class Target(ABC):
     @abstractmethod
     def posterior(
         self,
-        sites: dict[str, np.ndarray],
-        sample_stats: dict[str, np.ndarray],
+        sites: Sites,
+        sample_stats: Sites,
         rng: np.random.Generator,
         inference: Any,
     ) -> SampledPosterior:
@@ -117,11 +118,7 @@ class _Parameters(Target):
 
     def _draws(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Sites:
         """Draws from the posterior given statistics; from the prior where there is no closed form."""
-        families = [
-            family.update(counted) if isinstance(family, ConjugateFamily) else family
-            for family, counted in zip(self.model.families, statistics.blocks, strict=True)
-        ]
-        class_prior = self.model.class_prior.update(statistics.classes)
+        class_prior, families = updated(self.model.class_prior, self.model.families, statistics)
         drawn = draw_parameters(class_prior, families, rng, (number,))
         draws = {} if class_prior.probs is not None else {CLASS_SITE: _inside(drawn.class_prob)}
         for i, block in enumerate(drawn.blocks):
@@ -130,8 +127,8 @@ class _Parameters(Target):
 
     def posterior(
         self,
-        sites: dict[str, np.ndarray],
-        sample_stats: dict[str, np.ndarray],
+        sites: Sites,
+        sample_stats: Sites,
         rng: np.random.Generator,
         inference: Any,
     ) -> SampledPosterior:
@@ -212,8 +209,8 @@ class _Mixture(_Parameters):
 
     def posterior(
         self,
-        sites: dict[str, np.ndarray],
-        sample_stats: dict[str, np.ndarray],
+        sites: Sites,
+        sample_stats: Sites,
         rng: np.random.Generator,
         inference: Any,
     ) -> SampledPosterior:
@@ -247,8 +244,8 @@ class _Hyperparameters(Target):
     @in_float64
     def posterior(
         self,
-        sites: dict[str, np.ndarray],
-        sample_stats: dict[str, np.ndarray],
+        sites: Sites,
+        sample_stats: Sites,
         rng: np.random.Generator,
         inference: Any,
     ) -> SampledPosterior:

@@ -12,12 +12,10 @@ from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.bernoulli import Bernoulli, row_log_density
 from bayesnb.families.categorical import Categorical, look_up
-from bayesnb.families.fast import cdf, quantile, random_generator, whole_number
+from bayesnb.families.fast import cdf, quantile
 from bayesnb.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
-from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Fitting, Posterior
-from bayesnb.posterior.exact import marginals_by_site
-from bayesnb.posterior.point import PointPosterior, plugin
+from bayesnb.posterior.base import Fitting
+from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem
 
 __all__ = ["AveragedPosterior", "cell_log_predictive"]
@@ -29,7 +27,7 @@ BISECTIONS = 60
 """Halvings of the interval that holds a quantile."""
 
 
-class AveragedPosterior(Posterior):
+class AveragedPosterior(ClosedFormPosterior):
     r"""The posterior in closed form, averaged over all subsets of the features.
 
     A feature either has a parameter for every class, or all classes share one. With D features that makes
@@ -56,11 +54,7 @@ class AveragedPosterior(Posterior):
     """
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
-        self.problem: Problem = problem
-        self.inference = inference
-        self.model: NaiveBayes = problem.resolved
-        self.families = problem.posterior_families
-        self.class_posterior = problem.posterior_classes
+        super().__init__(problem, inference)
         self.shared = _updated(problem)
         self._log_inclusion = problem.log_inclusion
 
@@ -90,19 +84,8 @@ class AveragedPosterior(Posterior):
                 total = total + row_log_average(own, shared, log_in, log_out, x)
         return total
 
-    def _class_probs(self) -> np.ndarray:
-        return np.asarray(self.class_posterior.mean())
-
-    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        shape = (
-            whole_number("num_chains", 4 if num_chains is None else num_chains),
-            whole_number("num_draws", 1000 if num_draws is None else num_draws),
-        )
-        rng = random_generator(key)
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_averaged(self.class_posterior, self.families, self.shared, self._inclusion, rng, shape)
-
-    def _for_densities(self, num_draws: int | None) -> int | None:
-        return 250 if num_draws is None else num_draws
 
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         own = draw_parameters(self.class_posterior, [family.take(codes) for family in self.families], rng).blocks
@@ -120,10 +103,6 @@ class AveragedPosterior(Posterior):
             weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
             blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
         return ModelParameters(self._class_probs(), tuple(blocks))
-
-    def plugin(self) -> PointPosterior:
-        """The posterior mean as a point estimate, which ignores that parameters and subsets are uncertain."""
-        return plugin(self.model, self._mean_parameters())
 
     @in_float64
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ClassPrior
-from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.blocks import ClassPrior, updated
+from bayesnb.families.base import Family
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 
@@ -57,8 +57,4 @@ def posterior_given(problem: Problem, values: Mapping[str, Any]) -> tuple[ClassP
     A family without a closed form stays as its prior.
     """
     class_prior, families = problem.resolved.learned.given(values)
-    updated = tuple(
-        family.update(counted) if isinstance(family, ConjugateFamily) else family
-        for family, counted in zip(families, problem.statistics.blocks, strict=True)
-    )
-    return class_prior.update(problem.statistics.classes), updated
+    return updated(class_prior, families, problem.statistics)

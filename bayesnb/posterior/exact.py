@@ -1,5 +1,6 @@
 """The closed form."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,11 @@ from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 
-__all__ = ["ExactPosterior", "marginals_by_site"]
+__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 
 
-class ExactPosterior(Posterior):
-    """The posterior in closed form: every family with updated hyperparameters.
+class ClosedFormPosterior(Posterior):
+    """What posteriors made of updated families have in common.
 
     Attributes
     ----------
@@ -37,14 +38,6 @@ class ExactPosterior(Posterior):
         self.families = problem.posterior_families
         self.class_posterior = problem.posterior_classes
 
-    @in_float64
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            total = np.log(self._class_probs())[None, :]
-        for family, x in zip(self.families, chunk, strict=True):
-            total = total + np.asarray(family.row_log_predictive(x))
-        return total
-
     def _class_probs(self) -> np.ndarray:
         return np.asarray(self.class_posterior.mean())
 
@@ -53,10 +46,48 @@ class ExactPosterior(Posterior):
             whole_number("num_chains", 4 if num_chains is None else num_chains),
             whole_number("num_draws", 1000 if num_draws is None else num_draws),
         )
-        return draw_parameters(self.class_posterior, self.families, random_generator(key), shape)
+        return self._draw(random_generator(key), shape)
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
+        """Independent draws of all parameters."""
 
     def _for_densities(self, num_draws: int | None) -> int | None:
         return 250 if num_draws is None else num_draws
+
+    def plugin(self) -> PointPosterior:
+        """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
+
+        For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
+        overconfident where there are few data.
+        """
+        return plugin(self.model, self._mean_parameters())
+
+    @abstractmethod
+    def _mean_parameters(self) -> ModelParameters: ...
+
+
+class ExactPosterior(ClosedFormPosterior):
+    """The posterior in closed form: every family with updated hyperparameters.
+
+    Attributes
+    ----------
+    families : tuple of ConjugateFamily
+        Posterior of each block of the model, the same types as the priors.
+    class_posterior : ClassPrior
+        Posterior of the class probabilities.
+    """
+
+    @in_float64
+    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            total = np.log(self._class_probs())[None, :]
+        for family, x in zip(self.families, chunk, strict=True):
+            total = total + np.asarray(family.row_log_predictive(x))
+        return total
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
+        return draw_parameters(self.class_posterior, self.families, rng, shape)
 
     def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         families = [family.take(codes) for family in self.families]
@@ -118,14 +149,6 @@ class ExactPosterior(Posterior):
             )
         model = self.problem.model.with_feature_inclusion(prior_inclusion)
         return self.inference.fit(Problem(model, self.problem.statistics), key=0)  # type: ignore[union-attr]
-
-    def plugin(self) -> PointPosterior:
-        """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
-
-        For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
-        overconfident where there are few data.
-        """
-        return plugin(self.model, self._mean_parameters())
 
     def _mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)
