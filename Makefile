@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench clean
+.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench bench-gpu clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,8 +63,16 @@ clean: ## remove the virtual environment and what the targets wrote
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[notebooks]"
 	@touch $@
 
+.venv/bench: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,bench]"
+	@touch $@
+
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
 	$(BIN)/python tests/benchmarks/real_data.py
 
-bench: .venv/test ## time fits and predictions beside scikit-learn's; writes docs/performance.md
+bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
 	$(BIN)/python tests/benchmarks/bench.py --write
+	$(BIN)/python tests/benchmarks/sampling.py --write
+
+bench-gpu: .venv/test ## check and time tables on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
+	$(BIN)/python tests/benchmarks/gpu.py --write

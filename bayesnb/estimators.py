@@ -36,7 +36,15 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
-from bayesnb.schema import ArrayTable, SparseTable, Table, as_table, distinct, is_missing
+from bayesnb.schema import (
+    ArrayTable,
+    SparseTable,
+    Table,
+    as_table,
+    distinct,
+    finite_and_not_negative,
+    is_missing,
+)
 from bayesnb.stats import Moments, moments
 
 __all__ = [
@@ -539,9 +547,7 @@ class MultinomialNB(_Discrete):
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], reset=reset)
-        check_non_negative(X, f"{type(self).__name__} (input X)")
-        return self._named(X)
+        return _read_counts(self, X, reset=reset)
 
     def _model(self, table: Table) -> NaiveBayes:
         family = Multinomial(self._concentration(), fractional=True)
@@ -615,9 +621,7 @@ class DirichletMultinomialNB(_Estimator):
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], reset=reset)
-        check_non_negative(X, f"{type(self).__name__} (input X)")
-        return self._named(X)
+        return _read_counts(self, X, reset=reset)
 
     def _model(self, table: Table) -> NaiveBayes:
         family = DirichletMultinomial(self.concentration, self.rate, fractional=True)
@@ -1029,6 +1033,15 @@ def _class_probs(classes: np.ndarray, class_prior: Any, fit_prior: bool) -> Any:
     return "empirical" if fit_prior else np.full(len(classes), 1 / len(classes))
 
 
+def _read_counts(estimator: _Estimator, X: Any, *, reset: bool) -> Table:
+    """Check a table of counts; only one that is refused, or no float64, is looked through in scikit-learn's way."""
+    checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
+    if not finite_and_not_negative(checked.data if scipy.sparse.issparse(checked) else checked):
+        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], reset=reset)
+        check_non_negative(checked, f"{type(estimator).__name__} (input X)")
+    return estimator._named(checked)
+
+
 def _read_mixed(estimator: _Estimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may be of any type: a frame as it is, an array as scikit-learn would."""
     frame = nw.from_native(X, pass_through=True)
@@ -1053,9 +1066,13 @@ def _read_mixed(estimator: _Estimator, X: Any, *, reset: bool) -> Table:
 
 def _highest_numbers(table: Table) -> np.ndarray | None:
     """Largest number of each column of an array of whole numbers, in one pass; None for any other table."""
-    if isinstance(table, ArrayTable) and table.array.dtype.kind in "iu":
-        return table.array.max(axis=0)
-    return None
+    if not (isinstance(table, ArrayTable) and table.array.dtype.kind in "iu"):
+        return None
+    array = table.array
+    # NumPy goes through few long rows faster than through many short ones.
+    width = 64 if array.flags.c_contiguous and len(array) >= 64 else 1
+    long = array[: len(array) // width * width].reshape(-1, width * array.shape[1]).max(axis=0)
+    return np.vstack([long.reshape(width, -1), array[len(array) // width * width :]]).max(axis=0)
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray | None:

@@ -37,6 +37,7 @@ from bayesnb.description import (
     read_features,
     require_known_columns,
 )
+from bayesnb.device import count_on_device
 from bayesnb.families.base import Family, Parameters, format_number
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import draw, random_generator, whole_number
@@ -44,6 +45,7 @@ from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, sp
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
 from bayesnb.parallel import in_order
 from bayesnb.schema import (
+    DeviceTable,
     Schema,
     Table,
     as_range,
@@ -472,8 +474,11 @@ class NaiveBayes:
                 return self.count_by_class(chunk, labels[rows])
             return self.count(chunk, identity[labels[rows]] * weights[rows, None])
 
+        mapping: Callable[..., Iterator[tuple[ModelStatistics, dict]]] = in_order
+        if isinstance(table, DeviceTable):
+            mapping = count_on_device(table, schema, self.blocks, self.columns_in(table), labels, weights)
         total: ModelStatistics | None = None
-        for counted in self.map_chunks(count, table, unseen):
+        for counted in self.map_chunks(count, table, unseen, mapping):
             total = counted if total is None else total + counted
         if total is None:
             raise ValueError("X has no rows: give at least one")
@@ -511,7 +516,11 @@ class NaiveBayes:
         return self._read(X, lambda rows, chunk: (rows, chunk), map, unseen, compact=False)
 
     def map_chunks[R](
-        self, function: Callable[[slice, tuple[Any, ...]], R], X: Any, unseen: dict | None = None
+        self,
+        function: Callable[[slice, tuple[Any, ...]], R],
+        X: Any,
+        unseen: dict | None = None,
+        mapping: Callable[..., Iterator[tuple[R, dict]]] = in_order,
     ) -> Iterator[R]:
         """Read a table chunk by chunk, in several threads if it is long.
 
@@ -522,13 +531,15 @@ class NaiveBayes:
             and integers as they are.
         X, unseen
             As for `encode`.
+        mapping : callable, optional
+            What applies the function to the chunks.
 
         Yields
         ------
         object
             What the function gives for each chunk, in the order of the rows.
         """
-        return self._read(X, function, in_order, unseen, compact=True)
+        return self._read(X, function, mapping, unseen, compact=True)
 
     def _read[R](
         self,
@@ -539,11 +550,8 @@ class NaiveBayes:
         *,
         compact: bool,
     ) -> Iterator[R]:
-        schema = self._require_schema()
         table = as_table(X)
-        used = [column for block in self.blocks for column in block.columns]
-        where = schema.locate(table, used)
-        columns = [as_range([where[column] for column in block.columns]) for block in self.blocks]
+        columns = self.columns_in(table)
 
         def one_chunk(rows: slice) -> tuple[R, dict]:
             strange: dict[Any, dict[Any, int]] = {}
@@ -553,7 +561,7 @@ class NaiveBayes:
             return function(rows, chunk), strange
 
         found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
-        for result, strange in mapping(one_chunk, list(table.chunks(len(used)))):
+        for result, strange in mapping(one_chunk, list(table.chunks(sum(map(len, columns))))):
             for column, values in strange.items():
                 numbers = found.setdefault(column, {})
                 for value, number in values.items():
@@ -561,6 +569,18 @@ class NaiveBayes:
             yield result
         if unseen is None:
             warn_unseen(found)
+
+    def columns_in(self, table: Table) -> list[Sequence[int]]:
+        """Where the columns of each block stand in a table.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, renamed, or were not in the table at fit.
+        """
+        used = [column for block in self.blocks for column in block.columns]
+        where = self._require_schema().locate(table, used)
+        return [as_range([where[column] for column in block.columns]) for block in self.blocks]
 
     def _cells(
         self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool

@@ -44,11 +44,11 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
         yield from map(function, items)
         return
     workers = min(num_threads(), len(items))
-    in_float64 = bool(jax.config.jax_enable_x64)
+    in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
 
     def run(item: T) -> R:
-        # JAX keeps its precision by thread.
-        with jax.enable_x64(in_float64):
+        # JAX keeps its precision and its default device by thread.
+        with jax.enable_x64(in_float64), jax.default_device(device):
             return function(item)
 
     waiting: deque[Future[R]] = deque()

@@ -4,23 +4,26 @@ Everything that knows about pandas, polars, pyarrow (through narwhals), NumPy ob
 of the package sees chunks of float64 cells (missing ones NaN, categories as codes), or CSR chunks.
 """
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import narwhals as nw
 import numpy as np
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import warn
+from bayesnb.arrays import in_float64, warn
 from bayesnb.families.base import Family
+from bayesnb.stats import all_whole, csr_pieces, csr_rows, without_duplicates
 
 __all__ = [
     "OTHER",
+    "DeviceTable",
     "Schema",
     "Table",
     "as_range",
@@ -28,6 +31,7 @@ __all__ = [
     "check_weights",
     "distinct",
     "encode_labels",
+    "finite_and_not_negative",
     "is_dask",
     "learn_categories",
     "learn_classes",
@@ -40,6 +44,12 @@ OTHER = "<other>"
 
 CHUNK_CELLS = 2**18
 """Cells of eight bytes read at a time: two mebibytes, so that a chunk stays in the processor's cache."""
+
+INFINITY = np.float64(np.inf).view(np.uint64)
+"""The bits of infinity as a whole number."""
+
+FEW_NUMBERS = 1024
+"""Whole numbers between the least and the largest of a column up to which they are looked for on its device."""
 
 TEXT = (nw.String, nw.Categorical, nw.Enum)
 """Types of columns of which NumPy makes the objects that a list holds, and sooner."""
@@ -74,6 +84,10 @@ class Table(ABC):
     @abstractmethod
     def values(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column as they are, shape (rows,)."""
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        """Cells of one column, each distinct one at least once."""
+        return self.values(column, slice(None))
 
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the column's type lists, if it does."""
@@ -144,6 +158,60 @@ class ArrayTable(Table):
 
     def values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.array[rows, column])
+
+
+@dataclass(frozen=True)
+class DeviceTable(ArrayTable):
+    """A two-dimensional JAX array of numbers, which may live on an accelerator; what is asked for comes to the host."""
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self.num_rows)
+        return _on_host(_rows_of(self.array, start, size=stop - start))[:, _as_index(columns)]
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self.num_rows)
+        return _on_host(_rows_of(_column_of(self.array, column), start, size=stop - start))
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        least, largest, shown, whole = _on_host(_shown_numbers(self.array, column))
+        if not whole or largest - least >= FEW_NUMBERS:
+            return super().distinct_values(column)
+        return (least + np.flatnonzero(shown)).astype(_host_type(self.array.dtype))
+
+
+@in_float64
+def _on_host(values: Any) -> Any:
+    """JAX arrays as NumPy arrays, in a type that NumPy knows."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf).astype(_host_type(leaf.dtype), copy=False), values)
+
+
+def _host_type(dtype: Any) -> Any:
+    return dtype if dtype.kind in "biuf" else np.dtype(np.float32)
+
+
+@in_float64
+@partial(jax.jit, static_argnames="size")
+def _rows_of(array: Any, start: Any, *, size: int) -> Any:
+    return jax.lax.dynamic_slice_in_dim(array, start, size)
+
+
+@in_float64
+@jax.jit
+def _column_of(array: Any, column: Any) -> Any:
+    return jax.lax.dynamic_index_in_dim(array, column, axis=1, keepdims=False)
+
+
+@in_float64
+@jax.jit
+def _shown_numbers(array: Any, column: Any) -> tuple[Any, Any, Any, Any]:
+    """Least and largest number of a column, which of those from the least on it shows, and whether all are whole."""
+    cells = _column_of(array, column).astype(jnp.float64)
+    observed = ~jnp.isnan(cells)
+    least = cells.min(initial=jnp.inf, where=observed)
+    largest = cells.max(initial=-jnp.inf, where=observed)
+    whole = jnp.isfinite(least) & (~observed | (cells == jnp.rint(cells)) & (jnp.abs(cells) < 2**53)).all()
+    place = jnp.where(observed & whole, jnp.minimum(cells - least, FEW_NUMBERS), FEW_NUMBERS).astype(jnp.int32)
+    return least, largest, jnp.zeros(FEW_NUMBERS, bool).at[place].set(True, mode="drop"), whole
 
 
 @dataclass(frozen=True)
@@ -241,21 +309,14 @@ class SparseTable(Table):
         return chunk if sparse else chunk.toarray()
 
     def _rows(self, rows: slice) -> Any:
-        """Some of the rows, whose entries are not copied."""
         start, stop, _ = rows.indices(self.num_rows)
-        edges = self.matrix.indptr[start : stop + 1]
-        entries = slice(edges[0], edges[-1])
-        parts = self.matrix.data[entries], self.matrix.indices[entries], edges - edges[0]
-        return scipy.sparse.csr_array(parts, shape=(stop - start, self.matrix.shape[1]))
+        return without_duplicates(csr_rows(self.matrix, slice(start, stop)))
 
     def values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        rows = np.searchsorted(self.matrix.indptr, np.arange(0, self.matrix.nnz, 8 * CHUNK_CELLS))
-        edges = np.unique(np.concatenate([[0], rows, [self.num_rows]])) if self.num_rows else [0]
-        for start, stop in itertools.pairwise(edges):
-            yield slice(int(start), int(stop))
+        return csr_pieces(self.matrix, 8 * CHUNK_CELLS)
 
 
 def as_table(X: Any) -> Table:
@@ -264,7 +325,7 @@ def as_table(X: Any) -> Table:
     Parameters
     ----------
     X : array, table or sparse matrix, shape (rows, columns)
-        NumPy array (masked or not), nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
+        NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
 
     Raises
     ------
@@ -283,12 +344,7 @@ def as_table(X: Any) -> Table:
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
-        matrix = scipy.sparse.csr_array(X)
-        if not matrix.has_canonical_format:
-            # An entry stored in parts is one cell, and log x! is not additive.
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        return SparseTable(matrix, tuple(range(X.shape[1])), X.shape[0])
+        return SparseTable(scipy.sparse.csr_array(X), tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
@@ -307,7 +363,7 @@ def as_table(X: Any) -> Table:
         if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
             return SparseTable(scipy.sparse.csr_array(X.sparse.to_coo()), names, len(X), named=True)
         return FrameTable(frame, names, len(frame))
-    array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
+    array = X if isinstance(X, np.ma.MaskedArray) or _is_on_device(X) else _as_array(X)
     if array.ndim != 2:
         raise ValueError(
             f"X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
@@ -315,7 +371,20 @@ def as_table(X: Any) -> Table:
         )
     if array.dtype.kind == "c":
         raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
-    return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
+    kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
+    return kind(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def _is_on_device(X: Any) -> bool:
+    """Whether X is a JAX array of numbers that NumPy would have to copy, or has no type for."""
+    if not isinstance(X, jax.Array) or not (X.dtype == bool or jnp.issubdtype(X.dtype, jnp.number)):
+        return False
+    return on_accelerator(X) or X.dtype.kind == "V"
+
+
+def on_accelerator(array: jax.Array) -> bool:
+    """Whether an array lives elsewhere than in the memory of the processor."""
+    return next(iter(array.devices())).platform != "cpu"
 
 
 def is_dask(data: Any) -> bool:
@@ -434,7 +503,7 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
 
 def shown_categories(table: Table, column: int) -> tuple:
     """The distinct values of a column, sorted, without missing cells."""
-    values = table.values(column, slice(None))
+    values = table.distinct_values(column)
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = _factorise(values, table.names[column])
@@ -639,7 +708,8 @@ def _factorise(values: np.ndarray, column: Column) -> tuple[list, np.ndarray]:
 
 
 def _all_below(codes: np.ndarray, size: int) -> bool:
-    return codes.size > 0 and codes.min() >= 0 and codes.max() < size
+    # As a number without a sign, a negative one is larger than any code.
+    return codes.size > 0 and codes.view(codes.dtype.str.replace("i", "u")).max() < size
 
 
 def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -696,10 +766,19 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
         if support is constraints.boolean:
             inside = (cells == 0) | (cells == 1)
         elif support is constraints.nonnegative_integer:
+            if finite_and_not_negative(cells) and all_whole(cells):
+                return np.False_
             inside = (cells >= 0) & (cells == np.rint(cells)) & (cells < np.inf)
+        elif support is constraints.nonnegative and finite_and_not_negative(cells):
+            return np.False_
         else:
             inside = np.asarray(support(cells)) & (cells < np.inf)
     return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+
+
+def finite_and_not_negative(cells: np.ndarray) -> bool:
+    """Their bits tell, read as whole numbers: those of infinity, NaN and negative numbers are larger."""
+    return cells.dtype == np.float64 and bool(cells.view(np.uint64).max(initial=0) < INFINITY)
 
 
 def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
@@ -724,6 +803,8 @@ def as_labels(y: Any) -> np.ndarray:
         return labels if labels.dtype.kind in "biufUS" else _label_array(native.to_list())
     if isinstance(y, np.ma.MaskedArray):
         return unmask(y)
+    if isinstance(y, jax.Array):
+        return np.asarray(y)
     return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
 
 
@@ -788,7 +869,10 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool 
     labels, missing = _labels(y, num_rows)
     if missing.any() and not may_miss:
         _refuse_missing(labels, missing, "y")
-    if labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
+    if (position := _positions_by_number(labels, classes)) is not None:
+        codes = position
+        unknown = codes < 0
+    elif labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
         order = np.argsort(classes)
         codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
         unknown = classes[codes] != labels
@@ -806,6 +890,18 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool 
             f"is not among the classes {classes.tolist()}: name every class at the first fit with classes=[...]"
         )
     return codes
+
+
+def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """Position of each label among the classes, -1 where it is none; None unless all lie in a short range."""
+    if not all(values.dtype.kind in "iu" and values.size for values in (labels, classes)):
+        return None
+    least, largest = int(classes.min()), int(classes.max())
+    if largest - least > labels.size or abs(least) > 2**62 or labels.min() < least or labels.max() > largest:
+        return None
+    position = np.full(largest - least + 1, -1)
+    position[classes.astype(np.int64) - least] = np.arange(len(classes))
+    return position.take(labels.astype(np.int64, copy=False) - least)
 
 
 def _labels(y: Any, num_rows: int, name: str = "y") -> tuple[np.ndarray, np.ndarray]:

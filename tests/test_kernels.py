@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import CASES, CLASSES, with_holes
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
 import bayesnb as nb
+from bayesnb import estimators
 from bayesnb.checks import loo as leave_one_out
-from bayesnb.families import gaussian
-from bayesnb.families.multinomial import log_coefficient, sum_log_rising
+from bayesnb.estimators import MultinomialNB
+from bayesnb.families import gaussian, multinomial
+from bayesnb.families.base import log_weights
+from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.parallel import in_order
-from bayesnb.schema import distinct
+from bayesnb.posterior.base import log_normalised
+from bayesnb.schema import as_table, distinct, encode_labels, finite_and_not_negative
+from bayesnb.stats import csr_pieces, csr_rows
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -59,6 +64,62 @@ def test_moments_by_class_keep_their_digits(rng, mean, holes):
         np.testing.assert_allclose(found.variance[c], np.nanvar(of_class, axis=0).astype(float), rtol=1e-13)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_moments_of_classes_far_apart_and_of_constant_columns(rng, offset):
+    codes = np.sort(rng.integers(0, 4, 3000)) * 2
+    x = np.asfortranarray(1e-2 * rng.normal(size=(3000, 6)) + offset * codes[:, None])
+    exact = x.astype(np.longdouble)
+    x[:, 1], x[codes == 4, 2] = 0.1, np.nan
+    before = x.copy()
+    found = gaussian.moments_by_class(x, codes, 8)
+    np.testing.assert_array_equal(x, before)
+    for c in (0, 2, 4, 6):
+        variance = exact[codes == c].var(axis=0).astype(float)
+        np.testing.assert_allclose(found.variance[c, 3:], variance[3:], rtol=1e-12)
+    assert (found.ssd[:, 1] == 0).all()
+    assert found.n[:, 2].tolist() == np.where(np.arange(8) == 4, 0, found.n[:, 0]).tolist()
+    assert found.n[:, 0].tolist() == np.bincount(codes, minlength=8).tolist()
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_codes_of_every_type_of_integer_count_alike(rng, kind):
+    X, y = rng.integers(0, 9, (300, 4)), rng.integers(0, 3, 300)
+    posterior, plain = nb.fit(nb.Categorical(), X.astype(kind), y), nb.fit(nb.Categorical(), X.astype(float), y)
+    totals = [fitted.problem.statistics.blocks[0].total for fitted in (posterior, plain)]
+    np.testing.assert_array_equal(*totals)
+    np.testing.assert_array_equal(posterior.predict_proba(X.astype(kind)), plain.predict_proba(X.astype(float)))
+
+
+def test_negative_codes_are_unseen_categories(rng):
+    X = rng.integers(0, 9, (300, 4))
+    posterior = nb.fit(nb.Categorical(), X, rng.integers(0, 3, 300))
+    X[7, 2] = -1
+    with pytest.warns(UserWarning, match=r"column 2: 1 cell\(s\) hold categories not seen in training \(-1\)"):
+        posterior.predict_proba(X)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (63, 2), (64, 3), (1000, 5)])
+def test_highest_numbers_are_those_of_numpy(shape):
+    X = np.arange(-9, shape[0] * shape[1] - 9).reshape(shape)
+    for form in (X, np.asfortranarray(X), X[::-1], np.hstack([X, X])[:, 1:]):
+        np.testing.assert_array_equal(estimators._highest_numbers(as_table(form)), form.max(axis=0))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_labels_of_a_short_range_are_found_like_any_other(rng, kind):
+    least, largest = max(np.iinfo(kind).min, -(2**60)), min(np.iinfo(kind).max, 2**60)
+    for start, far in ((least, largest), (largest - 9, least)):
+        classes = (np.array([9, 2, 5, 0, 7]) + start).astype(kind)
+        labels = classes[rng.integers(0, 5, 400)]
+        np.testing.assert_array_equal(classes[encode_labels(labels, 400, classes)], labels)
+        wide = np.array([least, least + 200]).astype(kind)
+        assert encode_labels(wide.repeat(200), 400, wide).tolist() == [0] * 200 + [1] * 200
+        for stranger in (start + 1, far):
+            labels[77] = stranger
+            with pytest.raises(ValueError, match=rf"label {stranger} \(row 77\)"):
+                encode_labels(labels, 400, classes)
+
+
 @pytest.mark.parametrize("holes", [0.0, 0.01])
 @pytest.mark.parametrize("equal_degrees", [True, False])
 @pytest.mark.parametrize("columns", [103, 5])
@@ -85,13 +146,13 @@ def test_the_compiled_student_t_leaves_what_overflows_to_the_plain_one(monkeypat
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-@pytest.mark.parametrize("name", ["bernoulli", "categorical", "gaussian"])
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "gaussian", "multinomial"])
 def test_leaving_out_by_tables_equals_the_general_way(name, compiled, rng, monkeypatch):
     case = BY_NAME[name]
     X, y = case.cells(rng, 300), rng.integers(0, 2, 300)
     if compiled:
         monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
-    for x in (X, with_holes(rng, X)):
+    for x in (X, with_holes(rng, X) if case.missing else scipy.sparse.csr_array(X)):
         posterior = nb.fit(case.family, x, y)
         calls = []
         general = leave_one_out._given_the_rest
@@ -103,6 +164,20 @@ def test_leaving_out_by_tables_equals_the_general_way(name, compiled, rng, monke
         assert calls
         monkeypatch.undo()
         np.testing.assert_allclose(fast.elpd_i.values, slow.elpd_i.values, rtol=0, atol=1e-11)
+
+
+def test_documents_that_were_not_there_are_not_left_out(rng):
+    X, y = rng.poisson(0.5, (40, 6)), np.arange(40) % 2
+    X[y == 1, 5] = 0
+    posterior = nb.fit(nb.Multinomial(3.0), X, y)
+    for column in (4, 5):
+        stranger = X.copy()
+        stranger[3, column] = X[y == 1, column].sum() + 1
+        with pytest.raises(ValueError, match="row 3"):
+            nb.loo(posterior, stranger, y)
+    alone = nb.fit(nb.Multinomial(), X[:3] + 1, [0, 1, 1])
+    with pytest.raises(ValueError, match="row 0"):
+        nb.loo(alone, np.add(X[:3], [[0], [1], [1]]), [0, 1, 1])
 
 
 def test_an_outlier_that_makes_the_spread_is_left_out_the_general_way():
@@ -121,10 +196,110 @@ def test_rising_factorials_of_documents(rng, unit, largest):
     x = rng.integers(1, largest + 1, (200, 30)) * (rng.random((200, 30)) < 0.3) * unit
     concentration = rng.uniform(0.1, 3.0, (4, 30))
     expected = (gammaln(concentration + x[:, None]) - gammaln(concentration)).sum(axis=-1)
-    np.testing.assert_allclose(sum_log_rising(scipy.sparse.csr_array(x), concentration), expected, rtol=1e-11)
+    documents = Documents.of(scipy.sparse.csr_array(x))
+    np.testing.assert_allclose(documents.sum_log_rising(concentration), expected, rtol=1e-11)
     coefficient = gammaln(x.sum(axis=1) + 1) - gammaln(x + 1).sum(axis=1)
     for form in (x, scipy.sparse.csr_array(x)):
         np.testing.assert_allclose(log_coefficient(form), coefficient, rtol=1e-11, atol=1e-11)
+
+
+def test_words_that_no_document_of_a_class_can_hold(rng):
+    x = scipy.sparse.csr_array(rng.integers(0, 4, (50, 6)).astype(float))
+    x.data[::5] = 0.0
+    concentration = rng.uniform(0.1, 3.0, (2, 6))
+    concentration[1, 2] = 0.0
+    with np.errstate(divide="ignore"):
+        sums = Documents.of(x).sum_log_rising(concentration)
+    holds = x.toarray()[:, 2] > 0
+    assert 0 < holds.sum() < len(holds)
+    np.testing.assert_array_equal(np.isneginf(sums), np.outer(holds, [False, True]))
+    assert np.isfinite(sums[~holds]).all()
+
+
+def test_an_impossible_word_counts_only_where_it_occurs():
+    log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
+    for form in (np.array, scipy.sparse.csr_array):
+        np.testing.assert_array_equal(log_weights(form([[0.0, 3.0], [2.0, 0.0]]), log_p)[0], [-3.0, -np.inf])
+
+
+def stored_in_parts(rng):
+    """Counts, and the same with each entry as a sum of two in any order."""
+    x = rng.integers(0, 5, (400, 30)).astype(float)
+    x[[0, 200]] = 0.0
+    whole = scipy.sparse.csr_array(x)
+    columns = np.concatenate([rng.permutation(np.tile(row.nonzero()[0], 2)) for row in x]).astype(np.int32)
+    rows = np.repeat(np.arange(400), 2 * np.diff(whole.indptr))
+    return whole, scipy.sparse.csr_array((x[rows, columns] / 2, columns, 2 * whole.indptr), whole.shape)
+
+
+@pytest.mark.parametrize(
+    "family", [nb.Multinomial(), nb.DirichletMultinomial()], ids=lambda family: type(family).__name__
+)
+def test_entries_stored_in_parts_are_one_count(rng, family):
+    whole, parts = stored_in_parts(rng)
+    y = rng.integers(0, 3, 400)
+    before = parts.copy()
+    inference = nb.MAP() if isinstance(family, nb.DirichletMultinomial) else nb.Exact()
+    expected, found = (nb.fit(family, x, y, inference) for x in (whole, parts))
+    np.testing.assert_allclose(found.log_joint(parts), expected.log_joint(whole), rtol=1e-12)
+    expected, found = (MultinomialNB().fit(x, y) for x in (whole, parts))
+    np.testing.assert_allclose(found.predict_log_proba(parts), expected.predict_log_proba(whole))
+    assert found.posterior_.log_evidence == pytest.approx(expected.posterior_.log_evidence)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(before, name))
+
+
+def test_rows_of_a_sparse_array_are_not_copied(rng):
+    x = scipy.sparse.csr_array(rng.poisson(0.5, (300, 20)).astype(float))
+    pieces = list(csr_pieces(x, 700))
+    assert len(pieces) > 3
+    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(300))
+    for piece in pieces:
+        rows = csr_rows(x, piece)
+        assert np.shares_memory(rows.data, x.data)
+        assert np.shares_memory(rows.indices, x.indices)
+        np.testing.assert_array_equal(rows.toarray(), x[piece.start : piece.stop].toarray())
+
+
+def test_products_in_pieces_are_those_of_the_whole(rng, monkeypatch):
+    x = scipy.sparse.csr_array(rng.poisson(0.7, (300, 20)).astype(float))
+    concentration = rng.uniform(0.1, 3.0, (4, 20))
+    at_once = Documents.of(x).sum_log_rising(concentration)
+    monkeypatch.setattr(multinomial, "PIECE_ENTRIES", 100)
+    np.testing.assert_array_equal(Documents.of(x).sum_log_rising(concentration), at_once)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, -1e-320, np.nan, -np.nan, np.inf, -np.inf])
+def test_bits_of_numbers_that_are_no_counts(rng, wrong):
+    x = rng.integers(0, 3, (30, 4)).astype(float)
+    assert all(finite_and_not_negative(cells) for cells in (x, x[:, ::2], x[:0]))
+    x[7, 2] = wrong
+    assert not finite_and_not_negative(x)
+    assert not finite_and_not_negative(x.astype(np.float32))
+    for form in (x, scipy.sparse.csr_array(x)):
+        with pytest.raises(ValueError, match="column 2, row 7"):
+            nb.fit(nb.Multinomial(fractional=True), form, np.arange(30) % 2)
+
+
+def test_a_fraction_is_found_in_any_piece(rng):
+    x = rng.integers(0, 3, (3000, 40)).astype(float)
+    x[2999, 39] = 1.5
+    for form in (x, scipy.sparse.csr_array(x)):
+        with pytest.raises(ValueError, match=r"column 39, row 2999: 1\.5 is not a count"):
+            nb.fit(nb.Multinomial(), form, np.arange(3000) % 2)
+
+
+def test_a_negative_zero_is_a_zero():
+    X, y = np.array([[1.0, -0.0], [0.0, 2.0]]), [0, 1]
+    for form in (X, scipy.sparse.csr_array(([1.0, -0.0, 2.0], [0, 1, 1], [0, 2, 3]))):
+        np.testing.assert_allclose(MultinomialNB().fit(form, y).predict_proba(form).sum(axis=1), 1.0)
+        assert nb.fit(nb.Multinomial(), form, y).log_evidence == nb.fit(nb.Multinomial(), abs(form), y).log_evidence
+
+
+def test_probabilities_are_normalised_row_by_row_in_pieces(rng):
+    joint = rng.normal(size=(2, 3, 20_000, 4)) * 50
+    np.testing.assert_allclose(log_normalised(joint), joint - logsumexp(joint, axis=-1, keepdims=True), atol=1e-12)
+    assert log_normalised(joint[..., :0, :]).shape == (2, 3, 0, 4)
 
 
 TABLES = {

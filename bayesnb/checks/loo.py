@@ -7,7 +7,7 @@ every conjugate family. Those that know a faster way to the same numbers say it 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -96,7 +96,7 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     if isinstance(posterior, SampledPosterior):
         return _psis(posterior, X, y, sample_weight)
     left_out = _leave_one_out(_require_exact(posterior, "loo"), X, y, sample_weight)
-    pointwise = left_out.of_label(left_out.log_proba)
+    pointwise = left_out.of_label
     return ELPDDataLOO(
         **_elpd(pointwise, left_out.in_sample), good_k=GOOD_K, pareto_k=_by_row(np.zeros(len(pointwise)))
     )
@@ -129,8 +129,8 @@ def loo_scores(
     truth = np.eye(proba.shape[1])[left_out.codes]
     return pd.Series(
         {
-            "elpd_label": left_out.of_label(left_out.log_proba).sum(),
-            "elpd_joint": left_out.of_label(left_out.log_joint).sum(),
+            "elpd_label": left_out.of_label.sum(),
+            "elpd_joint": left_out.joint.sum(),
             "accuracy": (proba.argmax(axis=1) == left_out.codes).mean(),
             "brier": ((proba - truth) ** 2).sum(axis=1).mean(),
         },
@@ -214,25 +214,35 @@ class _LeftOut:
 
     Attributes
     ----------
-    log_joint : array, shape (rows, classes)
-        log p(x_i, y=c | D without i).
+    log_proba : array, shape (rows, classes)
+        log p(y=c | x_i, D without i).
+    of_label : array, shape (rows,)
+        log p(y_i | x_i, D without i).
+    joint : array, shape (rows,)
+        log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
     codes : array of int, shape (rows,)
     """
 
-    log_joint: np.ndarray
+    log_proba: np.ndarray
+    of_label: np.ndarray
+    joint: np.ndarray
     in_sample: np.ndarray
     codes: np.ndarray
 
-    @property
-    def log_proba(self) -> np.ndarray:
-        """Log p(y=c | x_i, D without i), shape (rows, classes)."""
-        return log_normalised(self.log_joint)
+    @classmethod
+    def empty(cls, codes: np.ndarray, num_classes: int) -> Self:
+        """Arrays to be filled."""
+        of_label, joint, in_sample = np.empty((3, len(codes)))
+        return cls(np.empty((len(codes), num_classes)), of_label, joint, in_sample, codes)
 
-    def of_label(self, values: np.ndarray) -> np.ndarray:
-        """The column of each row's own label, shape (rows,)."""
-        return values[np.arange(len(self.codes)), self.codes]
+    def set(self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray) -> None:
+        """Take in some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D)."""
+        own = np.arange(len(in_sample)), self.codes[rows]
+        self.log_proba[rows] = log_normalised(log_joint)
+        self.of_label[rows], self.joint[rows] = self.log_proba[rows][own], log_joint[own]
+        self.in_sample[rows] = in_sample
 
 
 @in_float64
@@ -243,8 +253,7 @@ def _leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any
     _require_weight_of_classes(posterior, codes, weights)
     if isinstance(posterior, AveragedPosterior):
         return _leave_one_out_of_average(posterior, table, codes, weights)
-    log_joint = np.empty((table.num_rows, len(posterior.classes)))
-    in_sample = np.empty(table.num_rows)
+    left_out = _LeftOut.empty(codes, len(posterior.classes))
     with np.errstate(divide="ignore"):
         log_class_prob = np.log(posterior._class_probs())
     unit = bool((weights == 1.0).all())
@@ -252,7 +261,7 @@ def _leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any
     every_class = np.arange(len(posterior.classes))
     by_label = _log_class_probs_without(posterior, every_class, np.ones(len(every_class))) if unit else None
 
-    def one_chunk(rows: slice, chunk: tuple[Any, ...]) -> tuple[slice, np.ndarray, np.ndarray]:
+    def one_chunk(rows: slice, chunk: tuple[Any, ...]) -> None:
         labels = codes[rows]
         here = np.arange(len(labels))
         # The other classes keep all their data; the row's own class has those of the rest.
@@ -264,12 +273,14 @@ def _leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any
         of_label = log_normalised(features + log_class_prob)[here, labels]
         features[here, labels] = own
         if by_label is None:
-            return rows, features + _log_class_probs_without(posterior, labels, weights[rows]), of_label
-        return rows, features + by_label[labels], of_label
+            features += _log_class_probs_without(posterior, labels, weights[rows])
+        else:
+            features += by_label.take(labels, axis=0)
+        left_out.set(rows, features, of_label)
 
-    for rows, joint, of_label in posterior.model.map_chunks(one_chunk, table):
-        log_joint[rows], in_sample[rows] = joint, of_label
-    return _LeftOut(log_joint, in_sample, codes)
+    for _ in posterior.model.map_chunks(one_chunk, table):
+        pass
+    return left_out
 
 
 def _leave_one_out_of_average(
@@ -287,12 +298,11 @@ def _leave_one_out_of_average(
     blocks, statistics = posterior.model.blocks, posterior.problem.statistics
     assert posterior.model.inclusion is not None
     evidences = log_evidences(blocks, statistics)
-    log_joint = np.empty((len(codes), len(posterior.classes)))
-    in_sample = np.empty(len(codes))
+    left_out = _LeftOut.empty(codes, len(posterior.classes))
     for rows, chunk in posterior.model.encode(table):
         labels = codes[rows]
-        in_sample[rows] = log_normalised(posterior._log_joint(chunk))[np.arange(len(labels)), labels]
-        log_joint[rows] = _log_class_probs_without(posterior, labels, weights[rows])
+        in_sample = log_normalised(posterior._log_joint(chunk))[np.arange(len(labels)), labels]
+        log_joint = np.array(_log_class_probs_without(posterior, labels, weights[rows]))
         for block, counted, x, family, prior, (own, shared) in zip(
             blocks, statistics.blocks, chunk, posterior.families, posterior.model.inclusion, evidences, strict=True
         ):
@@ -311,8 +321,9 @@ def _leave_one_out_of_average(
                 )
                 cells[np.arange(len(of_class)), labels[piece]] = of_class
                 averaged = np.logaddexp(log_in[:, None] + cells, (log_out + of_all)[:, None])
-                log_joint[rows][piece] += averaged.sum(axis=-1)
-    return _LeftOut(log_joint, in_sample, codes)
+                log_joint[piece] += averaged.sum(axis=-1)
+        left_out.set(rows, log_joint, in_sample)
+    return left_out
 
 
 def _log_class_probs_without(

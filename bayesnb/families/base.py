@@ -133,6 +133,27 @@ class Family(ABC):
         """
         return self.statistics(x, np.eye(num_classes)[codes])
 
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Statistics:
+        """As `statistics`, for JAX to compile and to run where the table lives.
+
+        The default says that there is none: the table then comes to the host chunk by chunk, and `statistics` counts.
+
+        Parameters
+        ----------
+        x : jax.Array, float64, shape (rows, columns)
+            Missing cells are NaN.
+        codes : jax.Array of int, shape (rows,)
+            Position of each row's class.
+        membership : jax.Array, float64, shape (rows, classes)
+            Weight of each row in each class, zero in all but its own; zero in all for rows that do not count.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a family defines it.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
         """Log density of all the rows behind the statistics, shape (..., classes, columns).
@@ -183,6 +204,28 @@ class Family(ABC):
         axis = -2 if self.cell == "number" else -3
         spread = {name: jnp.expand_dims(value, axis - 1) for name, value in parameters.items()}
         return _sum_over_cells(self.likelihood(**spread), x)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
+
+        The default takes NumPyro's distribution, in float64.
+
+        Parameters
+        ----------
+        parameters : mapping
+        x : jax.Array, float32 or float64, shape (rows, columns)
+            Missing cells are NaN.
+
+        Returns
+        -------
+        jax.Array, shape (rows, classes)
+
+        Raises
+        ------
+        NotImplementedError
+            If the family is one of count vectors and does not define it: `row_log_likelihood` then does it.
+        """
+        return _sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
 
     def story(self) -> tuple[str, list[str]]:
         """The likelihood, and a line for each part of the prior, as the model's repr shows them."""
@@ -334,6 +377,10 @@ class ConjugateFamily(Family):
         """
         return _sum_over_cells(self.take(None).predictive(), x)
 
+    def device_log_predictive(self, x: Any) -> Any:
+        """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`."""
+        return _sum_on_device(self, self.take(None).predictive(), x)
+
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
 
@@ -364,6 +411,17 @@ def _sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:
         return np.asarray(jnp.where(missing, 0.0, log_density).sum(axis=-1))
 
 
+def _sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:
+    """As `_sum_over_cells`, for JAX to compile."""
+    if family.cell == "count vector":
+        raise NotImplementedError
+    observed = ~jnp.isnan(x)
+    cells = jnp.where(observed, x.astype(jnp.float64), 0.0 if family.cell == "category" else 1.0)
+    values = cells.astype(jnp.int32) if family.cell == "category" else cells
+    log_density = distribution.log_prob(values[:, None, :])
+    return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
+
+
 def log_weights(x: Any, log_p: np.ndarray) -> np.ndarray:
     """Sum over columns of x * log p, where a log p of minus infinity counts only against an x that is not zero.
 
@@ -379,8 +437,8 @@ def log_weights(x: Any, log_p: np.ndarray) -> np.ndarray:
     """
     leading = log_p.shape[:-1]
     flat = log_p.reshape(-1, log_p.shape[-1])
-    impossible = np.isneginf(flat)
-    if impossible.any():
+    if np.fmin.reduce(flat, axis=None, initial=0.0) == -np.inf:
+        impossible = np.isneginf(flat)
         sums = np.asarray(x @ np.where(impossible, 0.0, flat).T)
         sums = np.where(np.asarray(x @ impossible.T.astype(np.float64)) > 0, -np.inf, sums)
     else:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.sparse
@@ -21,6 +22,7 @@ from bayesnb.stats import (
     missing_entries,
     observed_weight,
     row_pieces,
+    rows_by_class,
     trues_by_class,
 )
 
@@ -86,6 +88,11 @@ class Bernoulli(ConjugateFamily):
         n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
         return Counts(n, total, np.zeros_like(n))
 
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        observed = ~jnp.isnan(x)
+        n = membership.T @ observed.astype(x.dtype)
+        return Counts(n, membership.T @ jnp.where(observed, x, 0.0), jnp.zeros_like(n))
+
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
 
@@ -127,12 +134,24 @@ class Bernoulli(ConjugateFamily):
         log_total = np.log(self.concentration1 + self.concentration0)
         return row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
 
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return _device_log_density(jnp.log(parameters["prob"]), jnp.log1p(-parameters["prob"]), x)
+
+    def device_log_predictive(self, x: Any) -> Any:
+        log_total = jnp.log(self.concentration1 + self.concentration0)
+        return _device_log_density(
+            jnp.log(self.concentration1) - log_total, jnp.log(self.concentration0) - log_total, x
+        )
+
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         # A class without a row has no cell to leave out.
         log_total = np.log(self.concentration1 + self.concentration0 + np.maximum(statistics.n - 1, 0))
         log_one = log_of_rest(self.concentration1, statistics.total) - log_total
         log_zero = log_of_rest(self.concentration0, statistics.n - statistics.total) - log_total
-        return row_log_density(log_one, log_zero, x)[np.arange(len(codes)), codes]
+        result = np.empty(len(codes))
+        for c, rows in rows_by_class(codes, len(log_one)):
+            result[rows] = row_log_density(log_one[[c]], log_zero[[c]], x[rows])[:, 0]
+        return result
 
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
@@ -166,6 +185,13 @@ def row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.nda
     else:
         return row_log_density(log_one, log_zero, x.toarray())
     return np.swapaxes(sums, -1, -2)
+
+
+def _device_log_density(log_one: Any, log_zero: Any, x: Any) -> Any:
+    """As `row_log_density`; cells in the precision of `x`, their sum in float64."""
+    cells = x[:, None, :]
+    log_zero = jnp.where(cells == 0, log_zero.astype(x.dtype), 0)
+    return jnp.where(cells == 1, log_one.astype(x.dtype), log_zero).sum(axis=-1, dtype=jnp.float64)
 
 
 def _dense_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: np.ndarray) -> np.ndarray:

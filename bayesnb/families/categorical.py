@@ -1,5 +1,6 @@
 """Categorical columns with a Dirichlet prior."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -21,7 +22,7 @@ from bayesnb.families.base import (
     format_number,
 )
 from bayesnb.families.bernoulli import log_of_rest
-from bayesnb.stats import Counts
+from bayesnb.stats import Counts, shared_csr
 
 __all__ = ["Categorical", "look_up"]
 
@@ -94,12 +95,17 @@ class Categorical(ConjugateFamily):
 
     def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
         shape = (num_classes, x.shape[1], np.shape(self.concentration)[-1] + 1)
-        places = shape[-1] * (np.arange(shape[1]) + shape[1] * codes[:, None])
-        places += x if x.dtype.kind in "iu" else np.where(np.isnan(x), shape[-1] - 1, x).astype(np.intp)
-        counted = np.bincount(places.ravel(), minlength=int(np.prod(shape))).reshape(shape)
+        counted = np.bincount(places_by_class(x, codes, shape).ravel(), minlength=math.prod(shape)).reshape(shape)
         total = counted[..., :-1].astype(np.float64)
         n = total.sum(axis=-1)
         return Counts(n, total, np.zeros_like(n))
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        categories = jnp.arange(float(np.shape(self.concentration)[-1]))
+        # One category after the other, so that no array is larger than the cells.
+        total = jnp.moveaxis(jax.lax.map(lambda k: membership.T @ (x == k).astype(x.dtype), categories), 0, -1)
+        n = total.sum(axis=-1)
+        return Counts(n, total, jnp.zeros_like(n))
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.total >= 0).all(axis=-1)
@@ -140,11 +146,19 @@ class Categorical(ConjugateFamily):
         concentration = np.asarray(self.concentration)
         return look_up(np.log(concentration) - np.log(concentration.sum(axis=-1, keepdims=True)), x)
 
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return _device_look_up(jnp.log(parameters["prob"]), x)
+
+    def device_log_predictive(self, x: Any) -> Any:
+        log_total = jnp.log(self.concentration.sum(axis=-1, keepdims=True))
+        return _device_look_up(jnp.log(self.concentration) - log_total, x)
+
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         concentration = np.asarray(self.concentration)
         log_total = np.log(concentration.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
         log_prob = log_of_rest(concentration, statistics.total) - log_total[..., None]
-        return look_up(log_prob, x)[np.arange(len(codes)), codes]
+        table = with_certain_last(log_prob)
+        return table.take(places_by_class(x, codes, table.shape)) @ np.ones(x.shape[1])
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
         concentration = np.asarray(self.concentration, dtype=np.float64)
@@ -205,10 +219,17 @@ def dirichlet_mode(concentration: Any) -> Any:
 def look_up(log_prob: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Sum over columns of the log probability of each cell's category, shape (..., rows, classes)."""
     *leading, num_classes, num_columns, size = log_prob.shape
-    # A missing cell is certain under every class.
-    table = np.concatenate([log_prob, np.zeros((*log_prob.shape[:-1], 1))], axis=-1)
-    sums = one_hot(x, size) @ np.ascontiguousarray(table.reshape(-1, num_columns * (size + 1)).T)
+    table = with_certain_last(log_prob).reshape(-1, num_columns * (size + 1))
+    sums = one_hot(x, size) @ np.ascontiguousarray(table.T)
     return np.moveaxis(sums.reshape(x.shape[0], *leading, num_classes), 0, -2)
+
+
+def _device_look_up(log_prob: Any, x: Any) -> Any:
+    """As `look_up` without leading axes; cells in the precision of `x`, their sum in float64."""
+    num_classes, num_columns, size = log_prob.shape
+    table = jnp.pad(log_prob.astype(x.dtype), ((0, 0), (0, 0), (0, 1))).reshape(num_classes, -1)
+    codes = jnp.where(jnp.isnan(x), size, x).astype(jnp.int32) + (size + 1) * jnp.arange(num_columns, dtype=jnp.int32)
+    return jnp.take(table, codes, axis=1).sum(axis=-1, dtype=jnp.float64).T
 
 
 def one_hot(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
@@ -226,8 +247,34 @@ def one_hot(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
     """
     num_rows, num_columns = x.shape
     width = num_categories + 1
-    codes = x if x.dtype.kind in "iu" else np.where(np.isnan(x), num_categories, x)
-    places = codes.astype(np.int32)
+    places = with_missing_last(x, num_categories).astype(np.int32)
     places += width * np.arange(num_columns, dtype=np.int32)
     edges = np.arange(0, places.size + 1, max(num_columns, 1), dtype=np.int32)
-    return scipy.sparse.csr_array((np.ones(places.size), places.ravel(), edges), shape=(num_rows, num_columns * width))
+    return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, num_columns * width))
+
+
+def places_by_class(x: np.ndarray, codes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Where each cell stands in a flat table of class, column and category, the last of which is a missing cell's.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    shape : tuple of int
+        Classes, columns, categories and one more.
+    """
+    places = np.arange(0, math.prod(shape), shape[-1]).reshape(shape[:2]).take(codes, axis=0)
+    places += with_missing_last(x, shape[-1] - 1)
+    return places
+
+
+def with_certain_last(log_prob: np.ndarray) -> np.ndarray:
+    """Log probabilities of the categories, and that of a missing cell, which is certain under every class."""
+    return np.concatenate([log_prob, np.zeros((*log_prob.shape[:-1], 1))], axis=-1)
+
+
+def with_missing_last(x: np.ndarray, num_categories: int) -> np.ndarray:
+    """Codes as signed integers, that after the last for a missing cell."""
+    codes = x if x.dtype.kind in "iu" else np.where(np.isnan(x), num_categories, x)
+    return codes.astype(np.intp, copy=False)

@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-import scipy.sparse
 from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
 from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.families.multinomial import log_coefficient, sum_log_rising
+from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.stats import LEVELS, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
@@ -145,15 +144,12 @@ class DirichletMultinomial(Family):
         return {"concentration": _maximise(statistics, self.concentration, self.rate)}
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        counts = scipy.sparse.csr_array(x, copy=True)
-        counts.sum_duplicates()
-        counts.eliminate_zeros()
+        documents = Documents.of(x)
         concentration = np.asarray(parameters["concentration"])
         flat = concentration.reshape(-1, concentration.shape[-1])
-        length = np.asarray(counts.sum(axis=1)).reshape(-1, 1)
         with np.errstate(divide="ignore"):
-            sums = sum_log_rising(counts, flat) - log_rising(flat.sum(axis=-1), length)
-        sums = (sums + log_coefficient(counts)[:, None]).reshape(-1, *concentration.shape[:-1])
+            sums = documents.sum_log_rising(flat) - log_rising(flat.sum(axis=-1), documents.length[:, None])
+        sums = (sums + documents.log_coefficient()[:, None]).reshape(-1, *concentration.shape[:-1])
         return np.moveaxis(sums, 0, -2)
 
     def story(self) -> tuple[str, list[str]]:

@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
-from bayesnb.stats import Moments, moments, moments_by_class
+from bayesnb.stats import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
 
@@ -82,6 +82,9 @@ class Gaussian(ConjugateFamily):
 
     def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
         return moments_by_class(x, codes, num_classes)
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Moments:
+        return device_moments(x, codes, membership)
 
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)
@@ -170,6 +173,28 @@ class Gaussian(ConjugateFamily):
             result[:, c] = np.where(missing, 0.0, cells).sum(axis=-1)
         return result
 
+    def device_log_predictive(self, x: Any) -> Any:
+        a = self.concentration
+        precision = self.kappa / (2 * self.rate * (self.kappa + 1))
+        constant = log_rising(a, 0.5) + 0.5 * jnp.log(precision / jnp.pi)
+        # Where x is float32, so are both parts of a location, whose difference from x keeps the digits that x has.
+        high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
+        high, low, scale, exponent = (
+            value.astype(x.dtype) for value in (high, self.loc - high, jnp.sqrt(precision), -(a + 0.5))
+        )
+        missing = jnp.isnan(x)
+        excess = jnp.where(missing[:, None], 0, ((x[:, None] - high - low) * scale) ** 2)
+        sums = jax.lax.cond(
+            (a == a[:, :1]).all(), partial(_sum_of_logs, group=GROUP), partial(_sum_of_logs, group=1), excess, exponent
+        )
+        # A square or a product of several that overflows: not a number sends the rows to the host.
+        sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
+        return sums + jax.lax.cond(
+            missing.any(),
+            lambda: (~missing).astype(constant.dtype) @ constant.T,
+            lambda: jnp.broadcast_to(constant.sum(axis=-1), sums.shape),
+        )
+
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Moments) -> np.ndarray | None:
         if (statistics.n <= 1).any() or (statistics.ssd <= 0).any():
             return None
@@ -201,16 +226,20 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
     The logarithm is taken of products over `group` columns, which must have the exponent in common. They are kept less
     one, (1 + u)(1 + v) - 1 = u + v + u v, so that what is small beside one keeps its digits.
     """
-    num_columns = x.shape[1]
-    width = num_columns // group
-    grouped = width * group
     missing = jnp.isnan(x)
     excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
+    return _sum_of_logs(excess, exponent, group=group), ~missing.any()
+
+
+def _sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
+    """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes); see `_log_kernels`."""
+    width = excess.shape[-1] // group
+    grouped = width * group
     factors = excess[..., :grouped].reshape(*excess.shape[:2], group, width)
-    products = jax.lax.reduce(factors, 0.0, lambda u, v: u + v + u * v, (2,))
+    products = jax.lax.reduce(factors, np.zeros((), excess.dtype), lambda u, v: u + v + u * v, (2,))
     logs = exponent[:, :width] * jnp.log1p(products)
     rest = exponent[:, grouped:] * jnp.log1p(excess[..., grouped:])
-    return logs.sum(axis=-1) + rest.sum(axis=-1), ~missing.any()
+    return logs.sum(axis=-1, dtype=jnp.float64) + rest.sum(axis=-1, dtype=jnp.float64)
 
 
 def _left_out(

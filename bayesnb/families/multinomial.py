@@ -1,9 +1,11 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.sparse
@@ -12,13 +14,26 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
+from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
-from bayesnb.stats import Counts, class_sums
+from bayesnb.stats import (
+    ClassCounts,
+    Counts,
+    all_whole,
+    class_sums,
+    csr_pieces,
+    csr_rows,
+    shared_csr,
+    without_duplicates,
+)
 
-__all__ = ["Multinomial"]
+__all__ = ["Documents", "Multinomial", "log_coefficient"]
 
 LEVELS = 16
 """Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
+
+PIECE_ENTRIES = 2**18
+"""Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
 
 LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
@@ -86,9 +101,15 @@ class Multinomial(ConjugateFamily):
             return self.statistics(x, np.eye(num_classes)[codes])
         n = np.bincount(codes, minlength=num_classes).astype(np.float64)
         log_base = np.bincount(codes, log_coefficient(x), minlength=num_classes)
-        entries = np.repeat(codes.astype(np.int32), np.diff(x.indptr)), x.indices
-        total = scipy.sparse.coo_array((x.data, entries), shape=(num_classes, x.shape[1])).toarray()
-        return Counts(n[:, None], total, log_base[:, None])
+        # Set one by one, because SciPy's constructor would look for the largest index of each kind.
+        entries = scipy.sparse.coo_array((num_classes, x.shape[1]))
+        entries.coords = np.repeat(codes.astype(x.indices.dtype), np.diff(x.indptr)), x.indices
+        entries.data = x.data
+        return Counts(n[:, None], entries.toarray(), log_base[:, None])
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        n = membership.sum(axis=0)[:, None]
+        return Counts(n, membership.T @ x, membership.T @ _device_log_coefficient(x)[:, None])
 
     def possible(self, statistics: Counts) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
@@ -123,58 +144,146 @@ class Multinomial(ConjugateFamily):
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
-            sums = log_weights(x, np.log(parameters["prob"]))
-        return np.swapaxes(sums + log_coefficient(x), -1, -2)
+            # Classes innermost, as a sparse product reads them.
+            log_prob = np.log(np.swapaxes(parameters["prob"], -1, -2), order="C")
+        sums = log_weights(x, np.swapaxes(log_prob, -1, -2))
+        sums += log_coefficient(x)
+        return np.swapaxes(sums, -1, -2)
 
     def row_log_predictive(self, x: Any) -> Any:
         concentration = np.asarray(self.concentration)
-        lengths, document = np.unique(np.asarray(x.sum(axis=1)).ravel(), return_inverse=True)
+        documents = Documents.of(x)
+        lengths, document = np.unique(documents.length, return_inverse=True)
         of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
-        return log_coefficient(x)[:, None] + sum_log_rising(x, concentration) - of_length[document]
+        result = documents.sum_log_rising(concentration)
+        result += documents.log_coefficient()[:, None]
+        result -= of_length[document]
+        return result
+
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
+        concentration, total = np.asarray(self.concentration), np.asarray(statistics.total)
+        documents = Documents.of(x)
+        length, others = documents.length, documents.others
+        # As if every count were one, from a table; then what the others are more than that.
+        of_one = log_of_rest(concentration, total)
+        one, at = (places_of_entries(entries, codes) for entries in (documents.counts, others))
+        with np.errstate(invalid="ignore"):
+            rest = _rest(total.take(at), others.data)
+            more = log_rising(concentration.take(at) + rest, others.data) - of_one.take(at)
+            result = _with_data(documents.counts, of_one.take(one)).sum(axis=1) + _with_data(others, more).sum(axis=1)
+            rest_of_class = _rest(total.sum(axis=1)[codes], length)
+            result -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
+        # Whether a class without documents has words, too, is for the general way to see.
+        peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
+        return np.where(peopled, result + documents.log_coefficient(), np.nan)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        x = x.astype(jnp.float64)
+        cells = x[:, None, :]
+        logs = jnp.where(cells > 0, cells * jnp.log(parameters["prob"]), 0.0)
+        return logs.sum(axis=-1) + _device_log_coefficient(x)[:, None]
+
+    def device_log_predictive(self, x: Any) -> Any:
+        # In float64, because sums over long documents nearly cancel.
+        x = x.astype(jnp.float64)
+        rising = log_rising(self.concentration, x[:, None, :]).sum(axis=-1)
+        of_length = log_rising(self.concentration.sum(axis=-1), x.sum(axis=-1, keepdims=True))
+        return rising - of_length + _device_log_coefficient(x)[:, None]
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
 
 
-def sum_log_rising(x: Any, concentration: np.ndarray) -> np.ndarray:
-    r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
+@dataclass(frozen=True)
+class Documents:
+    """Rows of counts, most of them one: a one has no factorial, and adds log alpha to a log rising factorial.
 
-    Parameters
+    Attributes
     ----------
-    x : array or SciPy sparse array of counts, shape (rows, columns)
-    concentration : array, shape (classes, columns)
-
-    Returns
-    -------
-    array, shape (rows, classes)
+    counts : CSR array, shape (rows, columns)
+        The entries that are not zero.
+    others : CSR array, shape (rows, columns)
+        Those of them that are not one.
     """
-    counts = scipy.sparse.csr_array(x)
-    counts.sum_duplicates()
-    sums = np.zeros((counts.shape[0], concentration.shape[0]))
-    whole = bool((counts.data == np.rint(counts.data)).all())
-    highest = min(int(counts.data.max(initial=0)), LEVELS) if whole else 0
-    if highest:
-        # The sum of logarithms is taken once for each word and count that occur together.
-        counts = _where(counts, counts.data > 0)
-        place = counts.indices * highest
-        place += np.minimum(counts.data, highest).astype(place.dtype) - 1
-        occurs = np.zeros(counts.shape[1] * highest, dtype=bool)
-        occurs[place] = True
-        word, last_level = np.divmod(np.flatnonzero(occurs), highest)
-        by_pair = np.zeros((len(word), len(sums.T)))
-        for level in range(highest):
-            reached = np.flatnonzero(last_level >= level)
-            by_pair[reached] += np.log(concentration[:, word[reached]] + level).T
-        pair = (np.cumsum(occurs, dtype=np.int32) - 1)[place]
-        indicator = scipy.sparse.csr_array((np.ones(counts.nnz), pair, counts.indptr), (len(sums), len(word)))
-        sums += indicator @ by_pair
-    beyond = _where(counts, counts.data > highest)
-    if beyond.nnz:
-        for c, weights in enumerate(concentration):
-            alpha = weights[beyond.indices]
-            rest = gammaln(alpha + beyond.data) - gammaln(alpha + highest)
-            sums[:, c] += scipy.sparse.csr_array((rest, beyond.indices, beyond.indptr), counts.shape).sum(axis=1)
-    return sums
+
+    counts: Any
+    others: Any
+
+    @classmethod
+    def of(cls, x: Any) -> Self:
+        """Rows of an array or a SciPy sparse array, shape (rows, columns)."""
+        counts = without_duplicates(x if isinstance(x, scipy.sparse.csr_array) else scipy.sparse.csr_array(x))
+        others = _where(counts, counts.data != 1)
+        if not others.data.all():
+            counts, others = (_where(entries, entries.data != 0) for entries in (counts, others))
+        return cls(counts, others)
+
+    @cached_property
+    def length(self) -> np.ndarray:
+        """Sum of each row, shape (rows,)."""
+        return np.diff(self.counts.indptr) - np.diff(self.others.indptr) + self.others.sum(axis=1)
+
+    def log_coefficient(self) -> np.ndarray:
+        """Log multinomial coefficient of each row, shape (rows,)."""
+        return gammaln(self.length + 1.0) - _with_data(self.others, _log_factorial(self.others.data)).sum(axis=1)
+
+    def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
+        r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
+
+        Parameters
+        ----------
+        concentration : array, shape (classes, columns)
+
+        Returns
+        -------
+        array, shape (rows, classes)
+        """
+        others = self.others
+        whole = all_whole(others.data)
+        highest = min(int(others.data.max(initial=1)), LEVELS) if whole else 0
+        first = self.counts if whole else _where(self.counts, self.counts.data == 1)
+        sums = np.empty((first.shape[0], len(concentration)))
+        log_concentration = np.log(concentration.T, order="C")
+        for rows in csr_pieces(first, PIECE_ENTRIES):
+            piece = csr_rows(first, rows)
+            sums[rows] = _with_data(piece, np.minimum(piece.data, 1.0)) @ log_concentration
+        if highest > 1:
+            sums += _later_levels(others, concentration, highest)
+        beyond = _where(others, others.data > highest)
+        if beyond.nnz:
+            for c, weights in enumerate(concentration):
+                alpha = weights[beyond.indices]
+                rest = gammaln(alpha + beyond.data) - gammaln(alpha + highest)
+                sums[:, c] += _with_data(beyond, rest).sum(axis=1)
+        return sums
+
+
+def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.ndarray:
+    """Sum of log(alpha + k) over columns and levels k from 1 to below x, or below `highest`, shape (rows, classes)."""
+    # The sum of logarithms is taken once for each word and count that occur together.
+    place = counts.indices * np.int64(highest) + np.minimum(counts.data, highest).astype(np.int64) - 1
+    occurs = np.zeros(counts.shape[1] * highest, dtype=bool)
+    occurs[place] = True
+    word, last_level = np.divmod(np.flatnonzero(occurs), highest)
+    by_pair = np.zeros((len(word), len(concentration)))
+    for level in range(1, highest):
+        reached = np.flatnonzero(last_level >= level)
+        by_pair[reached] += np.log(concentration[:, word[reached]] + level).T
+    pair = (np.cumsum(occurs, dtype=np.int32) - 1)[place]
+    return shared_csr(np.ones(counts.nnz), pair, counts.indptr, (counts.shape[0], len(word))) @ by_pair
+
+
+def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:
+    """Where the class and column of each entry of a CSR array stand in a flat array of shape (classes * columns,)."""
+    places = np.repeat(codes.astype(np.int64) * entries.shape[1], np.diff(entries.indptr))
+    places += entries.indices
+    return places
+
+
+def _rest(count: np.ndarray, taken: Any) -> np.ndarray:
+    """What is left of the counts, NaN where it is less than nothing."""
+    rest = ClassCounts(count - taken).without_rounding(ClassCounts(count)).n
+    return np.where(rest < 0, np.nan, rest)
 
 
 def _where(counts: Any, keep: np.ndarray) -> Any:
@@ -183,17 +292,24 @@ def _where(counts: Any, keep: np.ndarray) -> Any:
     if len(kept) == counts.nnz:
         return counts
     edges = np.searchsorted(kept, counts.indptr)
-    return scipy.sparse.csr_array((counts.data[kept], counts.indices[kept], edges), counts.shape)
+    return shared_csr(counts.data[kept], counts.indices[kept], edges, counts.shape)
+
+
+def _with_data(counts: Any, data: np.ndarray) -> Any:
+    """Other numbers in the places of a CSR array's entries."""
+    return shared_csr(data, counts.indices, counts.indptr, counts.shape)
 
 
 def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
-    length = np.asarray(x.sum(axis=1)).ravel()
-    if not scipy.sparse.issparse(x):
-        return gammaln(length + 1.0) - _log_factorial(np.asarray(x)).sum(axis=1)
-    counts = scipy.sparse.csr_array(x)
-    repeats = scipy.sparse.csr_array((_log_factorial(counts.data), counts.indices, counts.indptr), counts.shape)
-    return gammaln(length + 1.0) - np.asarray(repeats.sum(axis=1)).ravel()
+    if scipy.sparse.issparse(x):
+        return Documents.of(x).log_coefficient()
+    return gammaln(x.sum(axis=1) + 1.0) - _log_factorial(np.asarray(x)).sum(axis=1)
+
+
+def _device_log_coefficient(x: Any) -> Any:
+    """As `log_coefficient`, for JAX to compile."""
+    return jax.scipy.special.gammaln(x.sum(axis=1) + 1) - jax.scipy.special.gammaln(x + 1).sum(axis=1)
 
 
 def _log_factorial(counts: np.ndarray) -> np.ndarray:

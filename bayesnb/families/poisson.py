@@ -1,9 +1,11 @@
 """Counts with a gamma prior on their rate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
@@ -65,6 +67,12 @@ class Poisson(ConjugateFamily):
         log_base = -class_sums(gammaln(counts + 1.0), membership)
         return Counts(observed_weight(x, membership), class_sums(counts, membership), log_base)
 
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        observed = ~jnp.isnan(x)
+        counts = jnp.where(observed, x, 0.0)
+        n = membership.T @ observed.astype(x.dtype)
+        return Counts(n, membership.T @ counts, -membership.T @ jax.scipy.special.gammaln(counts + 1))
+
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
 
@@ -124,5 +132,22 @@ class Poisson(ConjugateFamily):
             result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
         return result
 
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        rate = parameters["rate"]
+        return _device_sums(x, lambda counts: jnp.where(counts > 0, counts * jnp.log(rate), 0.0) - rate)
+
+    def device_log_predictive(self, x: Any) -> Any:
+        a, b = self.concentration, self.rate
+        constant, log_weight = a * jnp.log1p(1 / b), jnp.log1p(b)
+        return _device_sums(x, lambda counts: log_rising(a, counts) - constant - counts * log_weight)
+
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+
+
+def _device_sums(x: Any, log_density: Callable[[Any], Any]) -> Any:
+    """Sum over observed cells of a log density less log x!, in float64, shape (rows, classes)."""
+    observed = ~jnp.isnan(x)
+    counts = jnp.where(observed, x.astype(jnp.float64), 0.0)
+    sums = jnp.where(observed[:, None, :], log_density(counts[:, None, :]), 0.0).sum(axis=-1)
+    return sums - jax.scipy.special.gammaln(counts + 1).sum(axis=-1, keepdims=True)

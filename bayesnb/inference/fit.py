@@ -41,8 +41,9 @@ def fit(
         A family alone stands for ``NaiveBayes(family)``.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact. Or a Dask array or data frame, read partition by partition; then `y` and
-        `sample_weight` are Dask collections in the same partitions, and every row has a label.
+        skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
+        partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
+        has a label.
     y : labels, shape (rows,), or None
         Of any type. Rows whose label is missing (None, NaN, NA, masked) say what they can without it, where the
         inference is `MAP()`, `MLE()` (both by EM), `Gibbs()` or `NUTS()`. None stands for no label at all, a mixture.

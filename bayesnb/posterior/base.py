@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import wraps
 from html import escape
+from threading import Lock
 from typing import Any, Concatenate, Protocol, Self
 
 import jax
@@ -13,11 +14,15 @@ import numpyro.distributions as dist
 from bayesnb.arrays import warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
+from bayesnb.device import log_joint_on_device
+from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.model import NaiveBayes
+from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
-from bayesnb.schema import as_table, is_dask
+from bayesnb.schema import DeviceTable, Table, as_table, is_dask
+from bayesnb.stats import row_pieces
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
@@ -129,7 +134,7 @@ class Posterior(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._by_chunk(X, self._log_joint)
+        return self._by_chunk(X, self._log_joint, normalised=False)
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -139,8 +144,8 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_joint(chunk)))
-        return _with_fallback(log_proba, self._class_probs())
+        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_joint(chunk)), normalised=True)
+        return _with_fallback(log_proba, -np.inf, _log(self._class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -162,8 +167,12 @@ class Posterior(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
+        table = as_table(X)
+        if isinstance(table, DeviceTable):
+            log_proba = self.predict_log_proba(X)
+            return np.exp(log_proba, out=log_proba)
+        proba = self._by_chunk(table, lambda chunk: _normalised(self._log_joint(chunk)))
+        return _with_fallback(proba, 0.0, self._class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -602,23 +611,42 @@ class Posterior(ABC):
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
         return problem, self.inference
 
-    def _by_chunk(self, X: Any, function: Any, row_axis: int = 0) -> np.ndarray:
+    def _by_chunk(self, X: Any, function: Any, row_axis: int = 0, normalised: bool | None = None) -> np.ndarray:
+        """A function of chunks, put together; `normalised` says of log joint densities which they are."""
         table = as_table(X)
         if not table.num_rows:
             list(self.model.encode(table))  # refuses a table without the model's columns
             return function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))
-        result: np.ndarray | None = None
-        for rows, piece in self.model.map_chunks(lambda rows, chunk: (rows, function(chunk)), table):
-            if piece.shape[row_axis] == table.num_rows:
-                result = piece
-                continue
-            if result is None:
-                shape = list(piece.shape)
-                shape[row_axis] = table.num_rows
-                result = np.empty(shape)
-            result[(slice(None),) * row_axis + (rows,)] = piece
-        assert result is not None
-        return result
+        result: list[np.ndarray] = []
+        first = Lock()
+
+        def put(rows: slice, piece: np.ndarray) -> None:
+            with first:
+                if not result:
+                    shape = [*piece.shape[:row_axis], table.num_rows, *piece.shape[row_axis + 1 :]]
+                    result.append(piece if piece.shape[row_axis] == table.num_rows else np.empty(shape))
+            if result[0] is not piece:
+                result[0][(slice(None),) * row_axis + (rows,)] = piece
+
+        mapping = in_order if normalised is None else self._mapping(table, normalised)
+        for found in self.model.map_chunks(lambda rows, chunk: put(rows, function(chunk)), table, mapping=mapping):
+            if found is not None:
+                put(*found)
+        return result[0]
+
+    def _mapping(self, table: Table, normalised: bool) -> Any:
+        """What computes log joint densities chunk by chunk: the device of the table, where it has one."""
+        densities = self._device_densities()
+        if not isinstance(table, DeviceTable) or densities is None:
+            return in_order
+        model, schema = self.model, self.model.schema
+        assert schema is not None
+        where = schema, model.blocks, model.columns_in(table)
+        return log_joint_on_device(table, *where, self._class_probs(), densities, normalised=normalised)
+
+    def _device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
+        """For each block a family, and its parameters or None for its predictive; None where the host has to do it."""
+        return None
 
     def __repr__(self) -> str:
         rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
@@ -643,37 +671,59 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
 
     Rows whose joint density is zero under every class get the class probabilities, with a warning.
     """
-    return _with_fallback(log_normalised(log_joint), class_probs)
+    return _with_fallback(log_normalised(log_joint), -np.inf, _log(class_probs))
 
 
 def log_normalised(log_joint: np.ndarray) -> np.ndarray:
     """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
+    result = np.empty(log_joint.shape)
+    for rows in row_pieces(log_joint.shape[-2], log_joint[..., :1, :].size):
+        by_class = _less_highest(log_joint[..., rows, :])
+        total = _log(np.exp(by_class).sum(axis=0))
+        total[np.isneginf(total)] = 0.0
+        result[..., rows, :] = np.moveaxis(by_class - total, 0, -1)
+    return result
+
+
+def _normalised(log_joint: np.ndarray) -> np.ndarray:
+    """Class probabilities, shape (rows, classes); zero in every class where the joint density is."""
+    result = np.empty(log_joint.shape)
+    for rows in row_pieces(*log_joint.shape):
+        by_class = _less_highest(log_joint[rows])
+        total = np.exp(by_class, out=by_class).sum(axis=0)
+        total[total == 0] = 1.0
+        result[rows] = (by_class / total).T
+    return result
+
+
+def _less_highest(log_joint: np.ndarray) -> np.ndarray:
+    """Log joint densities less the highest of each row, the classes first."""
     # Class by class, because short rows cost NumPy more than their numbers do.
-    by_class = np.ascontiguousarray(np.moveaxis(log_joint, -1, 0))
+    by_class = np.moveaxis(log_joint, -1, 0).copy()
     highest = by_class.max(axis=0)
     highest[np.isneginf(highest)] = 0.0
-    by_class = by_class - highest
+    by_class -= highest
+    return by_class
+
+
+def _log(values: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        total = np.log(np.exp(by_class).sum(axis=0))
-    total[np.isneginf(total)] = 0.0
-    return np.ascontiguousarray(np.moveaxis(by_class - total, 0, -1))
+        return np.log(values)
 
 
-def _with_fallback(log_proba: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
-    lost = np.isneginf(log_proba[..., 0])
-    lost[lost] = np.isneginf(log_proba[lost]).all(axis=-1)
+def _with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:
+    """What stands in for rows that are nothing in every class, with a warning."""
+    lost = found[..., 0] == nothing
+    lost[lost] = (found[lost] == nothing).all(axis=-1)
     if lost.any():
         warn(
             f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
-            "under every "
-            "class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior (nb.Exact(), "
-            "nb.NUTS()) does not have this trouble",
+            "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
+            "(nb.Exact(), nb.NUTS()) does not have this trouble",
             UserWarning,
         )
-        with np.errstate(divide="ignore"):
-            fallback = np.broadcast_to(np.log(class_probs), log_proba.shape)
-        return np.where(lost[..., None], fallback, log_proba)
-    return log_proba
+        return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
+    return found
 
 
 def flatten(parameters: ModelParameters) -> ModelParameters:

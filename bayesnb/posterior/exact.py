@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters
-from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.base import ConjugateFamily, Family, Parameters
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
@@ -85,6 +85,9 @@ class ExactPosterior(ClosedFormPosterior):
         for family, x in zip(self.families, chunk, strict=True):
             total = total + np.asarray(family.row_log_predictive(x))
         return total
+
+    def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
+        return [(family, None) for family in self.families]
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_parameters(self.class_posterior, self.families, rng, shape)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks import ModelParameters
+from bayesnb.families.base import Family, Parameters
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
@@ -49,6 +50,12 @@ class PointPosterior(Posterior):
 
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         return self.model.log_joint(self.parameters, chunk)
+
+    def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
+        return [
+            (block.family, dict(values))
+            for block, values in zip(self.model.blocks, self.parameters.blocks, strict=True)
+        ]
 
     def _class_probs(self) -> np.ndarray:
         return np.asarray(self.parameters.class_prob)

@@ -6,10 +6,6 @@ measures its memory. The table goes between two marks of docs/performance.md; th
 
 import argparse
 import json
-import platform
-import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +14,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-import sklearn
 import sklearn.naive_bayes as theirs
+from report import in_own_process, machine, seconds, write
 
 import bayesnb as nb
 from bayesnb import estimators as ours
-from bayesnb.parallel import num_threads
-
-PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
-BEGIN, END = "<!-- written by make bench: begin -->\n", "<!-- written by make bench: end -->\n"
 
 
 @dataclass(frozen=True)
@@ -68,9 +60,9 @@ def categorical(scale: float) -> tuple[Any, np.ndarray]:
 
 
 def multinomial(scale: float) -> tuple[Any, np.ndarray]:
-    """Documents of about 64 words, 47 of them distinct, with the frequencies of Zipf's law."""
+    """Documents of 51 words, about 47 of them distinct, with the frequencies of Zipf's law."""
     rng = np.random.default_rng(0)
-    rows, words, length = round(200_000 * scale), 50_000, 64
+    rows, words, length = round(200_000 * scale), 50_000, 51
     edges = np.cumsum(1 / np.arange(3, words + 3))
     word = np.searchsorted(edges, rng.uniform(high=edges[-1], size=rows * length)).astype(np.int32)
     document = np.repeat(np.arange(rows, dtype=np.int32), length)
@@ -132,12 +124,6 @@ def cases() -> list[Case]:
     ]
 
 
-def seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
     work = case.prepare(scale)
     work.reference(), work.ours()
@@ -170,11 +156,9 @@ def _status(name: str) -> float:
     return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def in_own_process(case: Case, arguments: argparse.Namespace, what: str) -> Any:
-    command = [sys.executable, __file__, "--child", what, "--only", case.name, "--scale", str(arguments.scale)]
-    command += ["--repeats", str(arguments.repeats)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+def measure(case: Case, arguments: argparse.Namespace, what: str) -> Any:
+    options = ["--child", what, "--only", case.name]
+    return in_own_process(__file__, *options, "--scale", str(arguments.scale), "--repeats", str(arguments.repeats))
 
 
 def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
@@ -191,21 +175,6 @@ def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
         f"{memory['reference'] / 2**20:.0f}, {memory['ours'] / 2**20:.0f} MiB",
     ]
     return "| " + " | ".join(cells) + " |"
-
-
-def machine() -> str:
-    model = next(
-        (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")), platform.processor()
-    )
-    return (
-        f"{num_threads()} threads on {model}, {platform.system()}; Python {platform.python_version()}, NumPy "
-        f"{np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, bayesnb {nb.__version__}."
-    )
-
-
-def _cpu_lines() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def main() -> None:
@@ -234,17 +203,15 @@ def main() -> None:
     print("\n".join(table), flush=True)
     for case in cases():
         if arguments.only in case.name:
-            timed = in_own_process(case, arguments, "time")
-            memory = {side: in_own_process(case, arguments, side) for side in ("reference", "ours")}
+            timed = measure(case, arguments, "time")
+            memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
             table.append(line(case, timed, memory))
             print(table[-1], flush=True)
-    about = f"{machine()} Medians of {arguments.repeats} runs each"
+    about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of {arguments.repeats} runs each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
     print(f"\n{about}")
     if arguments.write:
-        before, rest = PAGE.read_text().split(BEGIN)
-        after = rest.split(END)[1]
-        PAGE.write_text(before + BEGIN + "\n".join(table) + f"\n\n{about}\n" + END + after)
+        write("", "\n".join(table) + f"\n\n{about}\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,254 @@
+"""Tables that live on an accelerator: counted and predicted for where they are, some rows at a time.
+
+Whatever is not covered here comes to the host, and so do rows that hold what the model does not allow, for which the
+host has the words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import batched
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.distributions import constraints
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import Block, ModelStatistics
+from bayesnb.families.base import Family, Parameters
+from bayesnb.schema import OTHER, DeviceTable, Schema
+from bayesnb.stats import ClassCounts
+
+__all__ = ["count_on_device", "log_joint_on_device"]
+
+DEVICE_CELLS = 2**24
+"""Cells read at a time: a temporary array of float64 has 128 mebibytes."""
+
+DEVICE_DENSITIES = 2**26
+"""Densities, rows times classes times columns, taken at a time, should they need an array of their own."""
+
+Chunks = Callable[..., Iterator[tuple[Any, dict]]]
+"""What `NaiveBayes.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
+
+
+def count_on_device(
+    table: DeviceTable,
+    schema: Schema,
+    blocks: Sequence[Block],
+    columns: Sequence[Sequence[int]],
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+) -> Chunks:
+    """Statistics of the chunks of a table, computed where it lives.
+
+    Parameters
+    ----------
+    table : DeviceTable
+    schema : Schema
+    blocks : sequence of Block
+    columns : sequence of sequence of int
+        Where the columns of each block stand in the table.
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    weights : array, shape (rows,), or None
+
+    Returns
+    -------
+    callable
+        A mapping that yields `ModelStatistics` of NumPy arrays.
+    """
+
+    def prepare() -> Callable:
+        cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
+        families = [block.family for block in blocks]
+        labels = jnp.asarray(codes, jnp.int32), None if weights is None else jnp.asarray(weights)
+        number = len(schema.classes)
+
+        def count(rows: slice, start: int, size: int) -> Any:
+            skipped = rows.start - start
+            arguments = table.array, start, skipped, *labels, families, cells
+            counted, fine = _count(*arguments, size=size, num_classes=number)
+            return jax.tree.map(np.array, counted) if fine else None
+
+        return count
+
+    return _on_device_first(table, columns, prepare, DEVICE_CELLS)
+
+
+def log_joint_on_device(
+    table: DeviceTable,
+    schema: Schema,
+    blocks: Sequence[Block],
+    columns: Sequence[Sequence[int]],
+    class_probs: np.ndarray,
+    densities: Sequence[tuple[Family, Parameters | None]],
+    *,
+    normalised: bool,
+) -> Chunks:
+    """Log joint densities of the rows of a table and each class, computed where it lives.
+
+    Parameters
+    ----------
+    table, schema, blocks, columns
+        As for `count_on_device`.
+    class_probs : array, shape (classes,)
+    densities : sequence of tuple
+        For each block a family, and its parameters or None, which stands for the predictive density.
+    normalised : bool
+        Whether to give log class probabilities instead.
+
+    Returns
+    -------
+    callable
+        A mapping that yields slices of rows and their densities, float64 of shape (rows, classes).
+    """
+
+    def prepare() -> Callable:
+        cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(class_probs)
+
+        def log_joint(rows: slice, start: int, size: int) -> Any:
+            found, fine = _log_joint(table.array, start, log_prior, densities, cells, size=size)
+            found = _log_normalised(found) if normalised else found
+            return (rows, np.array(found)[rows.start - start :]) if fine else None
+
+        return log_joint
+
+    num_cells = min(DEVICE_CELLS, DEVICE_DENSITIES // len(class_probs))
+    return _on_device_first(table, columns, prepare, num_cells)
+
+
+def _on_device_first(
+    table: DeviceTable, columns: Sequence[Sequence[int]], prepare: Callable[[], Callable], num_cells: int
+) -> Chunks:
+    """A mapping that computes many slices at once on the device, and one by one where it cannot.
+
+    `prepare` gives a function of the rows wanted, and of the first and the number of those to read: always as many, so
+    that one compilation serves. It returns None where the rows are to be looked at by the host.
+    """
+
+    def mapping(function: Callable[[slice], tuple[Any, dict]], slices: Sequence[slice]) -> Iterator[tuple[Any, dict]]:
+        step = max((rows.stop - rows.start for rows in slices), default=1)
+        together = max(1, num_cells // (step * max(sum(map(len, columns)), 1)))
+        size = min(together * step, table.num_rows)
+        compute: Callable | None = None
+        covered = True
+        for batch in batched(slices, together):
+            rows = slice(batch[0].start, batch[-1].stop)
+            result = None
+            if covered:
+                try:
+                    compute = compute or in_float64(prepare)()
+                    result = in_float64(compute)(rows, min(rows.start, table.num_rows - size), size)
+                except (NotImplementedError, jax.errors.JAXTypeError):
+                    covered = False
+            if result is None:
+                yield from map(function, batch)
+            else:
+                yield result, {}
+
+    return mapping
+
+
+def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequence[int]) -> tuple[Any, Any]:
+    """Columns of a block, None where they are all of the table's, and how its categories are coded.
+
+    Categories are their number where they are their own codes, else an array of shape (columns, categories), and None
+    where there are none.
+
+    Raises
+    ------
+    NotImplementedError
+        If a category is no number, so that no cell of a JAX array can be of it.
+    """
+    index = None if list(columns) == list(range(len(table.names))) else jnp.asarray(list(columns), jnp.int32)
+    if not block.has_categories:
+        return index, None
+    numbers = np.array([[_as_number(category) for category in schema.categories[column]] for column in block.columns])
+    own_codes = bool((numbers == np.arange(numbers.shape[1])).all())
+    return index, jnp.asarray(float(numbers.shape[1]) if own_codes else numbers)
+
+
+def _as_number(category: Any) -> float:
+    if category == OTHER:
+        return np.nan  # equal to no cell
+    number = float(category) if isinstance(category, bool | int | float) else np.inf
+    if abs(number) >= 2**53:
+        raise NotImplementedError
+    return number
+
+
+@partial(jax.jit, static_argnames=("size", "num_classes"))
+def _count(
+    array: Any,
+    start: Any,
+    skipped: Any,
+    codes: Any,
+    weights: Any,
+    families: Sequence[Family],
+    cells: Sequence[tuple[Any, Any]],
+    *,
+    size: int,
+    num_classes: int,
+) -> tuple[ModelStatistics, Any]:
+    """Statistics of some rows, but for the first of them that are skipped, and whether the model allows their cells."""
+    rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(jnp.float64)
+    codes = jax.lax.dynamic_slice_in_dim(codes, start, size)
+    weight = 1.0 if weights is None else jax.lax.dynamic_slice_in_dim(weights, start, size)[:, None]
+    weight = jnp.where(jnp.arange(size)[:, None] >= skipped, weight, 0.0)
+    membership = weight * jax.nn.one_hot(codes, num_classes, dtype=jnp.float64)
+    blocks, fine = [], jnp.bool_(True)
+    for family, which in zip(families, cells, strict=True):
+        x, allowed = _encoded(family, rows, *which)
+        blocks.append(family.device_statistics(x, codes, membership))
+        fine &= allowed
+    return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks)), fine
+
+
+@partial(jax.jit, static_argnames="size")
+def _log_joint(
+    array: Any,
+    start: Any,
+    log_prior: Any,
+    densities: Sequence[tuple[Family, Parameters | None]],
+    cells: Sequence[tuple[Any, Any]],
+    *,
+    size: int,
+) -> tuple[Any, Any]:
+    """Log joint densities of some rows, and whether the model allows their cells."""
+    precision = jnp.float32 if jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 8 else jnp.float64
+    rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(precision)
+    total, fine = log_prior, jnp.bool_(True)
+    for (family, parameters), which in zip(densities, cells, strict=True):
+        x, allowed = _encoded(family, rows, *which)
+        if parameters is None:
+            total += family.device_log_predictive(x)  # type: ignore[attr-defined]
+        else:
+            total += family.device_log_likelihood(parameters, x)
+        fine &= allowed
+    return total, fine & ~jnp.isnan(total).any()
+
+
+@jax.jit
+def _log_normalised(log_joint: Any) -> Any:
+    """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
+    highest = log_joint.max(axis=1, keepdims=True)
+    relative = log_joint - jnp.where(jnp.isneginf(highest), 0.0, highest)
+    total = jnp.exp(relative).sum(axis=1, keepdims=True)
+    return relative - jnp.where(total == 0, 0.0, jnp.log(total))
+
+
+def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
+    """Cells of a block, categories as codes, and whether the family allows them all; as `schema.check_cells` asks."""
+    x = rows if columns is None else jnp.take(rows, columns, axis=1)
+    if categories is None:
+        support = constraints.nonnegative if family.accepts_fractions else family.support
+        allowed = support(x) & (x < jnp.inf)
+        return x, (allowed | jnp.isnan(x) if family.cell == "number" else allowed).all()
+    if categories.ndim == 0:
+        return x, ((x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)).all()
+    same = x[:, :, None] == categories
+    codes = jnp.where(jnp.isnan(x), jnp.nan, same.argmax(axis=-1)).astype(x.dtype)
+    return codes, (same.any(axis=-1) | jnp.isnan(x)).all()

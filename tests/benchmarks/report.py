@@ -1,0 +1,58 @@
+"""What the benchmark scripts share: the clock, a process for each case, the machine in words, the table in its page."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Any:
+    """What the script prints as JSON, run in a fresh process with these arguments and additions to the environment."""
+    command, surroundings = [sys.executable, script, *arguments], {**os.environ, **(environment or {})}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=surroundings)
+    return json.loads(done.stdout)
+
+
+def machine(*packages: str) -> str:
+    """The processor, the system, and the versions of Python, of the packages and of bayesnb."""
+    import bayesnb as nb
+    from bayesnb.parallel import num_threads
+
+    model = next(
+        (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")), platform.processor()
+    )
+    versions = [f"Python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)]
+    return f"{num_threads()} threads on {model}, {platform.system()}; {', '.join(versions)}, bayesnb {nb.__version__}."
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def marks(title: str = "") -> tuple[str, str]:
+    """The lines of the page between which a table of this title stands."""
+    what = f"{title} " if title else ""
+    return f"<!-- written by make bench: {what}begin -->\n", f"<!-- written by make bench: {what}end -->\n"
+
+
+def write(title: str, text: str, page: Path = PAGE) -> None:
+    """Put the text between the marks of this title, in place of what stands there."""
+    begin, end = marks(title)
+    before, rest = page.read_text().split(begin)
+    _, after = rest.split(end)
+    page.write_text(before + begin + text + end + after)

@@ -1,0 +1,244 @@
+"""How fast NUTS and the import are, beside nutpie, NumPyro and themselves; ``make bench`` runs it.
+
+Each work runs in a process of its own and gives some lines of a table, which goes between two marks of
+docs/performance.md; the text around it is written by hand. What a process imports is part of what is measured:
+hence the imports inside functions.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from report import in_own_process, machine, seconds, write
+
+CLASSES, COLUMNS = 5, 50
+SIZE = "1,000 x 50 bool, 5 classes, 4 chains x 1,000 draws"
+COLD_STARTS, IMPORTS = 3, 9
+"""Processes of each kind for the cold works and for the import."""
+
+
+def table(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A thousand rows of 0/1 columns, and their labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, CLASSES, 1000)
+    prob = rng.beta(2, 2, (CLASSES, COLUMNS))
+    return rng.random((len(y), COLUMNS)) < prob[y], y
+
+
+def counts(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of each class, and ones of each class and column."""
+    return np.bincount(y, minlength=CLASSES), np.stack([X[y == c].sum(axis=0) for c in range(CLASSES)])
+
+
+def nutpie_compiled(X: np.ndarray, y: np.ndarray) -> Any:
+    """The model on its sufficient statistics in PyMC, compiled by nutpie."""
+    import nutpie
+    import pymc as pm
+
+    n, k = counts(X, y)
+    with pm.Model() as model:
+        class_prob = pm.Dirichlet("class_prob", np.ones(CLASSES))
+        prob = pm.Beta("prob", 1, 1, shape=(CLASSES, COLUMNS))
+        pm.Multinomial("n", n.sum(), class_prob, observed=n)
+        pm.Binomial("k", np.repeat(n[:, None], COLUMNS, axis=1), prob, observed=k)
+    return nutpie.compile_pymc_model(model)
+
+
+def nutpie_sample(compiled: Any, seed: int) -> list[np.ndarray]:
+    import nutpie
+
+    found = nutpie.sample(compiled, draws=1000, chains=4, seed=seed, progress_bar=False)
+    return [found.posterior[name].to_numpy() for name in ("class_prob", "prob")]
+
+
+def bayesnb_sample(X: np.ndarray, y: np.ndarray, seed: int) -> list[np.ndarray]:
+    import bayesnb as nb
+
+    parameters = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(), key=seed).parameters
+    return [parameters.class_prob, parameters.blocks[0]["prob"]]
+
+
+def smallest_ess(sites: list[np.ndarray], method: str) -> float:
+    """The smallest effective sample size of a scalar parameter, by ArviZ for every sampler."""
+    from arviz_stats.base import array_stats
+
+    draws = np.concatenate([site.reshape(4, 1000, -1) for site in sites], axis=-1)
+    assert draws.shape[-1] == CLASSES + CLASSES * COLUMNS
+    prob = (0.05, 0.95) if method == "tail" else None
+    return float(array_stats.ess(draws, chain_axis=0, draw_axis=1, method=method, prob=prob).min())
+
+
+def warm(repeats: int) -> list[str]:
+    X, y = table(0)
+    compiled = nutpie_compiled(X, y)
+    samplers = [lambda seed: nutpie_sample(compiled, seed), lambda seed: bayesnb_sample(X, y, seed)]
+    rates = np.array([[_ess_a_second(sampler, seed) for sampler in samplers] for seed in range(repeats + 1)])
+    return [
+        line(f"NUTS, warm: smallest {method} ESS a second", SIZE, "nutpie", *rates[1:, :, i].T, goal=2, rates=True)
+        for i, method in enumerate(("bulk", "tail"))
+    ]
+
+
+def _ess_a_second(sampler: Callable[[int], list[np.ndarray]], seed: int) -> list[float]:
+    start = time.perf_counter()
+    sites = sampler(seed)
+    took = time.perf_counter() - start
+    return [smallest_ess(sites, method) / took for method in ("bulk", "tail")]
+
+
+def cold(_: int) -> list[str]:
+    took = np.empty((2, 2, COLD_STARTS))
+    for i in range(COLD_STARTS):
+        with tempfile.TemporaryDirectory() as theirs, tempfile.TemporaryDirectory() as ours:
+            for filled in (0, 1):
+                took[filled, 0, i] = seconds(lambda theirs=theirs: _fresh_process("start-nutpie", theirs))
+                took[filled, 1, i] = seconds(lambda ours=ours: _fresh_process("start-bayesnb", ours))
+    return [
+        line(f"NUTS in a fresh process, {caches} caches", SIZE, "nutpie", *took[filled], goal=goal)
+        for filled, (caches, goal) in enumerate([("empty", 1), ("filled", 2)])
+    ]
+
+
+def _fresh_process(child: str, folder: str) -> None:
+    flags = f"base_compiledir={folder}/pytensor"
+    caches = {"PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": f"{folder}/numba"}
+    in_own_process(__file__, "--child", child, "--folder", folder, environment=caches)
+
+
+def start_nutpie(_: str) -> None:
+    nutpie_sample(nutpie_compiled(*table(0)), seed=0)
+
+
+def start_bayesnb(folder: str) -> None:
+    import bayesnb as nb
+
+    nb.enable_compilation_cache(folder)
+    bayesnb_sample(*table(0), seed=0)
+
+
+def other_data(repeats: int) -> list[str]:
+    import jax
+    import numpyro
+    import numpyro.distributions as dist
+    from numpyro.infer import MCMC, NUTS
+
+    def program(n: np.ndarray, k: np.ndarray) -> None:
+        class_prob = numpyro.sample("class_prob", dist.Dirichlet(np.ones(CLASSES)))
+        prob = numpyro.sample("prob", dist.Beta(1, 1).expand((CLASSES, COLUMNS)).to_event(2))
+        numpyro.sample("n", dist.Multinomial(n.sum(), class_prob), obs=n)
+        numpyro.sample("k", dist.Binomial(n[:, None], prob).to_event(2), obs=k)
+
+    options = {"num_warmup": 500, "num_samples": 1000, "num_chains": 4}
+
+    def numpyro_sample(seed: int) -> None:
+        # An object of its own for each fit: one with vectorized chains runs on one set of data only.
+        mcmc = MCMC(NUTS(program), chain_method="vectorized", progress_bar=False, **options)
+        mcmc.run(jax.random.key(seed), *counts(*table(seed)))
+        jax.block_until_ready(mcmc.get_samples())
+
+    samplers = [numpyro_sample, lambda seed: bayesnb_sample(*table(seed), seed)]
+    took = [[seconds(lambda s=s, i=i: s(i)) for s in samplers] for i in range(repeats + 1)]
+    return [line("NUTS on other data of the same shape", SIZE, "NumPyro", *np.array(took[1:]).T, goal=8)]
+
+
+def rows(repeats: int) -> list[str]:
+    import bayesnb as nb
+
+    problems = [nb.fit(nb.Bernoulli(), *_large_table(size)).problem for size in (10**3, 10**5, 10**7)]
+    took = [[seconds(lambda p=p, i=i: nb.NUTS().fit(p, key=i)) for p in problems] for i in range(repeats + 1)]
+    small, middle, large = np.array(took[1:]).T
+    size = "10³, 10⁵ and 10⁷ rows x 50 bool, 5 classes"
+    own = f"{_figure(small)}, {_figure(middle)}, {_figure(large)}"
+    ratio = f"10⁷ takes {_ratio(large, small)} of 10³"
+    return [_cells("NUTS given the statistics of so many rows", size, "", own, ratio, "1")]
+
+
+def _large_table(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 0/1 columns made piece by piece, of a byte a cell, and their labels."""
+    rng = np.random.default_rng(0)
+    threshold = rng.integers(25, 231, (CLASSES, COLUMNS), dtype=np.uint8)
+    X, y = np.empty((size, COLUMNS), dtype=bool), rng.integers(0, CLASSES, size, dtype=np.uint8)
+    for start in range(0, size, 2**17):
+        piece = slice(start, start + 2**17)
+        np.less(rng.integers(0, 256, X[piece].shape, dtype=np.uint8), threshold[y[piece]], out=X[piece])
+    return X, y
+
+
+def imports(_: int) -> list[str]:
+    took = np.array([[_import(name) for name in ("numpyro", "bayesnb")] for _ in range(IMPORTS + 1)])
+    return [line("import", "", "NumPyro", *took[1:].T, goal=1 / 1.1)]
+
+
+def _import(name: str) -> float:
+    code = f"import time; start = time.perf_counter(); import {name}; print(time.perf_counter() - start)"
+    return float(subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def line(
+    work: str, size: str, reference: str, theirs: np.ndarray, ours: np.ndarray, *, goal: float, rates: bool = False
+) -> str:
+    """A line of the table from figures of each repeat: seconds, or rates, of which more is better."""
+    ratio = _ratio(ours, theirs) if rates else _ratio(theirs, ours)
+    return _cells(work, size, f"{_figure(theirs, rates)} ({reference})", _figure(ours, rates), ratio, f"{goal:.2g}")
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _figure(values: np.ndarray, rate: bool = False) -> str:
+    return f"{np.median(values):,.0f} /s" if rate else f"{np.median(values):.3g} s"
+
+
+def _ratio(of: np.ndarray, to: np.ndarray) -> str:
+    low, high = np.min(of / to), np.max(of / to)
+    return f"**{np.median(of) / np.median(to):.3g}** ({low:.3g} to {high:.3g})"
+
+
+WORKS = {"warm": warm, "cold": cold, "other-data": other_data, "rows": rows, "import": imports}
+STARTS = {"start-nutpie": start_nutpie, "start-bayesnb": start_bayesnb}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help=f"works whose name holds this: {', '.join(WORKS)}")
+    parser.add_argument("--repeats", type=int, default=5, help="alternations after the warm-up, in one process")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    parser.add_argument("--child", choices=[*WORKS, *STARTS], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", message="NUTS: ")  # of convergence; the table says what the draws are worth
+    if arguments.child in STARTS:
+        STARTS[arguments.child](arguments.folder)
+        print("null")
+        return
+    if arguments.child:
+        print(json.dumps(WORKS[arguments.child](arguments.repeats)))
+        return
+    if find_spec("nutpie") is None or find_spec("pymc") is None:
+        sys.exit("nutpie and PyMC are not installed: pip install 'bayesnb[bench]', or 'make bench'")
+    lines = ["| work | size | reference | bayesnb | ratio (range) | goal |", "|---|---|---|---|---|---|"]
+    print("\n".join(lines), flush=True)
+    for name in WORKS:
+        if arguments.only in name:
+            found = in_own_process(__file__, "--child", name, "--repeats", str(arguments.repeats))
+            lines += found
+            print("\n".join(found), flush=True)
+    about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC") + (
+        f" Medians of {arguments.repeats} runs each, of {COLD_STARTS} fresh processes and of {IMPORTS} imports."
+    )
+    print(f"\n{about}")
+    if arguments.write:
+        write("sampling", "\n".join(lines) + f"\n\n{about}\n")
+
+
+if __name__ == "__main__":
+    main()
