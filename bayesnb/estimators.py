@@ -188,8 +188,7 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
-        log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
+        return self._predictor().predict_proba(self._check_table(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""

@@ -256,23 +256,26 @@ class NaiveBayes:
         groups: dict[Any, list[Block]] = {}
         for name, (family, columns) in self.features.items():
             positions = schema.positions(name, columns)
-            for position in positions:
-                if position in used:
-                    raise ValueError(
-                        f"column {schema.columns[position]!r} stands in {used[position]!r} and in {name!r}: each "
-                        "column "
-                        "belongs to one family"
-                    )
-                used[position] = name
-            labels = tuple(schema.columns[position] for position in positions)
-            sizes = tuple(len(schema.categories.get(position, ())) for position in positions)
+            mine = dict.fromkeys(positions, name)
+            if len(mine) < len(positions) or not used.keys().isdisjoint(mine):
+                twice = next(p for i, p in enumerate(positions) if p in used or p in positions[:i])
+                raise ValueError(
+                    f"column {schema.columns[twice]!r} stands in {used.get(twice, name)!r} and in {name!r}: each "
+                    "column belongs to one family"
+                )
+            used |= mine
+            labels = tuple(map(schema.columns.__getitem__, positions))
+            counted = schema.categories
+            sizes = (
+                tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
+            )
             by_column = family.cell == "category" or (columns is None and family.cell != "count vector")
             for members, spread in family.spread(len(schema.classes), labels, sizes):
                 block = Block(
                     block_name(name),
                     spread,
-                    tuple(positions[member] for member in members),
-                    tuple(labels[member] for member in members),
+                    tuple(map(positions.__getitem__, members)),
+                    tuple(map(labels.__getitem__, members)),
                     by_column,
                 )
                 key = block.group_key if by_column else name
@@ -618,12 +621,16 @@ class NaiveBayes:
         return found
 
     @in_float64
-    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
-        """Log density of each row and each class given parameters, shape (..., rows, classes)."""
+    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...], *, ratio: bool = False) -> np.ndarray:
+        """Log density of each row and each class given parameters, shape (..., rows, classes).
+
+        Where only the ratio of classes is asked for, it is but for a term of each row.
+        """
         with np.errstate(divide="ignore"):
             total = np.log(parameters.class_prob)[..., None, :]
         for block, values, x in zip(self.blocks, parameters.blocks, chunk, strict=True):
-            total = total + np.asarray(block.family.row_log_likelihood(values, x))
+            density = block.family.row_log_ratio if ratio else block.family.row_log_likelihood
+            total = total + np.asarray(density(values, x))
         return total
 
     @in_float64

@@ -316,7 +316,10 @@ class SparseTable(Table):
         return self._rows(rows)[:, [column]].toarray().ravel()
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        return csr_pieces(self.matrix, 8 * CHUNK_CELLS)
+        # Statistics of a chunk are as wide as the vocabulary: few large chunks, an even number of them for two threads.
+        number = -(-self.matrix.nnz // (20 * CHUNK_CELLS))
+        number += number % 2 if number > 1 else 0
+        return csr_pieces(self.matrix, max(1, -(-self.matrix.nnz // max(number, 1))))
 
 
 def as_table(X: Any) -> Table:
@@ -593,7 +596,7 @@ class Schema:
         """
         if not (self.named and table.named):
             if len(table.names) == len(self.columns):
-                return {column: column for column in used}
+                return dict(zip(used, used, strict=True))
             raise ValueError(
                 f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in "

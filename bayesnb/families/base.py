@@ -205,6 +205,10 @@ class Family(ABC):
         spread = {name: jnp.expand_dims(value, axis - 1) for name, value in parameters.items()}
         return _sum_over_cells(self.likelihood(**spread), x)
 
+    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        """As `row_log_likelihood`, but for a term of each row that all classes share: enough to tell classes apart."""
+        return self.row_log_likelihood(parameters, x)
+
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
 
@@ -376,6 +380,10 @@ class ConjugateFamily(Family):
         array, shape (rows, classes)
         """
         return _sum_over_cells(self.take(None).predictive(), x)
+
+    def row_log_predictive_ratio(self, x: Any) -> Any:
+        """As `row_log_predictive`, but for a term of each row that all classes share: enough to tell classes apart."""
+        return self.row_log_predictive(x)
 
     def device_log_predictive(self, x: Any) -> Any:
         """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`."""

@@ -99,11 +99,15 @@ class Multinomial(ConjugateFamily):
     def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
         if not scipy.sparse.issparse(x):
             return self.statistics(x, np.eye(num_classes)[codes])
+        x = without_duplicates(x)
         n = np.bincount(codes, minlength=num_classes).astype(np.float64)
-        log_base = np.bincount(codes, log_coefficient(x), minlength=num_classes)
+        of_entry = np.repeat(codes.astype(x.indices.dtype), np.diff(x.indptr))
+        others = np.flatnonzero(x.data != 1)
+        log_factorials = np.bincount(of_entry[others], _log_factorial(x.data[others]), minlength=num_classes)
+        log_base = np.bincount(codes, _log_factorial(x.sum(axis=1)), minlength=num_classes) - log_factorials
         # Set one by one, because SciPy's constructor would look for the largest index of each kind.
         entries = scipy.sparse.coo_array((num_classes, x.shape[1]))
-        entries.coords = np.repeat(codes.astype(x.indices.dtype), np.diff(x.indptr)), x.indices
+        entries.coords = of_entry, x.indices
         entries.data = x.data
         return Counts(n[:, None], entries.toarray(), log_base[:, None])
 
@@ -143,20 +147,24 @@ class Multinomial(ConjugateFamily):
         return {"prob": dirichlet_mode(self.concentration)}
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return self.row_log_ratio(parameters, x) + log_coefficient(x)[:, None]
+
+    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
             # Classes innermost, as a sparse product reads them.
             log_prob = np.log(np.swapaxes(parameters["prob"], -1, -2), order="C")
-        sums = log_weights(x, np.swapaxes(log_prob, -1, -2))
-        sums += log_coefficient(x)
-        return np.swapaxes(sums, -1, -2)
+        return np.swapaxes(log_weights(x, np.swapaxes(log_prob, -1, -2)), -1, -2)
 
     def row_log_predictive(self, x: Any) -> Any:
-        concentration = np.asarray(self.concentration)
         documents = Documents.of(x)
+        return self.row_log_predictive_ratio(documents) + documents.log_coefficient()[:, None]
+
+    def row_log_predictive_ratio(self, x: Any) -> Any:
+        concentration = np.asarray(self.concentration)
+        documents = x if isinstance(x, Documents) else Documents.of(x)
         lengths, document = np.unique(documents.length, return_inverse=True)
         of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
         result = documents.sum_log_rising(concentration)
-        result += documents.log_coefficient()[:, None]
         result -= of_length[document]
         return result
 

@@ -98,6 +98,10 @@ class Posterior(ABC):
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
 
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        """As `_log_joint`, but for a term of each row that all classes share."""
+        return self._log_joint(chunk)
+
     @abstractmethod
     def _class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
@@ -144,7 +148,7 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_joint(chunk)), normalised=True)
+        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_ratio(chunk)), normalised=True)
         return _with_fallback(log_proba, -np.inf, _log(self._class_probs()))
 
     @_partition_by_partition
@@ -171,7 +175,7 @@ class Posterior(ABC):
         if isinstance(table, DeviceTable):
             log_proba = self.predict_log_proba(X)
             return np.exp(log_proba, out=log_proba)
-        proba = self._by_chunk(table, lambda chunk: _normalised(self._log_joint(chunk)))
+        proba = self._by_chunk(table, lambda chunk: _normalised(self._log_ratio(chunk)))
         return _with_fallback(proba, 0.0, self._class_probs())
 
     @_partition_by_partition

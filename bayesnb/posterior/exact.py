@@ -1,7 +1,7 @@
 """The closed form."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,10 +80,17 @@ class ExactPosterior(ClosedFormPosterior):
 
     @in_float64
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        return self._total(family.row_log_predictive(x) for family, x in zip(self.families, chunk, strict=True))
+
+    @in_float64
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        return self._total(family.row_log_predictive_ratio(x) for family, x in zip(self.families, chunk, strict=True))
+
+    def _total(self, densities: Iterable[Any]) -> np.ndarray:
         with np.errstate(divide="ignore"):
             total = np.log(self._class_probs())[None, :]
-        for family, x in zip(self.families, chunk, strict=True):
-            total = total + np.asarray(family.row_log_predictive(x))
+        for density in densities:
+            total = total + np.asarray(density)
         return total
 
     def _device_densities(self) -> list[tuple[Family, Parameters | None]]:

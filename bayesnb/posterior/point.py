@@ -51,6 +51,9 @@ class PointPosterior(Posterior):
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         return self.model.log_joint(self.parameters, chunk)
 
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
+        return self.model.log_joint(self.parameters, chunk, ratio=True)
+
     def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [
             (block.family, dict(values))
