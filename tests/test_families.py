@@ -86,6 +86,18 @@ def test_row_log_likelihood_is_numpyros(case, rng):
     np.testing.assert_allclose(case.family.row_log_likelihood(parameters, x), np.stack(theirs, 1), rtol=1e-9)
 
 
+def test_ratios_lack_a_term_that_all_classes_share(case, rng):
+    x, m = table(case, rng, 12)
+    parameters = draw(case.family, rng, (3,))
+    posterior = case.family.update(case.family.statistics(x, m))
+    for whole, ratio in (
+        (case.family.row_log_likelihood(parameters, x), case.family.row_log_ratio(parameters, x)),
+        (posterior.row_log_predictive(x), posterior.row_log_predictive_ratio(x)),
+    ):
+        term = np.asarray(whole) - np.asarray(ratio)
+        np.testing.assert_allclose(term, np.broadcast_to(term[..., :1], term.shape), atol=1e-10)
+
+
 def test_predictive_is_the_ratio_of_evidences(case, rng):
     x, m = table(case, rng, 20)
     posterior = case.family.update(case.family.statistics(x, m))

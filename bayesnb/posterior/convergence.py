@@ -41,11 +41,19 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     whole = np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)
     halves = _split(whole)
     scores = _normal_scores(halves)
-    folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
+    folded = np.abs(halves - _median(halves)[:, None, None])
     r_hat = np.maximum(_rhat(scores), _rhat(_normal_scores(folded)))
-    edges = np.quantile(whole, TAILS, axis=(1, 2))
+    # What is not above a quantile is not above the draw next below it.
+    places = [int(level * (whole[0].size - 1)) for level in TAILS]
+    edges = np.partition(whole.reshape(len(whole), -1), places, axis=1)[:, places].T
     lower, upper = (_ess(_split((whole <= edge[:, None, None]).astype(np.float64))) for edge in edges)
     return r_hat, _ess(scores), np.minimum(lower, upper)
+
+
+def _median(x: np.ndarray) -> np.ndarray:
+    """Of the even number of values in halves of chains."""
+    middle = x[0].size // 2
+    return np.partition(x.reshape(len(x), -1), [middle - 1, middle], axis=1)[:, middle - 1 : middle + 1].mean(axis=1)
 
 
 def _split(x: np.ndarray) -> np.ndarray:
