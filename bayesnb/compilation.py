@@ -45,7 +45,7 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default JAX keeps what took a second or more; many small functions take as long together.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    # JAX looks at the folder when it first compiles, which may have been before.
+    # JAX looks at the folder when it first compiles with one, which may have been another.
     compilation_cache.reset_cache()
     return folder
 

@@ -47,6 +47,19 @@ def test_the_second_process_reads_what_the_first_compiled(tmp_path):
     assert run(code) == [folder, misses, 0]
 
 
+def test_another_folder_takes_over(tmp_path):
+    code = f"""
+        nb.enable_compilation_cache({str(tmp_path / "first")!r})
+        work(jax.numpy.ones(2))
+        nb.enable_compilation_cache({str(tmp_path / "second")!r})
+        work(jax.numpy.ones(3))
+        print(json.dumps(None))
+    """
+    run(code)
+    for folder in ("first", "second"):
+        assert any(name.startswith("jit_work") for name in os.listdir(tmp_path / folder))
+
+
 def test_the_folder_is_the_users_or_the_one_that_jax_was_told(tmp_path):
     code = "print(json.dumps(str(nb.enable_compilation_cache())))"
     assert run(code, XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "bayesnb")

@@ -361,6 +361,12 @@ def test_threads_keep_precision_and_error_handling(monkeypatch):
     assert found == [(np.dtype(np.float64), -np.inf)] * 4
 
 
+def test_threads_keep_the_default_device():
+    device = jax.devices("cpu")[0]
+    with jax.default_device(device):
+        assert set(in_order(lambda _: jax.config.jax_default_device, range(4))) == {device}
+
+
 def test_blas_has_its_threads_back(monkeypatch):
     def blas():
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
