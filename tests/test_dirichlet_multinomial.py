@@ -488,7 +488,12 @@ class TestSampled:
         # Importance sampling answers for rows of a small k only; ArviZ warns of the others.
         good = elpd.pareto_k.values < 0.7
         assert good.sum() >= len(x) - 2
-        np.testing.assert_allclose(elpd.elpd_i.values[good], np.array(exact)[good], atol=0.02)
+        # The average of 1 / p(y | x, theta) over the draws has a Monte Carlo error, which differs from row to row.
+        weight = np.exp(-sampled.to_datatree(x, y)["log_likelihood"]["y"].values)
+        error = array_stats.mcse(weight, chain_axis=0, draw_axis=1, method="mean") / weight.mean(axis=(0, 1))
+        z = (elpd.elpd_i.values - np.array(exact)) / error
+        assert np.abs(z[good]).max() < 5
+        assert np.median(error) < 0.005
 
     def test_predictions_average_the_joint_density(self, two_words):
         x, y, sampled = two_words

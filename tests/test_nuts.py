@@ -10,8 +10,10 @@ import jax
 import numpy as np
 import pytest
 from cases import CASES
+from scipy import stats
 
 import bayesnb as nb
+from bayesnb.families.beta import Beta
 from bayesnb.inference import nuts
 
 
@@ -181,6 +183,17 @@ def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
         before = nuts._advance._cache_size()
         nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 3.0)), 1 - X, y, settings, key=1)
     assert nuts._advance._cache_size() == before
+
+
+def test_the_beta_density_in_float32():
+    with jax.enable_x64(True):
+        a = jax.numpy.asarray([2.0, 0.5])
+    density = Beta(a, np.array([3.0, 1.0]))
+    values = jax.numpy.asarray([0.2, 0.7])
+    assert density.log_prob(values).dtype == np.float32
+    np.testing.assert_allclose(density.log_prob(values), stats.beta.logpdf([0.2, 0.7], [2, 0.5], [3, 1]), rtol=1e-5)
+    slope = jax.grad(lambda x: density.log_prob(x).sum())(values)
+    np.testing.assert_allclose(slope, [1 / 0.2 - 2 / 0.8, -0.5 / 0.7], rtol=1e-5)
 
 
 def test_chains_side_by_side_draw_what_chains_in_threads_draw(coins, monkeypatch):

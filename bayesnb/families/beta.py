@@ -40,5 +40,5 @@ class Beta(dist.Beta):
 
     @validate_sample
     def log_prob(self, value: Any) -> Any:
-        a, b = self.concentration1, self.concentration0
-        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(jnp.asarray(a), jnp.asarray(b))
+        a, b = (jnp.asarray(leaf, jnp.result_type(float)) for leaf in (self.concentration1, self.concentration0))
+        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
