@@ -187,8 +187,7 @@ def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
 
 def test_the_beta_density_in_float32():
     with jax.enable_x64(True):
-        a = jax.numpy.asarray([2.0, 0.5])
-    density = Beta(a, np.array([3.0, 1.0]))
+        density = Beta(jax.numpy.asarray([2.0, 0.5]), jax.numpy.asarray([3.0, 1.0]))
     values = jax.numpy.asarray([0.2, 0.7])
     assert density.log_prob(values).dtype == np.float32
     np.testing.assert_allclose(density.log_prob(values), stats.beta.logpdf([0.2, 0.7], [2, 0.5], [3, 1]), rtol=1e-5)
