@@ -1,6 +1,6 @@
 """The arrays behind a bound model: blocks of columns, the class prior, statistics and parameters of them all."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ __all__ = [
     "draw_parameters",
     "join_blocks",
     "log_evidence",
+    "log_joint",
     "log_prior_density",
     "statistics_program",
     "updated",
@@ -196,6 +197,15 @@ def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics
     total = class_prior.log_evidence(statistics.classes)
     for family, counted in zip(families, statistics.blocks, strict=True):
         total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
+    return total
+
+
+def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
+    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks."""
+    with np.errstate(divide="ignore"):
+        total = np.log(np.asarray(class_prob))[..., None, :]
+    for density in densities:
+        total = total + np.asarray(density)
     return total
 
 

@@ -24,6 +24,7 @@ from bayesnb.blocks import (
     ModelStatistics,
     draw_parameters,
     join_blocks,
+    log_joint,
 )
 from bayesnb.description import (
     block_name,
@@ -626,12 +627,11 @@ class NaiveBayes:
 
         Where only the ratio of classes is asked for, it is but for a term of each row.
         """
-        with np.errstate(divide="ignore"):
-            total = np.log(parameters.class_prob)[..., None, :]
-        for block, values, x in zip(self.blocks, parameters.blocks, chunk, strict=True):
-            density = block.family.row_log_ratio if ratio else block.family.row_log_likelihood
-            total = total + np.asarray(density(values, x))
-        return total
+        densities = (
+            (family.row_log_ratio if ratio else family.row_log_likelihood)(values, x)
+            for family, values, x in zip(self.families, parameters.blocks, chunk, strict=True)
+        )
+        return log_joint(parameters.class_prob, densities)
 
     @in_float64
     def log_density(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:

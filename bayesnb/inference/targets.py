@@ -34,7 +34,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.stats import dense
 
-__all__ = ["TEMPERATURE", "Target", "target_of"]
+__all__ = ["Target", "target_of"]
 
 Sites = dict[str, np.ndarray]
 """Arrays by site of a program, or by name."""

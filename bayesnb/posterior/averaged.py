@@ -8,7 +8,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters
+from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters, log_joint
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.bernoulli import Bernoulli, row_log_density
 from bayesnb.families.categorical import Categorical, look_up
@@ -73,16 +73,14 @@ class AveragedPosterior(ClosedFormPosterior):
 
     @in_float64
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            total = np.log(self._class_probs())[None, :]
-        for own, shared, (log_in, log_out), x in zip(
-            self.families, self.shared, self._log_inclusion, chunk, strict=True
-        ):
+        def density(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
+            log_in, log_out = inclusion
             if own.cell == "count vector":
-                total = total + np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
-            else:
-                total = total + row_log_average(own, shared, log_in, log_out, x)
-        return total
+                return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
+            return row_log_average(own, shared, log_in, log_out, x)
+
+        blocks = zip(self.families, self.shared, self._log_inclusion, chunk, strict=True)
+        return log_joint(self._class_probs(), (density(*block) for block in blocks))
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_averaged(self.class_posterior, self.families, self.shared, self._inclusion, rng, shape)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ClassPrior, updated
+from bayesnb.blocks import ClassPrior, log_joint, updated
 from bayesnb.families.base import Family
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
@@ -33,10 +33,9 @@ class CollapsedPosterior(SampledPosterior):
         pieces = []
         for values in self._mixture():
             class_posterior, families = posterior_given(self.problem, values)
-            joint = np.log(np.asarray(class_posterior.mean()))[None, :]
-            for family, x in zip(families, chunk, strict=True):
-                joint = joint + np.asarray(family.row_log_predictive(x))  # type: ignore[attr-defined]
-            pieces.append(joint)
+            pairs = zip(families, chunk, strict=True)
+            densities = (family.row_log_predictive(x) for family, x in pairs)  # type: ignore[attr-defined]
+            pieces.append(log_joint(class_posterior.mean(), densities))
         return logsumexp(np.stack(pieces), axis=0) - np.log(len(pieces))
 
     @in_float64

@@ -1,14 +1,14 @@
 """The closed form."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters
+from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint
 from bayesnb.families.base import ConjugateFamily, Family, Parameters
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
@@ -21,15 +21,7 @@ __all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 
 
 class ClosedFormPosterior(Posterior):
-    """What posteriors made of updated families have in common.
-
-    Attributes
-    ----------
-    families : tuple of ConjugateFamily
-        Posterior of each block of the model, the same types as the priors.
-    class_posterior : ClassPrior
-        Posterior of the class probabilities.
-    """
+    """What posteriors made of updated families have in common."""
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
         self.problem: Problem = problem
@@ -80,18 +72,13 @@ class ExactPosterior(ClosedFormPosterior):
 
     @in_float64
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        return self._total(family.row_log_predictive(x) for family, x in zip(self.families, chunk, strict=True))
+        densities = (family.row_log_predictive(x) for family, x in zip(self.families, chunk, strict=True))
+        return log_joint(self._class_probs(), densities)
 
     @in_float64
     def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        return self._total(family.row_log_predictive_ratio(x) for family, x in zip(self.families, chunk, strict=True))
-
-    def _total(self, densities: Iterable[Any]) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            total = np.log(self._class_probs())[None, :]
-        for density in densities:
-            total = total + np.asarray(density)
-        return total
+        densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, chunk, strict=True))
+        return log_joint(self._class_probs(), densities)
 
     def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [(family, None) for family in self.families]
