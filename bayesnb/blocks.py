@@ -45,8 +45,8 @@ class Block:
         Name of the block, or of its column.
     family : Family
         Hyperparameters spread to (classes, columns) or (classes, columns, categories).
-    columns : tuple of int
-        Positions in the schema.
+    columns : sequence of int
+        Positions in the schema; a range where they follow each other.
     labels : tuple
         Names of the columns.
     by_column : bool
@@ -55,7 +55,7 @@ class Block:
 
     name: str
     family: Family
-    columns: tuple[int, ...]
+    columns: Sequence[int]
     labels: tuple[Any, ...]
     by_column: bool
 

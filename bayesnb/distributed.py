@@ -249,9 +249,7 @@ def map_partitions(posterior: Posterior, method: str, X: Any, args: tuple, kwarg
 
     X, named = _as_partitioned_table(X)
     empty = X._meta if named else np.empty((0, X.shape[1]))
-    posterior.model.schema.locate(  # type: ignore[union-attr]
-        as_table(empty), [column for block in posterior.model.blocks for column in block.columns]
-    )
+    posterior.model.columns_in(as_table(empty))
     like = getattr(posterior, method)(empty, *args, **kwargs)
     call = _leaf("posterior", partial(_answer, posterior, method, args, dict(kwargs)))
     sizes = _sizes(X) or [np.nan] * len(_delayed(X))
@@ -402,9 +400,9 @@ class Draft:
             labels: tuple[np.ndarray, ...] = ()
             if self.classes is None and _has_rows(table, batch.y):
                 labels = (learn_classes(batch.y, table.num_rows),)
-            where = Schema(self.names, self.named, np.empty(0)).locate(table, self.open_columns)
+            (where,) = Schema(self.names, self.named, np.empty(0)).locate(table, [self.open_columns])
             declared, met = {}, {}
-            for position, there in where.items():
+            for position, there in zip(self.open_columns, where, strict=True):
                 found = table.declared_categories(there)
                 if found is not None:
                     declared[position] = found

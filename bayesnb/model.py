@@ -49,11 +49,11 @@ from bayesnb.schema import (
     DeviceTable,
     Schema,
     Table,
-    as_range,
     as_table,
     check_cells,
     check_weights,
     encode_labels,
+    items_at,
     learn_categories,
     learn_classes,
     warn_unseen,
@@ -253,19 +253,10 @@ class NaiveBayes:
         if self.hyperpriors:
             return self._with_placeholders().blocks
         schema = self._require_schema()
-        used: dict[int, Any] = {}
         groups: dict[Any, list[Block]] = {}
-        for name, (family, columns) in self.features.items():
-            positions = schema.positions(name, columns)
-            mine = dict.fromkeys(positions, name)
-            if len(mine) < len(positions) or not used.keys().isdisjoint(mine):
-                twice = next(p for i, p in enumerate(positions) if p in used or p in positions[:i])
-                raise ValueError(
-                    f"column {schema.columns[twice]!r} stands in {used.get(twice, name)!r} and in {name!r}: each "
-                    "column belongs to one family"
-                )
-            used |= mine
-            labels = tuple(map(schema.columns.__getitem__, positions))
+        for name, positions in schema.positions_of(self.features).items():
+            family, columns = self.features[name]
+            labels = items_at(schema.columns, positions)
             counted = schema.categories
             sizes = (
                 tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
@@ -275,8 +266,8 @@ class NaiveBayes:
                 block = Block(
                     block_name(name),
                     spread,
-                    tuple(map(positions.__getitem__, members)),
-                    tuple(map(labels.__getitem__, members)),
+                    items_at(positions, members),
+                    items_at(labels, members),
                     by_column,
                 )
                 key = block.group_key if by_column else name
@@ -404,10 +395,10 @@ class NaiveBayes:
         class_prior = self._spread_class_prior(statistics.classes)
         features: dict[Any, tuple[Family, Any]] = {}
         for name, (_, columns) in self.features.items():
-            for block in blocks:
-                if not block.by_column and block.name == block_name(name):
-                    features[name] = (block.family, columns)
-            for position in self._require_schema().positions(name, columns):
+            together = [block for block in blocks if not block.by_column and block.name == block_name(name)]
+            for block in together:
+                features[name] = (block.family, columns)
+            for position in () if together else self._require_schema().positions(name, columns):
                 for block in blocks:
                     if block.by_column and position in block.columns:
                         j = block.columns.index(position)
@@ -582,9 +573,7 @@ class NaiveBayes:
         ValueError
             If columns are missing, renamed, or were not in the table at fit.
         """
-        used = [column for block in self.blocks for column in block.columns]
-        where = self._require_schema().locate(table, used)
-        return [as_range([where[column] for column in block.columns]) for block in self.blocks]
+        return self._require_schema().locate(table, [block.columns for block in self.blocks])
 
     def _cells(
         self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool

@@ -33,6 +33,7 @@ __all__ = [
     "encode_labels",
     "finite_and_not_negative",
     "is_dask",
+    "items_at",
     "learn_categories",
     "learn_classes",
     "shown_categories",
@@ -416,13 +417,24 @@ def _as_array(X: Any) -> np.ndarray:
 
 
 def as_range(columns: Sequence[int]) -> Sequence[int]:
-    """Consecutive columns as a range, which is quickly compared and taken without a copy."""
+    """Consecutive columns as a range, which is quickly compared and taken without a copy; others as a tuple."""
+    if not columns:
+        return range(0)
     consecutive = range(columns[0], columns[-1] + 1)
-    return consecutive if list(columns) == list(consecutive) else columns
+    if columns == consecutive or list(columns) == list(consecutive):
+        return consecutive
+    return tuple(columns)
 
 
 def _as_index(columns: Sequence[int]) -> Any:
     return slice(columns.start, columns.stop) if isinstance(columns, range) else list(columns)
+
+
+def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple:
+    """The values at these positions, all at once where the positions are a range."""
+    if isinstance(positions, range):
+        return values[_as_index(positions)]
+    return tuple(map(values.__getitem__, positions))
 
 
 def unmask(values: Any) -> np.ndarray:
@@ -546,8 +558,8 @@ class Schema:
     def _position_of(self) -> dict[Column, int]:
         return {name: position for position, name in enumerate(self.columns)}
 
-    def positions(self, name: Any, columns: Any) -> list[int]:
-        """Positions of the columns of a feature, in the order given.
+    def positions(self, name: Any, columns: Any) -> Sequence[int]:
+        """Positions of the columns of a feature, in the order given; a range where they follow each other.
 
         Parameters
         ----------
@@ -561,11 +573,29 @@ class Schema:
             If a column is not there.
         """
         if isinstance(columns, slice):
-            positions = list(range(len(self.columns)))[columns]
+            positions = range(len(self.columns))[columns]
             if not positions:
                 raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.columns)} columns")
-            return positions
-        return [self._position(column) for column in ([name] if columns is None else columns)]
+            return as_range(positions)
+        return tuple(self._position(column) for column in ([name] if columns is None else columns))
+
+    def positions_of(self, features: Mapping[Any, tuple[Family, Any]]) -> dict[Any, Sequence[int]]:
+        """Positions of the columns of every feature.
+
+        Raises
+        ------
+        ValueError
+            If a column is not there, or stands in two features or twice in one.
+        """
+        found = {name: self.positions(name, columns) for name, (_, columns) in features.items()}
+        times = np.bincount(np.concatenate([np.r_[_as_index(positions)] for positions in found.values()]))
+        if times.max() > 1:
+            twice = int(times.argmax())
+            first, *_, last = [name for name, positions in found.items() for p in positions if p == twice]
+            raise ValueError(
+                f"column {self.columns[twice]!r} stands in {first!r} and in {last!r}: each column belongs to one family"
+            )
+        return found
 
     def _position(self, column: Column) -> int:
         if column in self._position_of:
@@ -576,19 +606,19 @@ class Schema:
             f"column {column!r} is not in X, whose columns are {list(self.columns)}: name one of these, or leave it out"
         )
 
-    def locate(self, table: Table, used: Sequence[int]) -> dict[int, int]:
-        """Where each used column stands in another table.
+    def locate(self, table: Table, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """Where the columns that a model reads stand in another table.
 
         Parameters
         ----------
         table : Table
-        used : sequence of int
-            Positions, in the schema, of the columns that the model reads.
+        used : sequence of sequence of int
+            For each block, the positions of its columns in the schema.
 
         Returns
         -------
-        dict
-            From position in the schema to position in the table.
+        list of sequence of int
+            For each block, their positions in the table; a range where they follow each other.
 
         Raises
         ------
@@ -597,13 +627,13 @@ class Schema:
         """
         if not (self.named and table.named):
             if len(table.names) == len(self.columns):
-                return dict(zip(used, used, strict=True))
+                return [as_range(columns) for columns in used]
             raise ValueError(
                 f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in "
                 "the same order"
             )
-        wanted = [self.columns[column] for column in used]
+        wanted = [self.columns[column] for columns in used for column in columns]
         there = {name: position for position, name in enumerate(table.names)}
         missing = [name for name in wanted if name not in there]
         extra = [name for name in table.names if name not in self._position_of]
@@ -614,7 +644,7 @@ class Schema:
                 f"X does not have the columns of the fit: {' and '.join(parts)} (fitted to {list(self.columns)}, got "
                 f"{list(table.names)}); rename, add or drop columns"
             )
-        return {column: there[self.columns[column]] for column in used}
+        return [as_range([there[self.columns[column]] for column in columns]) for columns in used]
 
     def categories_as_codes(
         self,

@@ -18,7 +18,7 @@ class a row, and under ``jax.vmap``.
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -240,7 +240,7 @@ class Family(ABC):
         """The prior's hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in _array_fields(self)}
 
-    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         """The same family with each hyperparameter as an array for every class and column.
 
         Parameters
@@ -253,7 +253,7 @@ class Family(ABC):
 
         Returns
         -------
-        list of (list of int, Family)
+        list of (sequence of int, Family)
             Positions among `names` and the family of these columns; more than one entry where columns differ in their
             number of categories.
 
@@ -268,7 +268,7 @@ class Family(ABC):
             for name, value in self.hyperparameters().items()
             if value is not None
         }
-        return [(list(range(len(names))), replace(self, **changes))]
+        return [(range(len(names)), replace(self, **changes))]
 
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""

@@ -160,20 +160,20 @@ class Categorical(ConjugateFamily):
         table = with_certain_last(log_prob)
         return table.take(places_by_class(x, codes, table.shape)) @ np.ones(x.shape[1])
 
-    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[list[int], Self]]:
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         concentration = np.asarray(self.concentration, dtype=np.float64)
         size = sizes[0]
         if len(names) == 1 and size > 1 and concentration.shape in {(size,), (num_classes, size)}:
             concentration = np.broadcast_to(concentration.reshape(-1, 1, size), (num_classes, 1, size))
         if concentration.shape == (num_classes, len(names), size) and len(set(sizes)) == 1:
-            return [(list(range(len(names))), replace(self, concentration=concentration))]
+            return [(range(len(names)), replace(self, concentration=concentration))]
         try:
             weights = broadcast_hyperparameter(self, "concentration", concentration, (num_classes, len(names)))
         except ValueError as error:
             if len(names) > 1:
                 raise
             raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
-        groups = []
+        groups: list[tuple[Sequence[int], Self]] = []
         for size in sorted(set(sizes)):
             columns = [j for j, other in enumerate(sizes) if other == size]
             spread = np.broadcast_to(weights[:, columns, None], (num_classes, len(columns), size))
