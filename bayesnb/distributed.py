@@ -417,7 +417,7 @@ class Draft:
         if self.classes is None and not shown.labels:
             raise ValueError(NO_ROWS)
         classes = _distinct(shown.labels) if self.classes is None else self.classes
-        outline = Outline(np.empty((0, len(self.names))), self.names, 0, self.named, shown)
+        outline = Outline(np.empty((0, len(self.names))), self.names, 0, self.named, shown=shown)
         return self.model.bind(outline, classes=classes)
 
 

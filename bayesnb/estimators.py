@@ -32,6 +32,7 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
+from bayesnb.parallel import in_order, num_threads
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -40,12 +41,13 @@ from bayesnb.schema import (
     ArrayTable,
     SparseTable,
     Table,
+    as_csr,
     as_table,
     distinct,
     finite_and_not_negative,
     is_missing,
 )
-from bayesnb.stats import Moments, moments
+from bayesnb.stats import PIECE_CELLS, Counts, Moments, moments
 
 __all__ = [
     "BernoulliNB",
@@ -278,12 +280,12 @@ class _Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         return self._read(X, reset=False)
 
-    def _named(self, X: Any) -> Table:
+    def _named(self, X: Any) -> ArrayTable | SparseTable:
         """A checked array as a table under the names that scikit-learn noted."""
         names = getattr(self, "feature_names_in_", None)
         columns = tuple(range(X.shape[1])) if names is None else tuple(names.tolist())
         if scipy.sparse.issparse(X):
-            return SparseTable(scipy.sparse.csr_array(X), columns, X.shape[0], names is not None)
+            return SparseTable(as_csr(X), columns, X.shape[0], names is not None)
         return ArrayTable(X, columns, X.shape[0], names is not None)
 
     def _require_y(self, y: Any) -> None:
@@ -403,7 +405,35 @@ class _Discrete(_Numeric):
             self.class_log_prior_ = np.log(problem.posterior_classes.mean())
 
 
-class BernoulliNB(_Discrete):
+class _Counting(_Estimator):
+    """Estimators whose features are counted; what is as large as the counts is computed when it is asked for."""
+
+    @property
+    def feature_count_(self) -> np.ndarray:
+        """Total of each feature in each class, shape (n_classes, n_features)."""
+        return self._counted.total.copy()
+
+    @property
+    def _counted(self) -> Counts:
+        check_is_fitted(self)
+        counted: Any = self._problem.statistics.blocks[0]
+        return counted
+
+
+class _Smoothed(_Counting, _Discrete):
+    """Those of them that smooth the counts."""
+
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Log of the smoothed share of each feature in each class, shape (n_classes, n_features)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._log_prob(self._counted)
+
+    @abstractmethod
+    def _log_prob(self, counted: Counts) -> np.ndarray: ...
+
+
+class BernoulliNB(_Smoothed):
     """Naive Bayes for 0/1 features, with scikit-learn's arguments and a posterior.
 
     Each feature's probability has the prior Beta(alpha, alpha). The exact predictive equals scikit-learn's.
@@ -495,16 +525,11 @@ class BernoulliNB(_Discrete):
             feature_inclusion=self.feature_inclusion,
         )
 
-    def _note(self, problem: Problem) -> None:
-        super()._note(problem)
-        counted = problem.statistics.blocks[0]
-        self.feature_count_ = counted.total.copy()  # type: ignore[attr-defined]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = counted.n + 2 * self._alpha  # type: ignore[attr-defined]
-            self.feature_log_prob_ = np.log(self.feature_count_ + self._alpha) - np.log(total)
+    def _log_prob(self, counted: Counts) -> np.ndarray:
+        return np.log(counted.total + self._alpha) - np.log(counted.n + 2 * self._alpha)
 
 
-class MultinomialNB(_Discrete):
+class MultinomialNB(_Smoothed):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
@@ -552,12 +577,9 @@ class MultinomialNB(_Discrete):
         family = Multinomial(self._concentration(), fractional=True)
         return NaiveBayes(family, class_probs=self._class_probs())
 
-    def _note(self, problem: Problem) -> None:
-        super()._note(problem)
-        self.feature_count_ = problem.statistics.blocks[0].total.copy()  # type: ignore[attr-defined]
-        smoothed = self.feature_count_ + self._alpha
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.feature_log_prob_ = np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
+    def _log_prob(self, counted: Counts) -> np.ndarray:
+        smoothed = counted.total + self._alpha
+        return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -566,7 +588,7 @@ class MultinomialNB(_Discrete):
         return tags
 
 
-class DirichletMultinomialNB(_Estimator):
+class DirichletMultinomialNB(_Counting):
     """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
 
     scikit-learn has no such estimator; this one takes `MultinomialNB`'s place in a pipeline of counts. Weights that are
@@ -629,7 +651,6 @@ class DirichletMultinomialNB(_Estimator):
     def _note(self, problem: Problem) -> None:
         with np.errstate(divide="ignore"):
             self.class_log_prior_ = np.log(problem.posterior_classes.mean())
-        self.feature_count_ = problem.statistics.blocks[0].total.copy()  # type: ignore[attr-defined]
         self.concentration_ = self.posterior_.mean()["x_concentration"]
 
     def __sklearn_tags__(self) -> Any:
@@ -1035,10 +1056,12 @@ def _class_probs(classes: np.ndarray, class_prior: Any, fit_prior: bool) -> Any:
 def _read_counts(estimator: _Estimator, X: Any, *, reset: bool) -> Table:
     """Check a table of counts; only one that is refused, or no float64, is looked through in scikit-learn's way."""
     checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
-    if not finite_and_not_negative(checked.data if scipy.sparse.issparse(checked) else checked):
+    cells = checked.data if scipy.sparse.issparse(checked) else checked
+    pieces = np.array_split(cells, num_threads() if cells.size > PIECE_CELLS else 1)
+    if not all(in_order(finite_and_not_negative, pieces)):
         checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], reset=reset)
         check_non_negative(checked, f"{type(estimator).__name__} (input X)")
-    return estimator._named(checked)
+    return replace(estimator._named(checked), non_negative=True)
 
 
 def _read_mixed(estimator: _Estimator, X: Any, *, reset: bool) -> Table:

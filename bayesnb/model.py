@@ -584,7 +584,8 @@ class NaiveBayes:
             schema = self._require_schema()
             return schema.categories_as_codes(table, block.columns, columns, rows, strange, compact=compact)
         x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
-        check_cells(x, block.family, block.labels, rows)
+        if not (table.non_negative and block.family.accepts_fractions):
+            check_cells(x, block.family, block.labels, rows)
         return x
 
     @cached_property

@@ -26,6 +26,7 @@ __all__ = [
     "DeviceTable",
     "Schema",
     "Table",
+    "as_csr",
     "as_range",
     "as_table",
     "check_weights",
@@ -69,11 +70,14 @@ class Table(ABC):
     named : bool
         Whether the names come from the table.
     num_rows : int
+    non_negative : bool
+        Whether all cells are known to be finite numbers from zero.
     """
 
     names: tuple[Column, ...]
     named: bool
     num_rows: int
+    non_negative: bool = False
 
     @abstractmethod
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
@@ -139,6 +143,7 @@ class ArrayTable(Table):
     names: tuple[Column, ...]
     num_rows: int
     named: bool = False
+    non_negative: bool = False
 
     @property
     def cell_bytes(self) -> int:
@@ -293,12 +298,13 @@ class FrameTable(Table):
 
 @dataclass(frozen=True)
 class SparseTable(Table):
-    """A SciPy sparse matrix; its empty cells are zeros, never missing."""
+    """A CSR array as `as_csr` makes it; its empty cells are zeros, never missing."""
 
     matrix: Any
     names: tuple[Column, ...]
     num_rows: int
     named: bool = False
+    non_negative: bool = False
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         return None
@@ -312,7 +318,9 @@ class SparseTable(Table):
 
     def _rows(self, rows: slice) -> Any:
         start, stop, _ = rows.indices(self.num_rows)
-        return without_duplicates(csr_rows(self.matrix, slice(start, stop)))
+        chunk = csr_rows(self.matrix, slice(start, stop))
+        chunk.has_canonical_format = True
+        return chunk
 
     def values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
@@ -349,7 +357,7 @@ def as_table(X: Any) -> Table:
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
-        return SparseTable(scipy.sparse.csr_array(X), tuple(range(X.shape[1])), X.shape[0])
+        return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
@@ -366,7 +374,7 @@ def as_table(X: Any) -> Table:
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names)
         if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
-            return SparseTable(scipy.sparse.csr_array(X.sparse.to_coo()), names, len(X), named=True)
+            return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
         return FrameTable(frame, names, len(frame))
     array = X if isinstance(X, np.ma.MaskedArray) or _is_on_device(X) else _as_array(X)
     if array.ndim != 2:
@@ -378,6 +386,15 @@ def as_table(X: Any) -> Table:
         raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
     kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
     return kind(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def as_csr(X: Any) -> Any:
+    """A SciPy sparse array or matrix in CSR, with each cell stored once; it shares what it can with X."""
+    result = scipy.sparse.csr_array(X)
+    if X.format == "csr":
+        # SciPy looks once, and remembers it beside the matrix.
+        result.has_canonical_format = X.has_canonical_format
+    return without_duplicates(result)
 
 
 def _is_on_device(X: Any) -> bool:

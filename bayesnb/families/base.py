@@ -537,6 +537,8 @@ def _require_numbers(family: str, name: str, value: Any, *, positive: bool) -> N
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers") from None
+    # Of numbers spread over an axis, one is enough.
+    numbers = numbers[(*(slice(None if step else 1) for step in numbers.strides), ...)]
     if numbers.size and numbers.min() > (0.0 if positive else -np.inf) and numbers.max() < np.inf:
         return
     wrong = ~np.isfinite(numbers) | (positive & (numbers <= 0))
