@@ -25,7 +25,9 @@ def num_threads() -> int:
     return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
 
 
-def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+def in_order[T, R](
+    function: Callable[[T], R], items: Sequence[T], *, stop: Callable[[], object] = lambda: None
+) -> Iterator[R]:
     """Results of a function of each item, in the order of the items, whichever thread is done first.
 
     A single item is not worth a thread. The items' own order makes sums of the results the same with any number of
@@ -35,6 +37,9 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
     ----------
     function : callable
     items : sequence
+    stop : callable, optional
+        Called where no more results are wanted, after an error or an interruption, before the threads are waited for:
+        what makes a long `function` return.
 
     Yields
     ------
@@ -62,6 +67,7 @@ def in_order[T, R](function: Callable[[T], R], items: Sequence[T]) -> Iterator[R
             while waiting:
                 yield waiting.popleft().result()
         finally:
+            stop()
             for future in waiting:
                 future.cancel()
 

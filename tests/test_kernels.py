@@ -345,6 +345,22 @@ def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
     assert [str(warning.message)[:41] for warning in caught] == ["column 0: 4 cell(s) hold categories not se"[:41]]
 
 
+def test_after_an_error_the_others_are_told_to_stop(monkeypatch):
+    monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 2)
+    stopped, began = threading.Event(), threading.Event()
+
+    def run(item):
+        if item == 0:
+            began.wait(60)
+            raise KeyboardInterrupt
+        began.set()
+        assert stopped.wait(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(run, range(2), stop=stopped.set))
+    assert stopped.is_set()
+
+
 def test_results_come_in_order_and_few_wait():
     started = []
     results = in_order(lambda item: (started.append(item), item)[1], range(200))

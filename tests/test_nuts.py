@@ -13,7 +13,7 @@ from cases import CASES
 from scipy import stats
 
 import bayesnb as nb
-from bayesnb.families.beta import Beta
+from bayesnb.families.beta import Beta, Logistic
 from bayesnb.inference import nuts
 
 
@@ -193,6 +193,20 @@ def test_the_beta_density_in_float32():
     np.testing.assert_allclose(density.log_prob(values), stats.beta.logpdf([0.2, 0.7], [2, 0.5], [3, 1]), rtol=1e-5)
     slope = jax.grad(lambda x: density.log_prob(x).sum())(values)
     np.testing.assert_allclose(slope, [1 / 0.2 - 2 / 0.8, -0.5 / 0.7], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float64, 4e-8), (np.float32, 1e-3)])
+def test_the_derivative_of_the_logistic_function(dtype, atol):
+    x = np.linspace(-90, 90, 2401)
+
+    def log_derivative(x):
+        return Logistic().log_abs_det_jacobian(x, Logistic()(x))
+
+    with jax.enable_x64(dtype == np.float64):
+        values, slopes = jax.vmap(jax.value_and_grad(log_derivative))(jax.numpy.asarray(x, dtype))
+    assert values.dtype == dtype
+    np.testing.assert_allclose(values, -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x))), atol=atol, rtol=1e-6)
+    np.testing.assert_allclose(slopes, -np.tanh(x / 2), atol=atol)
 
 
 @pytest.mark.parametrize(

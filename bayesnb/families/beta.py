@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jax.scipy.special import xlog1py, xlogy
 from numpyro.distributions import constraints, transforms
@@ -10,7 +11,7 @@ from numpyro.distributions.util import validate_sample
 
 from bayesnb.arrays import log_beta
 
-__all__ = ["Beta"]
+__all__ = ["Beta", "Logistic"]
 
 
 class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
@@ -18,10 +19,12 @@ class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
 
 
 class Logistic(transforms.SigmoidTransform):
-    """The logistic function, with one logarithm for its derivative instead of two."""
+    """The logistic function p; its derivative p (1 - p) has the two logarithms that a beta density has."""
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-        return -jnp.abs(x) - 2 * jnp.log1p(jnp.exp(-jnp.abs(x)))
+        # Far out 1 - p has lost half of its digits, and the derivative is that of the exponential function to as many.
+        far = -0.5 * np.log(jnp.finfo(y.dtype).eps)
+        return jnp.where(jnp.abs(x) > far, -jnp.abs(x), jnp.log(y) + jnp.log1p(-y))
 
 
 @transforms.biject_to.register(_Probability)

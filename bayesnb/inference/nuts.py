@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import jax
@@ -129,20 +130,30 @@ class NUTS(Inference):
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
         # What two threads ask for at once is compiled twice: have it compiled before they do.
         advance(states[0], 0)
-        kept = []
-        done, total, steps = 0, num_warmup + self.num_samples, FIRST_STEPS
-        with tqdm(total=total, desc="NUTS", unit="step", disable=not shows_progress(self.progress)) as bar:
-            while done < total:
-                warming_up = done < num_warmup
-                steps = min(steps, _most_steps(states[0]), (num_warmup if warming_up else total) - done)
+        total = num_warmup + self.num_samples
+        stopped = Event()
+
+        def run(state: Any) -> Any:
+            kept = []
+            done, steps = 0, FIRST_STEPS
+            while done < total and not stopped.is_set():
+                steps = min(steps, _most_steps(state), total - done)
                 began = time.perf_counter()
-                states, draws = _advance_all(advance, states, steps)
-                if not warming_up:
-                    kept.append(draws)
+                state, draws = advance(state, steps)
+                # Copied into NumPy arrays, which waits for the chain.
+                kept.append(_part(to_numpy(draws), slice(max(num_warmup - done, 0), steps)))
+                took = time.perf_counter() - began
                 done += steps
-                bar.update(steps)
-                steps = max(FIRST_STEPS, steps * 2 if time.perf_counter() - began < LONG else steps)
-        return jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
+                with one_at_a_time:
+                    bar.update(steps)
+                steps = max(FIRST_STEPS, int(steps * LONG / max(took, 1e-9)))
+            return jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
+
+        hidden = not shows_progress(self.progress)
+        with tqdm(total=total * len(states), desc="NUTS", unit="step", disable=hidden) as bar:
+            one_at_a_time = Lock()
+            chains = list(in_order(run, states, stop=stopped.set))
+        return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
     def _settings(self, target: Target) -> "_Settings":
         known = target.knows_scale
@@ -203,16 +214,9 @@ def _begin(
     return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
 
 
-def _advance_all(advance: Callable, states: list[Any], num_steps: int) -> tuple[list[Any], Any]:
-    """Run every chain for some steps; returns the states and the draws, with axes chain and draw in front."""
-
-    def run(state: Any) -> Any:
-        state, draws = advance(state, num_steps)
-        return state, to_numpy(draws)
-
-    advanced, draws = zip(*in_order(run, states), strict=True)
-    stacked = draws[0] if _vectorised() else jax.tree.map(lambda *chains: np.stack(chains), *draws)
-    return list(advanced), jax.tree.map(lambda leaf: leaf[:, :num_steps], stacked)
+def _part(draws: Any, steps: slice) -> Any:
+    """Draws of some steps, with axes chain and draw in front."""
+    return jax.tree.map(lambda leaf: (leaf if _vectorised() else leaf[None])[:, steps], draws)
 
 
 def _most_steps(state: Any) -> int:

@@ -3,6 +3,8 @@
 The definitions are ArviZ's, which takes three milliseconds for each parameter; naive Bayes has hundreds or thousands.
 """
 
+from functools import cache
+
 import numpy as np
 import scipy.fft
 from scipy.special import ndtri
@@ -11,7 +13,7 @@ from bayesnb.parallel import in_order
 
 __all__ = ["rhat_and_ess"]
 
-SLAB_CELLS = 2**15
+SLAB_CELLS = 2**16
 """Draws of the parameters taken together, which stay in a core's cache."""
 
 TAILS = 0.05, 0.95
@@ -40,20 +42,24 @@ def rhat_and_ess(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     whole = np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)
     halves = _split(whole)
-    scores = _normal_scores(halves)
-    folded = np.abs(halves - _median(halves)[:, None, None])
-    r_hat = np.maximum(_rhat(scores), _rhat(_normal_scores(folded)))
+    order = np.argsort(halves.reshape(len(halves), -1), axis=1)
+    # Where the sorted draws stand in the array, one after the other.
+    order += order.shape[1] * np.arange(len(order))[:, None]
+    ordered = halves.take(order)
+    scores = _normal_scores(order, ordered).reshape(halves.shape)
+    r_hat, bulk = _rhat(scores), _ess(scores)
+    # Of an odd number of draws, halves lack the middle one.
+    every = ordered if whole.shape[2] % 2 == 0 else np.sort(whole.reshape(len(whole), -1), axis=1)
     # What is not above a quantile is not above the draw next below it.
-    places = [int(level * (whole[0].size - 1)) for level in TAILS]
-    edges = np.partition(whole.reshape(len(whole), -1), places, axis=1)[:, places].T
-    lower, upper = (_ess(_split((whole <= edge[:, None, None]).astype(np.float64))) for edge in edges)
-    return r_hat, _ess(scores), np.minimum(lower, upper)
-
-
-def _median(x: np.ndarray) -> np.ndarray:
-    """Of the even number of values in halves of chains."""
-    middle = x[0].size // 2
-    return np.partition(x.reshape(len(x), -1), [middle - 1, middle], axis=1)[:, middle - 1 : middle + 1].mean(axis=1)
+    edges = (every[:, int(level * (whole[0].size - 1))][:, None, None] for level in TAILS)
+    lower, upper = (_ess((halves <= edge).astype(np.float64)) for edge in edges)
+    middle = ordered.shape[1] // 2
+    # Distances from the median fall and rise again along the sorted draws: a stable sort merges the two runs.
+    folded = np.abs(ordered - ordered[:, middle - 1 : middle + 1].mean(axis=1, keepdims=True))
+    again = np.argsort(folded, axis=1, kind="stable")
+    again += again.shape[1] * np.arange(len(again))[:, None]
+    folded_scores = _normal_scores(order.take(again), folded.take(again)).reshape(halves.shape)
+    return np.maximum(r_hat, _rhat(folded_scores)), bulk, np.minimum(lower, upper)
 
 
 def _split(x: np.ndarray) -> np.ndarray:
@@ -62,26 +68,37 @@ def _split(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x[:, :, :half], x[:, :, -half:]], axis=1)
 
 
-def _normal_scores(x: np.ndarray) -> np.ndarray:
-    """Normal quantiles of the ranks over all chains (Blom 1958); ties share their average rank."""
-    flat = x.reshape(len(x), -1)
-    size = flat.shape[1]
-    order = np.argsort(flat, axis=1)
-    ordered = np.take_along_axis(flat, order, axis=1)
-    twice = np.tile(2 * np.arange(size), (len(x), 1))
-    like_next = np.zeros(flat.shape, dtype=bool)
-    like_next[:, :-1] = ordered[:, 1:] == ordered[:, :-1]
+def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Normal quantiles of the ranks over all chains (Blom 1958); ties share their average rank.
+
+    Parameters
+    ----------
+    order : array of int, shape (parameters, draws)
+        Where the sorted draws stand in the array of all.
+    ordered : array, shape (parameters, draws)
+        The sorted draws.
+    """
+    size = order.shape[1]
+    quantiles = _quantiles(size)
+    sorted_scores = np.tile(quantiles[::2], (len(order), 1))
+    like_next = np.zeros(order.shape, dtype=bool)
+    np.equal(ordered[:, 1:], ordered[:, :-1], out=like_next[:, :-1])
     tied = np.flatnonzero(like_next)
     if tied.size:
         starts = np.diff(tied, prepend=-2) != 1
         first, last = tied[starts], tied[np.append(starts[1:], True)] + 1
         like_next.flat[tied + 1] = True
-        twice.flat[np.flatnonzero(like_next)] = np.repeat(first % size + last % size, last - first + 1)
-    # Ranks are halves at the finest: one table of quantiles serves them all.
-    quantiles = ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
-    scores = np.empty(flat.shape)
-    np.put_along_axis(scores, order, quantiles[twice], axis=1)
-    return scores.reshape(x.shape)
+        shared = quantiles[first % size + last % size]
+        sorted_scores.flat[np.flatnonzero(like_next)] = np.repeat(shared, last - first + 1)
+    scores = np.empty(order.size)
+    scores[order] = sorted_scores
+    return scores
+
+
+@cache
+def _quantiles(size: int) -> np.ndarray:
+    """Normal scores of so many ranks, which are halves at the finest: one table serves all parameters."""
+    return ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
 
 
 def _rhat(x: np.ndarray) -> np.ndarray:
