@@ -140,8 +140,9 @@ class NUTS(Inference):
                 steps = min(steps, _most_steps(state), total - done)
                 began = time.perf_counter()
                 state, draws = advance(state, steps)
-                # Copied into NumPy arrays, which waits for the chain.
-                kept.append(_part(to_numpy(draws), slice(max(num_warmup - done, 0), steps)))
+                draws = to_numpy(draws)  # which waits for the chain
+                if done + steps > num_warmup:
+                    kept.append(_part(draws, slice(max(num_warmup - done, 0), steps)))
                 took = time.perf_counter() - began
                 done += steps
                 with one_at_a_time:
