@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Self
 
 import jax
@@ -28,6 +29,7 @@ __all__ = [
     "log_joint",
     "log_prior_density",
     "statistics_program",
+    "summed",
     "updated",
 ]
 
@@ -203,10 +205,13 @@ def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics
 def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
     """Log density of each row and each class, shape (..., rows, classes), given those of its blocks."""
     with np.errstate(divide="ignore"):
-        total = np.log(np.asarray(class_prob))[..., None, :]
-    for density in densities:
-        total = total + np.asarray(density)
-    return total
+        log_prior = np.log(np.asarray(class_prob))[..., None, :]
+    return log_prior + summed(densities)
+
+
+def summed(densities: Iterable[Any]) -> np.ndarray:
+    """Sum of log densities, one of which is made at a time; a single one is itself, and not copied."""
+    return reduce(np.add, map(np.asarray, densities))
 
 
 def draw_parameters(

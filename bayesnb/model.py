@@ -25,6 +25,7 @@ from bayesnb.blocks import (
     draw_parameters,
     join_blocks,
     log_joint,
+    summed,
 )
 from bayesnb.description import (
     block_name,
@@ -612,16 +613,21 @@ class NaiveBayes:
         return found
 
     @in_float64
-    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...], *, ratio: bool = False) -> np.ndarray:
-        """Log density of each row and each class given parameters, shape (..., rows, classes).
+    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log density of each row and each class given parameters, shape (..., rows, classes)."""
+        blocks = zip(self.families, parameters.blocks, chunk, strict=True)
+        return log_joint(parameters.class_prob, (family.row_log_likelihood(values, x) for family, values, x in blocks))
 
-        Where only the ratio of classes is asked for, it is but for a term of each row.
+    @in_float64
+    def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log density of each row given its class and parameters, but for a term that all classes share.
+
+        Returns
+        -------
+        array, shape (..., rows, classes)
         """
-        densities = (
-            (family.row_log_ratio if ratio else family.row_log_likelihood)(values, x)
-            for family, values, x in zip(self.families, parameters.blocks, chunk, strict=True)
-        )
-        return log_joint(parameters.class_prob, densities)
+        blocks = zip(self.families, parameters.blocks, chunk, strict=True)
+        return summed(family.row_log_ratio(values, x) for family, values, x in blocks)
 
     @in_float64
     def log_density(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:

@@ -24,7 +24,7 @@ from bayesnb.problem import Problem
 from bayesnb.schema import DeviceTable, Table, as_table, is_dask
 from bayesnb.stats import row_pieces
 
-__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
+__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log", "log_normalised", "normalise"]
 
 HTML_ROWS = 5000
 """Parameters beyond which a notebook shows the story without a table."""
@@ -98,9 +98,9 @@ class Posterior(ABC):
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
 
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        """As `_log_joint`, but for a term of each row that all classes share."""
-        return self._log_joint(chunk)
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms, shapes (classes,) and (rows, classes), whose sum is `_log_joint` but for a number in each row."""
+        return np.zeros(len(self.classes)), self._log_joint(chunk)
 
     @abstractmethod
     def _class_probs(self) -> np.ndarray:
@@ -148,8 +148,8 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        log_proba = self._by_chunk(X, lambda chunk: log_normalised(self._log_ratio(chunk)), normalised=True)
-        return _with_fallback(log_proba, -np.inf, _log(self._class_probs()))
+        log_proba = self._by_chunk(X, lambda chunk: log_normalised(np.add(*self._log_ratio(chunk))), normalised=True)
+        return _with_fallback(log_proba, -np.inf, log(self._class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -175,7 +175,12 @@ class Posterior(ABC):
         if isinstance(table, DeviceTable):
             log_proba = self.predict_log_proba(X)
             return np.exp(log_proba, out=log_proba)
-        proba = self._by_chunk(table, lambda chunk: _normalised(self._log_ratio(chunk)))
+        proba = np.empty((table.num_rows, len(self.classes)))
+
+        def put(rows: slice, chunk: tuple[Any, ...]) -> None:
+            _normalise_into(proba[rows], *self._log_ratio(chunk))
+
+        list(self.model.map_chunks(put, table))
         return _with_fallback(proba, 0.0, self._class_probs())
 
     @_partition_by_partition
@@ -675,7 +680,7 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
 
     Rows whose joint density is zero under every class get the class probabilities, with a warning.
     """
-    return _with_fallback(log_normalised(log_joint), -np.inf, _log(class_probs))
+    return _with_fallback(log_normalised(log_joint), -np.inf, log(class_probs))
 
 
 def log_normalised(log_joint: np.ndarray) -> np.ndarray:
@@ -683,21 +688,19 @@ def log_normalised(log_joint: np.ndarray) -> np.ndarray:
     result = np.empty(log_joint.shape)
     for rows in row_pieces(log_joint.shape[-2], log_joint[..., :1, :].size):
         by_class = _less_highest(log_joint[..., rows, :])
-        total = _log(np.exp(by_class).sum(axis=0))
+        total = log(np.exp(by_class).sum(axis=0))
         total[np.isneginf(total)] = 0.0
         result[..., rows, :] = np.moveaxis(by_class - total, 0, -1)
     return result
 
 
-def _normalised(log_joint: np.ndarray) -> np.ndarray:
-    """Class probabilities, shape (rows, classes); zero in every class where the joint density is."""
-    result = np.empty(log_joint.shape)
-    for rows in row_pieces(*log_joint.shape):
-        by_class = _less_highest(log_joint[rows])
+def _normalise_into(proba: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    """Put class probabilities into an array, shape (rows, classes); zero in every class where the joint density is."""
+    for rows in row_pieces(*log_density.shape):
+        by_class = _less_highest(log_prior + log_density[rows])
         total = np.exp(by_class, out=by_class).sum(axis=0)
         total[total == 0] = 1.0
-        result[rows] = (by_class / total).T
-    return result
+        proba[rows] = (by_class / total).T
 
 
 def _less_highest(log_joint: np.ndarray) -> np.ndarray:
@@ -710,7 +713,8 @@ def _less_highest(log_joint: np.ndarray) -> np.ndarray:
     return by_class
 
 
-def _log(values: np.ndarray) -> np.ndarray:
+def log(values: np.ndarray) -> np.ndarray:
+    """Logarithms, those of zero without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(values)
 

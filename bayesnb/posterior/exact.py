@@ -8,12 +8,12 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint
+from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint, summed
 from bayesnb.families.base import ConjugateFamily, Family, Parameters
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Fitting, Posterior, log
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 
@@ -76,9 +76,9 @@ class ExactPosterior(ClosedFormPosterior):
         return log_joint(self._class_probs(), densities)
 
     @in_float64
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
         densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, chunk, strict=True))
-        return log_joint(self._class_probs(), densities)
+        return log(self._class_probs()), summed(densities)
 
     def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [(family, None) for family in self.families]

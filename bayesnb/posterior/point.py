@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Fitting, Posterior, log
 from bayesnb.problem import Problem
 
 __all__ = ["PointPosterior", "plugin"]
@@ -51,8 +51,8 @@ class PointPosterior(Posterior):
     def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
         return self.model.log_joint(self.parameters, chunk)
 
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        return self.model.log_joint(self.parameters, chunk, ratio=True)
+    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+        return log(self._class_probs()), self.model.log_ratio(self.parameters, chunk)
 
     def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [
