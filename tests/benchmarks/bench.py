@@ -1,11 +1,13 @@
 """How fast fitting and predicting is, side by side with scikit-learn in one process; ``make bench`` runs it.
 
-Each case runs in a process of its own: both sides once to warm up, then in alternation. A further process for each side
-measures its memory. The table goes between two marks of docs/performance.md; the text around it is written by hand.
+Each case runs in a process of its own, both sides in alternation: first to warm up, then so many times and so long that
+the medians settle. A further process for each side measures its memory. The table goes between two marks of
+docs/performance.md; the text around it is written by hand.
 """
 
 import argparse
 import json
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from report import in_own_process, machine, seconds, write
 
 import bayesnb as nb
 from bayesnb import estimators as ours
+
+WARM_UP, LEAST = 2.0, 5.0
+"""Seconds of alternation before the clock counts, and the fewest in which it does."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +131,8 @@ def cases() -> list[Case]:
 
 def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
     work = case.prepare(scale)
-    work.reference(), work.ours()
-    pairs = [(seconds(work.reference), seconds(work.ours)) for _ in range(repeats)]
-    reference, own = np.array(pairs).T
+    _alternate(work, 1, WARM_UP)
+    reference, own = np.array(_alternate(work, repeats, LEAST)).T
     stored = work.data.data if scipy.sparse.issparse(work.data) else work.data.ravel()
     floor = min(seconds(lambda: stored[: stored.size // 8 * 8].view(np.uint64).max()) for _ in range(5))
     return {
@@ -138,6 +142,14 @@ def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
         "spread": [float(np.min(reference / own)), float(np.max(reference / own))],
         "floor": floor,
     }
+
+
+def _alternate(work: Work, least: int, lasting: float) -> list[tuple[float, float]]:
+    """Seconds that each side takes, in pairs, at least so many, and for at least so long."""
+    pairs, began = [], time.perf_counter()
+    while len(pairs) < least or time.perf_counter() - began < lasting:
+        pairs.append((seconds(work.reference), seconds(work.ours)))
+    return pairs
 
 
 def measure_memory(case: Case, scale: float, side: str) -> float:
@@ -181,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
-    parser.add_argument("--repeats", type=int, default=5, help="alternations after the warm-up")
+    parser.add_argument("--repeats", type=int, default=5, help="the fewest alternations after the warm-up")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--child", choices=["time", "reference", "ours"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -207,7 +219,7 @@ def main() -> None:
             memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
             table.append(line(case, timed, memory))
             print(table[-1], flush=True)
-    about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of {arguments.repeats} runs each"
+    about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of at least {arguments.repeats} runs each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
     print(f"\n{about}")
     if arguments.write:
