@@ -605,13 +605,17 @@ class Schema:
             If a column is not there, or stands in two features or twice in one.
         """
         found = {name: self.positions(name, columns) for name, (_, columns) in features.items()}
-        times = np.bincount(np.concatenate([np.r_[_as_index(positions)] for positions in found.values()]))
-        if times.max() > 1:
-            twice = int(times.argmax())
-            first, *_, last = [name for name, positions in found.items() for p in positions if p == twice]
-            raise ValueError(
-                f"column {self.columns[twice]!r} stands in {first!r} and in {last!r}: each column belongs to one family"
-            )
+        # A range alone, as wide as it may be, needs no look.
+        if len(found) > 1 or not all(isinstance(positions, range) for positions in found.values()):
+            owner: dict[int, Any] = {}
+            for name, positions in found.items():
+                for position in positions:
+                    if position in owner:
+                        raise ValueError(
+                            f"column {self.columns[position]!r} stands in {owner[position]!r} and in {name!r}: each "
+                            "column belongs to one family"
+                        )
+                    owner[position] = name
         return found
 
     def _position(self, column: Column) -> int:

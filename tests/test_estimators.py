@@ -173,6 +173,29 @@ def test_sparse_equals_dense(estimator, form, counts):
     )
 
 
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["array", "sparse"])
+@pytest.mark.parametrize(("value", "message"), [(-1.0, "Negative values"), (np.nan, "contains NaN")])
+def test_one_bad_count_among_many_is_refused_in_scikit_learns_words(form, value, message, monkeypatch):
+    monkeypatch.setattr(estimators, "num_threads", lambda: 2)
+    X, y = np.ones((400, 400)), np.arange(400) % 2
+    fitted = MultinomialNB().fit(form(X), y)
+    X[-1, -1] = value
+    for refused in (lambda: MultinomialNB().fit(form(X), y), lambda: fitted.predict(form(X))):
+        with pytest.raises(ValueError, match=message):
+            refused()
+
+
+@pytest.mark.parametrize("estimator", [BernoulliNB(), MultinomialNB()])
+def test_what_is_computed_when_asked_for_is_there_after_a_fit_alone(estimator, counts):
+    X, y = counts
+    estimator = clone(estimator)
+    assert not hasattr(estimator, "feature_count_")
+    assert not hasattr(estimator, "feature_log_prob_")
+    estimator.fit(X, y)
+    estimator.feature_count_[:] = 0
+    assert estimator.feature_count_.any()
+
+
 def test_missing_cells_are_skipped(counts, rng):
     X, y = counts
     holes = np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X)

@@ -131,7 +131,7 @@ class NUTS(Inference):
         # What two threads ask for at once is compiled twice: have it compiled before they do.
         advance(states[0], 0)
         total = num_warmup + self.num_samples
-        stopped = Event()
+        stopped, one_at_a_time = Event(), Lock()
 
         def run(state: Any) -> Any:
             kept = []
@@ -152,7 +152,6 @@ class NUTS(Inference):
 
         hidden = not shows_progress(self.progress)
         with tqdm(total=total * len(states), desc="NUTS", unit="step", disable=hidden) as bar:
-            one_at_a_time = Lock()
             chains = list(in_order(run, states, stop=stopped.set))
         return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
