@@ -17,7 +17,7 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["in_float64", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
+__all__ = ["in_float64", "log", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
 
 
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
@@ -37,6 +37,12 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     if any(isinstance(array, jax.Array) for array in arrays):
         return jnp, jax.scipy.special
     return np, scipy.special
+
+
+def log(values: Any) -> np.ndarray:
+    """Logarithms, those of zero minus infinity without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(values))
 
 
 def log_beta(a: Any, b: Any) -> Any:

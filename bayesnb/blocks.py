@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from bayesnb.arrays import namespace, to_numpy
+from bayesnb.arrays import log, namespace, to_numpy
 from bayesnb.families.base import ConjugateFamily, Family
 from bayesnb.families.categorical import dirichlet_log_evidence
 from bayesnb.families.fast import draw
@@ -204,9 +204,7 @@ def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics
 
 def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
     """Log density of each row and each class, shape (..., rows, classes), given those of its blocks."""
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(np.asarray(class_prob))[..., None, :]
-    return log_prior + summed(densities)
+    return log(class_prob)[..., None, :] + summed(densities)
 
 
 def summed(densities: Iterable[Any]) -> np.ndarray:

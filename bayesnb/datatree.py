@@ -10,7 +10,7 @@ import xarray as xr
 from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
-from bayesnb.arrays import in_float64
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.model import NaiveBayes
@@ -145,8 +145,7 @@ def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:
     """Joint densities; a row that draws from a wide prior make impossible under every class keeps the class's own."""
     lost = np.isneginf(joint).all(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return np.where(lost, np.log(parameters.class_prob)[:, :, None, :], joint)
+    return np.where(lost, log(parameters.class_prob)[:, :, None, :], joint)
 
 
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any] | None = None) -> xr.Dataset:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import in_float64
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.schema import OTHER, DeviceTable, Schema
@@ -106,8 +106,7 @@ def log_joint_on_device(
 
     def prepare() -> Callable:
         cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(class_probs)
+        log_prior = log(class_probs)
 
         def log_joint(rows: slice, start: int, size: int) -> Any:
             found, fine = _log_joint(table.array, start, log_prior, densities, cells, size=size)
@@ -163,7 +162,7 @@ def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequenc
     NotImplementedError
         If a category is no number, so that no cell of a JAX array can be of it.
     """
-    index = None if list(columns) == list(range(len(table.names))) else jnp.asarray(list(columns), jnp.int32)
+    index = None if columns == range(len(table.names)) else jnp.asarray(list(columns), jnp.int32)
     if not block.has_categories:
         return index, None
     numbers = np.array([[_as_number(category) for category in schema.categories[column]] for column in block.columns])

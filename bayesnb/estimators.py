@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
-from bayesnb.arrays import warn
+from bayesnb.arrays import log, warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
@@ -401,8 +401,7 @@ class _Discrete(_Numeric):
         super()._start(table, labels, sample_weight)
 
     def _note(self, problem: Problem) -> None:
-        with np.errstate(divide="ignore"):
-            self.class_log_prior_ = np.log(problem.posterior_classes.mean())
+        self.class_log_prior_ = log(problem.posterior_classes.mean())
 
 
 class _Counting(_Estimator):
@@ -649,8 +648,7 @@ class DirichletMultinomialNB(_Counting):
         return NaiveBayes(family, class_probs=_class_probs(self.classes_, self.class_prior, self.fit_prior))
 
     def _note(self, problem: Problem) -> None:
-        with np.errstate(divide="ignore"):
-            self.class_log_prior_ = np.log(problem.posterior_classes.mean())
+        self.class_log_prior_ = log(problem.posterior_classes.mean())
         self.concentration_ = self.posterior_.mean()["x_concentration"]
 
     def __sklearn_tags__(self) -> Any:
@@ -964,8 +962,7 @@ class PoissonNB(_Numeric):
         return NaiveBayes(fractional, class_probs=probs, feature_inclusion=self.feature_inclusion)
 
     def _note(self, problem: Problem) -> None:
-        with np.errstate(divide="ignore"):
-            self.class_log_prior_ = np.log(problem.posterior_classes.mean())
+        self.class_log_prior_ = log(problem.posterior_classes.mean())
         self.rate_ = problem.posterior_families[0].mean()["rate"]
 
     def __sklearn_tags__(self) -> Any:

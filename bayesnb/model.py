@@ -399,7 +399,9 @@ class NaiveBayes:
             together = [block for block in blocks if not block.by_column and block.name == block_name(name)]
             for block in together:
                 features[name] = (block.family, columns)
-            for position in () if together else self._require_schema().positions(name, columns):
+            if together:
+                continue
+            for position in self._require_schema().positions(name, columns):
                 for block in blocks:
                     if block.by_column and position in block.columns:
                         j = block.columns.index(position)

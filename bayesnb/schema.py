@@ -311,7 +311,7 @@ class SparseTable(Table):
 
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
         chunk = self._rows(rows)
-        if len(columns) != len(self.names) or columns != range(len(self.names)):
+        if columns != range(len(self.names)):
             chunk = chunk[:, list(columns)]
         chunk = chunk.astype(np.float64, copy=False)
         return chunk if sparse else chunk.toarray()

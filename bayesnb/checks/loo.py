@@ -18,7 +18,7 @@ from arviz_stats import ELPDDataLOO, ELPDDataLOOKFold
 from arviz_stats import loo as psis_loo
 from scipy.special import gammaln
 
-from bayesnb.arrays import in_float64, log_rising, to_numpy
+from bayesnb.arrays import in_float64, log, log_rising, to_numpy
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.multinomial import Multinomial
@@ -254,8 +254,7 @@ def _leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any
     if isinstance(posterior, AveragedPosterior):
         return _leave_one_out_of_average(posterior, table, codes, weights)
     left_out = _LeftOut.empty(codes, len(posterior.classes))
-    with np.errstate(divide="ignore"):
-        log_class_prob = np.log(posterior._class_probs())
+    log_class_prob = log(posterior._class_probs())
     unit = bool((weights == 1.0).all())
     blocks, statistics = posterior.model.blocks, posterior.problem.statistics.blocks
     every_class = np.arange(len(posterior.classes))
@@ -332,8 +331,7 @@ def _log_class_probs_without(
     """Log p(y=c | D without i), shape (rows, classes)."""
     prior, counts = posterior.model.class_prior, posterior.problem.statistics.classes
     if prior.probs is not None:
-        with np.errstate(divide="ignore"):
-            return np.broadcast_to(np.log(prior.probs), (len(codes), len(prior.probs)))
+        return np.broadcast_to(log(prior.probs), (len(codes), len(prior.probs)))
     taken = np.eye(len(counts.n))[codes] * weights[:, None]
     concentration = prior.concentration + _cleared(counts.n - taken, counts.n)
     return np.log(concentration) - np.log(concentration.sum(axis=1, keepdims=True))

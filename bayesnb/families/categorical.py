@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import namespace
+from bayesnb.arrays import log, namespace
 from bayesnb.families.base import (
     ConjugateFamily,
     Hyperparameter,
@@ -139,8 +139,7 @@ class Categorical(ConjugateFamily):
         return {"prob": dirichlet_mode(self.concentration)}
 
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
-        with np.errstate(divide="ignore"):
-            return look_up(np.log(parameters["prob"]), x)
+        return look_up(log(parameters["prob"]), x)
 
     def row_log_predictive(self, x: np.ndarray) -> Any:
         concentration = np.asarray(self.concentration)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.arrays import in_float64, warn
+from bayesnb.arrays import in_float64, log, warn
 from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.families.base import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning
@@ -63,8 +63,7 @@ def _predictive(problem: Problem, membership: np.ndarray) -> np.ndarray:
     rows, model = problem.unlabelled, problem.resolved
     assert rows is not None
     counted = problem.statistics + rows.count(model, membership)
-    with np.errstate(divide="ignore"):
-        total = np.tile(np.log(model.class_prior.update(counted.classes).mean()), (len(rows), 1))
+    total = np.tile(log(model.class_prior.update(counted.classes).mean()), (len(rows), 1))
     for i, (family, statistics) in enumerate(zip(model.families, counted.blocks, strict=True)):
         if isinstance(family, ConjugateFamily):
             density = family.update(statistics).row_log_predictive

@@ -142,7 +142,8 @@ class NUTS(Inference):
                 state, draws = advance(state, steps)
                 draws = to_numpy(draws)  # which waits for the chain
                 if done + steps > num_warmup:
-                    kept.append(_part(draws, slice(max(num_warmup - done, 0), steps)))
+                    after_warmup = slice(None), slice(max(num_warmup - done, 0), steps)
+                    kept.append(jax.tree.map(itemgetter(after_warmup), draws))
                 took = time.perf_counter() - began
                 done += steps
                 with one_at_a_time:
@@ -214,11 +215,6 @@ def _begin(
     return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
 
 
-def _part(draws: Any, steps: slice) -> Any:
-    """Draws of some steps, with axes chain and draw in front."""
-    return jax.tree.map(lambda leaf: (leaf if _vectorised() else leaf[None])[:, steps], draws)
-
-
 def _most_steps(state: Any) -> int:
     """The most steps of a call."""
     return max(FIRST_STEPS, min(MOST_STEPS, MOST_CELLS // max(1, sum(leaf.size for leaf in jax.tree.leaves(state.z)))))
@@ -228,7 +224,10 @@ def _most_steps(state: Any) -> int:
 def _advance(
     state: Any, num_steps: int, arguments: tuple[Any, ...], program: Callable, settings: _Settings, vectorised: bool
 ) -> Any:
-    """Run a chain for some steps; returns the state, and room for the most steps with parameters and statistics."""
+    """Run one chain, or all in one state, for some steps.
+
+    Returns the state, and room for the most steps with parameters and statistics, axes chain and draw in front.
+    """
 
     def one_chain(state: Any) -> Any:
         init, step = _sampler(program, arguments, settings)
@@ -256,7 +255,10 @@ def _advance(
         )
         return jax.lax.fori_loop(0, num_steps, one_step, (state, empty))
 
-    return jax.vmap(one_chain)(state) if vectorised else one_chain(state)
+    if vectorised:
+        return jax.vmap(one_chain)(state)
+    state, draws = one_chain(state)
+    return state, jax.tree.map(lambda leaf: leaf[None], draws)
 
 
 def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.ndarray]:

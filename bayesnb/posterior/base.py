@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import warn
+from bayesnb.arrays import log, warn
 from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
@@ -24,7 +24,7 @@ from bayesnb.problem import Problem
 from bayesnb.schema import DeviceTable, Table, as_table, is_dask
 from bayesnb.stats import row_pieces
 
-__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log", "log_normalised", "normalise"]
+__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
 HTML_ROWS = 5000
 """Parameters beyond which a notebook shows the story without a table."""
@@ -711,12 +711,6 @@ def _less_highest(log_joint: np.ndarray) -> np.ndarray:
     highest[np.isneginf(highest)] = 0.0
     by_class -= highest
     return by_class
-
-
-def log(values: np.ndarray) -> np.ndarray:
-    """Logarithms, those of zero without a warning."""
-    with np.errstate(divide="ignore"):
-        return np.log(values)
 
 
 def _with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:

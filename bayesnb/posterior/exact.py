@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.arrays import in_float64, log, to_numpy
 from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint, summed
 from bayesnb.families.base import ConjugateFamily, Family, Parameters
 from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Fitting, Posterior, log
+from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import log
 from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Fitting, Posterior, log
+from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
 
 __all__ = ["PointPosterior", "plugin"]
