@@ -110,9 +110,10 @@ def test_weights(case, rng):
     assert_same_statistics(nb.fit(case.family, place(X), y, sample_weight=weights), expected)
 
 
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("case", ON_DEVICE, ids=ids)
-def test_the_table_stays_on_the_device(case, rng, pieces, stays_there):
-    X = place(table_of(case, rng))
+def test_the_table_stays_on_the_device(case, precision, rng, pieces, stays_there):
+    X = place(table_of(case, rng).astype(precision))
     y = rng.integers(0, 2, ROWS)
     posterior = nb.fit(case.family, X, place(y))
     posterior.predict(X)

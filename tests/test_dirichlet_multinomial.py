@@ -18,6 +18,7 @@ from scipy.special import digamma, gammaln, logsumexp
 import bayesnb as nb
 from bayesnb.checks.predictive import _draw_words
 from bayesnb.estimators import DirichletMultinomialNB
+from bayesnb.families import dirichlet_multinomial
 from bayesnb.families.fast import draw
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.stats import LEVELS, levels
@@ -684,3 +685,12 @@ class TestRealText:
             }
             assert len(found["multinomial"].extreme) == 4
             assert found["dirichlet"].extreme == ()
+
+
+def test_steps_without_newton_reach_the_same_maximum(rng, monkeypatch):
+    """Minka's fixed-point step alone climbs to the maximum that Newton's steps find."""
+    statistics = nb.DirichletMultinomial().statistics(documents(rng), membership(rng, 30))
+    by_newton = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
+    monkeypatch.setattr(dirichlet_multinomial, "_newton", lambda *args: None)
+    by_fixed_point = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
+    np.testing.assert_allclose(by_fixed_point, by_newton, rtol=1e-8)

@@ -1,9 +1,11 @@
 """Tables at the edge of what is possible: finite, right answers."""
 
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import bayesnb as nb
+from bayesnb.families.fast import draw
 
 
 @pytest.mark.parametrize(
@@ -119,3 +121,12 @@ def test_the_scale_of_the_weights_does_not_set_the_scale_of_the_default_prior(rn
     plain = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).model
     light = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, sample_weight=np.full(40, 1e-4)).model
     np.testing.assert_allclose(light.families[0].rate, plain.families[0].rate, rtol=1e-9)
+
+
+def test_dirichlet_draws_at_a_small_concentration():
+    """Concentration 0.001: a draw is nearly all in one component, none is NaN, components are alike."""
+    drawn = draw(dist.Dirichlet(np.full(4, 0.001)), np.random.default_rng(0), (4000,))
+    np.testing.assert_allclose(drawn.sum(axis=1), 1.0, rtol=1e-12)
+    assert (drawn.max(axis=1) > 0.99).mean() > 0.97
+    # The mean is 1/4, the standard deviation of a component close to sqrt(3)/4.
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.25, atol=4.5 * np.sqrt(3) / 4 / np.sqrt(4000))

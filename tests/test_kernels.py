@@ -407,3 +407,12 @@ def test_distinct_values_are_those_of_numpy(values):
         np.testing.assert_array_equal(found, np.unique(array))
         assert found.dtype == array.dtype
     assert distinct(np.array([-128, 127, -128], dtype=np.int8)).tolist() == [-128, 127]
+
+
+def test_a_sparse_column_of_ones_under_maximum_likelihood():
+    X, y = np.array([[1, 0], [1, 1], [0, 1], [1, 0]]), ["a", "a", "b", "b"]
+    point = nb.fit(nb.Bernoulli(), X, y, nb.MLE())
+    found = point.log_joint(scipy.sparse.csr_array(X))
+    # In class a every row has a one in the first column: the log probability of a zero there is -inf.
+    assert found[:, 0].tolist() == [np.log(0.25), np.log(0.25), -np.inf, np.log(0.25)]
+    np.testing.assert_array_equal(found, point.log_joint(X))

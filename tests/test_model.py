@@ -274,3 +274,36 @@ def test_count_vectors_of_one_column_each_stay_apart():
     together = nb.fit(nb.NaiveBayes({"both": (nb.Multinomial(), [0, 1])}), X, y)
     assert apart.log_evidence > together.log_evidence
     np.testing.assert_allclose(apart.predict_proba(X), np.tile([0.6, 0.4], (3, 1)))
+
+
+def test_simulated_documents_may_be_empty():
+    X = np.array([[1, 2], [3, 0], [0, 1]])
+    model = nb.NaiveBayes(nb.Multinomial()).bind(X, ["a", "b", "a"])
+    documents, _ = model.simulate(2, total_count=[0, 5])
+    assert documents.sum(axis=1).tolist() == [0, 5]
+    with pytest.raises(ValueError, match="give a whole number"):
+        model.simulate(2, total_count=[-1, 5])
+
+
+def test_keys_are_zero_unless_given():
+    model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    posterior = nb.fit(model, [[0, 1], [1, 1]], ["a", "b"])
+    for simulate in (model.simulate, posterior.simulate):
+        (X, y), (X0, y0), (X1, _) = simulate(40), simulate(40, key=0), simulate(40, key=1)
+        np.testing.assert_array_equal(X, X0)
+        np.testing.assert_array_equal(y, y0)
+        assert (X != X1).any()
+
+
+@pytest.mark.parametrize("column", ["height", "visits"])
+def test_default_priors_in_numbers(column):
+    """Gaussian: loc the mean, kappa 0.1, concentration 1, rate 0.1 s^2. Poisson: shape 1, rate 1 over the mean."""
+    X, y = np.array([[1.0], [2.0], [6.0], [7.0]]), ["a", "a", "b", "b"]
+    family = {"height": nb.Gaussian(), "visits": nb.Poisson()}[column]
+    (used,) = nb.fit(nb.NaiveBayes(family), X, y).model.families
+    expected = {
+        "height": {"loc": 4.0, "kappa": 0.1, "concentration": 1.0, "rate": 0.1 * 6.5},
+        "visits": {"concentration": 1.0, "rate": 0.25},
+    }
+    for name, value in expected[column].items():
+        np.testing.assert_allclose(getattr(used, name), [[value]] * 2, rtol=1e-14, err_msg=name)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from cases import Exponential
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -364,3 +365,23 @@ def test_a_class_without_rows_has_its_prior():
     assert np.isfinite(summary.loc["x_mean[c, 0]", ["mean", "lower", "upper"]]).all()
     assert np.isinf(posterior.mean()["x_variance"][2, 0])
     assert "inf" in posterior._repr_html_()
+
+
+def test_samples_need_no_class_probabilities_that_are_known():
+    X, y = np.array([[0], [1], [1], [0]]), ["a", "b", "b", "b"]
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.3, 0.7])
+    exact = nb.fit(model, X, y)
+    draws = exact.draws(num_chains=2, num_draws=4000, key=1)
+    of_features = {name: value for name, value in draws.items() if name != "class_prob"}
+    sampled = nb.from_samples(model, of_features, X=X, y=y)
+    np.testing.assert_array_equal(sampled.draws()["class_prob"], np.broadcast_to([0.3, 0.7], (2, 4000, 2)))
+    np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+def test_a_users_family_is_evaluated_in_float64():
+    """Waiting times: the predictive is Lomax, a (b + t)^-(a + 1) b^a, to the digits of float64."""
+    waits = np.array([[0.123456789], [1.3], [2.7]])
+    posterior = nb.fit(nb.NaiveBayes(Exponential(2.0, 3.0)), waits, ["a"] * 3)
+    a, b = 2.0 + 3, 3.0 + waits.sum()
+    expected = np.log(a) + a * np.log(b) - (a + 1) * np.log(b + waits)
+    np.testing.assert_allclose(posterior.log_joint(waits), expected, rtol=1e-13)

@@ -297,3 +297,9 @@ def test_a_right_posterior_is_refused_as_seldom_as_stated(coins):
     """A hundred and fifty verdicts at error rate 0.05, of which at most sixteen may be NO."""
     wrong = sum(not sbc(coins, num_simulations=100, key=k, error_rate=0.05).uniform for k in range(150))
     assert wrong <= 16
+
+
+def test_the_table_summarises_the_pit_values():
+    found = nb.sbc(nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"]), num_simulations=50, key=3)
+    np.testing.assert_allclose(found.table["mean_pit"], found.pit.to_numpy().mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.table["sd_pit"], found.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
