@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench bench-gpu clean
+.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench bench-gpu mutants clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,7 +39,7 @@ notebooks: .venv/notebooks ## run the notebooks and write their outputs anew
 	$(BIN)/python tests/execute_notebooks.py
 
 clean: ## remove the virtual environment and what the targets wrote
-	rm -rf .venv demo build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax_cache .mutants
 
 .venv/base: .ci/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "bayesnb needs Python 3.12 or newer: make PYTHON=python3.12 ...")'
@@ -63,6 +63,10 @@ clean: ## remove the virtual environment and what the targets wrote
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[notebooks]"
 	@touch $@
 
+.venv/mutants: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[mutants]"
+	@touch $@
+
 .venv/bench: .venv/base pyproject.toml
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,bench]"
 	@touch $@
@@ -76,3 +80,6 @@ bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, n
 
 bench-gpu: .venv/test ## check and time tables on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
 	$(BIN)/python tests/benchmarks/gpu.py --write
+
+mutants: .venv/mutants ## change single expressions and count the changes that the tests notice; options in ARGS
+	$(BIN)/python tests/mutation $(ARGS)

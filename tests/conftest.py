@@ -9,6 +9,17 @@ import bayesnb as nb
 
 os.environ.setdefault("CI", "true")
 
+CACHE = {
+    "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".jax_cache"),
+    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+}
+"""What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run."""
+
+for setting, value in CACHE.items():
+    if os.environ.setdefault(setting.upper(), str(value)) == str(value):
+        jax.config.update(setting, value)
+
 
 def find_data() -> Path | None:
     """The folder of real tables, beside the checkout or where the environment says."""

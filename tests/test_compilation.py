@@ -26,7 +26,8 @@ def run(code, **environment):
             return (x * x).sum()
 
         """ + textwrap.dedent(code).replace("\n", "\n        ")
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}
+    own_settings = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    environment = {**own_settings, "JAX_PLATFORMS": "cpu", **environment}
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
     done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
