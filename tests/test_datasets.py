@@ -99,3 +99,24 @@ def test_federalist_counts_are_in_the_wheel(tmp_path):
     built = next(builder.WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"]))
     with zipfile.ZipFile(built) as wheel:
         assert wheel.read("bayesnb/datasets/federalist.csv") == COUNTS.read_bytes()
+
+
+def test_penguins_are_those_of_the_published_table():
+    X, y = nb.datasets.penguins()
+    assert y.value_counts().to_dict() == {"Adelie": 152, "Gentoo": 124, "Chinstrap": 68}
+    assert X.isna().sum().to_dict() == {
+        "island": 0,
+        "bill_length_mm": 2,
+        "bill_depth_mm": 2,
+        "flipper_length_mm": 2,
+        "body_mass_g": 2,
+        "sex": 11,
+    }
+    # Means of the table as its authors print them in the summary of the R package.
+    means = X.mean(numeric_only=True).round(2).to_dict()
+    assert means == {
+        "bill_length_mm": 43.92,
+        "bill_depth_mm": 17.15,
+        "flipper_length_mm": 200.92,
+        "body_mass_g": 4201.75,
+    }

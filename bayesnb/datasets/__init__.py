@@ -58,14 +58,14 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
 
 
 def penguins_path() -> Path:
-    """Where the table of the Palmer penguins lies; needs the package palmerpenguins.
+    """Path of the table of the Palmer penguins, a CSV file that comes with the package.
 
-    Gorman, Williams and Fraser (2014), *PLoS ONE* 9(3) e90081; Horst, Hill and Gorman (2020), CC0.
+    Notes
+    -----
+    Measured by Gorman, Williams and Fraser (2014), *PLoS ONE* 9(3) e90081; compiled by Horst, Hill and Gorman (2020),
+    *palmerpenguins*, doi:10.5281/zenodo.3960218, and dedicated to the public domain (CC0).
     """
-    try:
-        return Path(str(resources.files("palmerpenguins") / "data" / "penguins.csv"))
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the penguins come from palmerpenguins: pip install 'bayesnb[demo]'") from error
+    return Path(str(resources.files("bayesnb") / "datasets" / "penguins.csv"))
 
 
 def penguins() -> tuple[Any, Any]:
@@ -76,6 +76,18 @@ def penguins() -> tuple[Any, Any]:
     tuple
         The table, a pandas frame with the columns island, bill_length_mm, bill_depth_mm, flipper_length_mm, body_mass_g
         and sex; and the species.
+
+    Notes
+    -----
+    Measured by Gorman, Williams and Fraser (2014), *PLoS ONE* 9(3) e90081; compiled by Horst, Hill and Gorman (2020),
+    *palmerpenguins*, doi:10.5281/zenodo.3960218, and dedicated to the public domain (CC0).
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X.shape, y.value_counts().to_dict()
+    ((344, 6), {'Adelie': 152, 'Gentoo': 124, 'Chinstrap': 68})
     """
     import pandas as pd
 
