@@ -19,6 +19,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import is_dask
 from bayesnb.unlabelled import read_rows
+from bayesnb.weights import weighted_table
 
 __all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
 
@@ -192,15 +193,19 @@ def from_samples(
 
 
 def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
-    if classes is not None or not model.bound:
-        if y is None and classes is None:
-            raise ValueError(
-                "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-                "in classes=3"
-            )
-        model = model.bind(X, y, classes=classes)
-    statistics, unlabelled = read_rows(model, X, y, sample_weight)
-    return Problem(model, statistics, unlabelled=unlabelled)
+    if y is None and classes is None and not model.bound:
+        raise ValueError(
+            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
+            "in classes=3"
+        )
+    table = weighted_table(X, sample_weight)
+    growing = not model.bound
+    if growing:
+        model = model.bind(table, y, classes=classes)
+    elif classes is not None:
+        model = model.with_classes(classes)
+    statistics, unlabelled = read_rows(model, table, y, sample_weight)
+    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:

@@ -18,6 +18,7 @@ from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
@@ -538,7 +539,7 @@ class Posterior(ABC):
             If the data do not fit the model, or the decay is outside its range.
         """
         problem, inference = self._require_fit("update")
-        counted = problem.model.statistics(X, y, sample_weight=sample_weight)
+        problem, counted = count_more(problem, X, y, sample_weight)
         return inference.fit(problem.add(counted, decay=decay), key=key)  # type: ignore[return-value]
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
@@ -559,7 +560,8 @@ class Posterior(ABC):
             If these rows cannot have been among the data; nothing changes.
         """
         problem, inference = self._require_fit("forget")
-        return inference.fit(problem.take_away(problem.model.statistics(X, y, sample_weight=sample_weight)), key=key)  # type: ignore[return-value]
+        problem, counted = count_more(problem, X, y, sample_weight)
+        return inference.fit(problem.take_away(counted), key=key)  # type: ignore[return-value]
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """Weights and bias of the linear rule that tells two classes apart by 0/1 features.
