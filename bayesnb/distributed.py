@@ -61,8 +61,8 @@ def fit_batches(
     batches : iterable, or callable that returns one
         Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. Where classes or
         categories have to be found, a callable and what can be iterated again (a list) are read twice. An iterator is
-        read once: it needs `classes`, and a category first met in a later batch extends the model, exactly, as the last
-        in its column's order.
+        read once: it needs `classes`, and a category first met in a later batch becomes the last of its column, with
+        the prior that a fit to all rows would have had.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional

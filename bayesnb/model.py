@@ -191,6 +191,12 @@ class NaiveBayes:
             Missing labels say nothing.
         classes : sequence, optional
             Labels that may occur, in the order wanted.
+
+        Returns
+        -------
+        NaiveBayes
+            Its categories are those of this table. A fit of it, and updates of that fit, count another value as a
+            missing cell; so it is with every fit of a bound model.
         """
         table = as_table(X)
         if not table.names:

@@ -39,7 +39,8 @@ def fit(
     Parameters
     ----------
     model : NaiveBayes or Family
-        A family alone stands for ``NaiveBayes(family)``.
+        A family alone stands for ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
+        categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
         skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
@@ -51,7 +52,9 @@ def fit(
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many.
+        Each row counts as that many. The cells of a row of weight zero count for nothing: a category that only such
+        rows hold is none of the column's. Its label still names a class, as every label in `y` does, so that the
+        columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
         Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
         2 and so on. By default the labels of `y`, sorted.

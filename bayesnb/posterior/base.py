@@ -521,6 +521,11 @@ class Posterior(ABC):
         Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
         merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
 
+        A category that only the new rows show becomes one of its column's, as in a fit to all rows: it stands after the
+        known ones, and before the category of ``Categorical(other=True)``. Where the model lists the categories, or was
+        bound to a table before the fit, they stay as they are, and another value counts as a missing cell, with a
+        warning, as in that fit.
+
         Parameters
         ----------
         X : table, shape (rows, columns)
@@ -536,7 +541,19 @@ class Posterior(ABC):
         Raises
         ------
         TypeError, ValueError
-            If the data do not fit the model, or the decay is outside its range.
+            If the data do not fit the model; if they bring a category and the prior has one concentration for each
+            known category, and so none for a new one; or if the decay is outside its range.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Categorical(), [["red"], ["blue"]], ["a", "b"])
+        >>> posterior.update([["green"]], ["a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        >>> nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
         """
         problem, inference = self._require_fit("update")
         problem, counted = count_more(problem, X, y, sample_weight)
