@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.schema import OTHER, Table, shown_categories, sort_categories, warn_unseen
+from bayesnb.schema import Table, sort_categories, warn_unseen
 from bayesnb.weights import weighted_table
 
 __all__ = ["count_more", "with_categories", "with_new_categories"]
@@ -74,15 +74,10 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     (places,) = schema.locate(table, [model.open_columns])
     categories = dict(schema.categories)
     for position, place in zip(model.open_columns, places, strict=True):
-        known = schema.categories[position]
-        last = known[-1:] if known[-1] == OTHER else ()
-        listed = table.declared_categories(place) or ()
-        # A value that falls into the category of all others is not among the unseen.
-        shown = shown_categories(table, place) if last else unseen.get(schema.columns[position], ())
-        already = set(known)
-        new = [category for category in listed if category not in already]
-        new += sort_categories({*shown} - already - {*new}, schema.columns[position])
-        categories[position] = (*known[: len(known) - len(last)], *new, *last)
+        known, name = schema.categories[position], schema.columns[position]
+        listed = dict.fromkeys(table.declared_categories(place) or ())
+        met = sort_categories({*unseen.get(name, ())} - listed.keys(), name)
+        categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
     return problem if categories == schema.categories else with_categories(problem, categories)
 
 

@@ -233,9 +233,12 @@ class NaiveBayes:
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
-        """Positions of the columns whose categories the model does not list; needs a bound model."""
+        """Positions of the columns that more rows may bring categories to; needs a bound model.
+
+        Those whose categories the model does not list, and that have no category for all other values.
+        """
         columns = categorical_columns(self.features, self._require_schema())
-        return tuple(position for position, _, listed in columns if listed is None)
+        return tuple(position for position, family, listed in columns if listed is None and not family.other)
 
     def with_schema(self, schema: Schema) -> Self:
         """The same description bound to a given schema."""

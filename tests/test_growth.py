@@ -42,13 +42,12 @@ def assert_same(one, other):
     "described",
     [
         model(),
-        model(other=True),
         model(np.array([[0.5], [1.5]])),
         nb.NaiveBayes({"looks": (nb.Categorical([0.5, 2.0]), ["colour", "size"]), "length": SCALE}),
         nb.NaiveBayes({"colour": nb.Categorical(0.5), "size": nb.Categorical(2.0)}, feature_inclusion=0.3),
         model().bind(X, Y),
     ],
-    ids=["scalar", "other", "by class", "by column", "averaged", "bound to all rows"],
+    ids=["scalar", "by class", "by column", "averaged", "bound to all rows"],
 )
 def test_a_fit_and_updates_are_the_fit_to_all_rows(described):
     at_once = nb.fit(described, X, Y)
@@ -60,10 +59,16 @@ def test_a_fit_and_updates_are_the_fit_to_all_rows(described):
         assert_same(in_three, at_once)
 
 
-def test_the_known_categories_keep_their_places_and_all_others_come_last():
+def test_the_known_categories_keep_their_places():
+    posterior = in_parts(model(), 3, 6)
+    assert posterior.model.schema.categories[0] == ("blue", "red", "green", "violet")
+    assert posterior.mean()["colour_prob"].shape == (2, 4)
+
+
+def test_a_category_for_all_others_takes_the_new_ones():
     posterior = in_parts(model(other=True), 3, 6)
-    assert posterior.model.schema.categories[0] == ("blue", "red", "green", "violet", "<other>")
-    assert posterior.mean()["colour_prob"].shape == (2, 5)
+    assert posterior.model.schema.categories[0] == ("blue", "red", "<other>")
+    np.testing.assert_allclose(posterior.mean()["colour_prob"][:, -1], [2.5 / 5.5, 0.5 / 4.5])
 
 
 def test_a_type_may_declare_more_than_the_rows_show():

@@ -521,10 +521,11 @@ class Posterior(ABC):
         Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
         merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
 
-        A category that only the new rows show becomes one of its column's, as in a fit to all rows: it stands after the
-        known ones, and before the category of ``Categorical(other=True)``. Where the model lists the categories, or was
-        bound to a table before the fit, they stay as they are, and another value counts as a missing cell, with a
-        warning, as in that fit.
+        A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
+        to all rows would have had. Categories that the model lists, or that it was bound to before the fit, stay as
+        they are, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
+        ``Categorical(other=True)`` a new value counts as "other", where a fit to all rows would have given it a
+        category of its own.
 
         Parameters
         ----------
