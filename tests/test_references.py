@@ -22,6 +22,7 @@ import bayesnb as nb
 ERROR_RATE = 1e-4
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
 SKEWED = nb.Gaussian(loc=1.0, kappa=0.5, concentration=2.5, rate=3.0)
+CAREFUL = nb.NUTS(target_accept_prob=0.9)
 WIDE = nb.Gaussian(loc=0.0, kappa=0.1, concentration=2.0, rate=1.0)
 
 
@@ -146,7 +147,7 @@ def test_the_closed_form_is_the_reference(name):
         ("learned_concentration", nb.NUTS()),
         pytest.param("unlabelled", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("dirichlet_multinomial", nb.NUTS(), marks=pytest.mark.slow),
-        *(pytest.param(name, nb.NUTS(), marks=pytest.mark.slow) for name in CLOSED),
+        *(pytest.param(name, CAREFUL, marks=pytest.mark.slow) for name in CLOSED),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
