@@ -69,6 +69,8 @@ def test_a_category_for_all_others_takes_the_new_ones():
     posterior = in_parts(model(other=True), 3, 6)
     assert posterior.model.schema.categories[0] == ("blue", "red", "<other>")
     np.testing.assert_allclose(posterior.mean()["colour_prob"][:, -1], [2.5 / 5.5, 0.5 / 4.5])
+    declared = X[6:].assign(colour=pd.Categorical(COLOURS[6:], ["violet", "red", "white"]))
+    assert posterior.update(declared, Y[6:]).model.schema.categories == posterior.model.schema.categories
 
 
 def test_a_type_may_declare_more_than_the_rows_show():
@@ -81,7 +83,6 @@ def test_a_type_may_declare_more_than_the_rows_show():
 @pytest.mark.parametrize("described", [model(categories=["red", "blue"]), model().bind(X[:3], Y[:3])])
 def test_listed_and_bound_categories_stay(described):
     """As in a fit to all rows, a value that is not listed counts as a missing cell."""
-    described = described if described.bound else described.bind(X, Y)
     with pytest.warns(UserWarning, match="not seen in training"):
         posterior = in_parts(described, 3)
     with pytest.warns(UserWarning, match="not seen in training"):

@@ -134,6 +134,12 @@ def misses(z: dict[tuple[str, str], np.ndarray]) -> pd.Series:
     return largest[largest > norm.isf(ERROR_RATE / (2 * number))]
 
 
+@pytest.mark.parametrize("name", CLOSED | SAMPLED)
+def test_the_reference_is_of_the_model_that_makes_it(name):
+    """A model that is changed in models.py needs its draws anew."""
+    assert reference(name)["pymc"] in Path(__file__).with_name("references").joinpath("models.py").read_text()
+
+
 @pytest.mark.parametrize("name", CLOSED)
 def test_the_closed_form_is_the_reference(name):
     found = misses(closed_form(name, CLOSED[name]))
