@@ -120,15 +120,29 @@ def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
     try:
         _ = after.blocks
     except ValueError as error:
-        old, new = (model.schema.categories for model in (before, after))  # type: ignore[union-attr]
-        columns = after.schema.columns  # type: ignore[union-attr]
-        brought = {columns[p]: [c for c in new[p] if c not in set(old[p])] for p in new if new[p] != old[p]}
-        told = "; ".join(f"column {column!r}: {', '.join(map(repr, values))}" for column, values in brought.items())
+        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in _brought(before, after).items())
         raise ValueError(
             f"the rows bring new categories ({told}), and the prior has one number for each category and none for "
             "these: name all that may come at the first fit, nb.Categorical(concentration, categories=[...]), or give "
             f"one concentration for all ({error})"
         ) from None
+
+
+def _brought(before: NaiveBayes, after: NaiveBayes) -> dict[Any, list]:
+    """By column the categories that only the model after has."""
+    old, new = before.schema, after.schema
+    assert old is not None
+    assert new is not None
+    brought = {}
+    for position, categories in new.categories.items():
+        known = set(old.categories[position])
+        if added := [category for category in categories if category not in known]:
+            brought[new.columns[position]] = added
+    return brought
+
+
+def _shown(values: list) -> str:
+    return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
 def _regroup(blocks: Sequence[Any], before: NaiveBayes, after: NaiveBayes) -> tuple[Any, ...]:

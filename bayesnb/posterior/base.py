@@ -563,6 +563,8 @@ class Posterior(ABC):
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior without data that it was given, the same as a fit to the rest.
 
+        Classes and categories that were known stay known.
+
         Parameters
         ----------
         X : table, shape (rows, columns)
