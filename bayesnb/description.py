@@ -1,6 +1,7 @@
 """What a user may write to describe a model, read and checked."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -14,11 +15,12 @@ from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.schema import Table, as_labels, is_missing, learn_classes
+from bayesnb.schema import Schema, Table, as_labels, is_missing, learn_classes
 
 __all__ = [
     "EVERY_COLUMN",
     "block_name",
+    "categorical_columns",
     "class_story",
     "declared_categories",
     "feature_label",
@@ -27,7 +29,6 @@ __all__ = [
     "read_class_probs",
     "read_classes",
     "read_features",
-    "require_known_columns",
 ]
 
 
@@ -133,6 +134,18 @@ def read_classes(classes: Any) -> np.ndarray:
     return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]
 
 
+def categorical_columns(
+    features: Mapping[Any, tuple[Family, Any]], schema: Schema
+) -> Iterator[tuple[int, Categorical, tuple | None]]:
+    """Position and family of every column of categories, and the categories that the model lists for it."""
+    for name, (family, columns) in features.items():
+        if isinstance(family, Categorical):
+            positions = schema.positions(name, columns)
+            _require_known_columns(family, [schema.columns[position] for position in positions])
+            for position in positions:
+                yield position, family, declared_categories(family, schema.columns[position])
+
+
 def declared_categories(family: Categorical, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
     declared = family.categories
@@ -143,12 +156,18 @@ def declared_categories(family: Categorical, column: Any) -> tuple | None:
     for category in declared:
         if is_missing(category):
             raise ValueError(f"Categorical(categories=...) lists {category!r}, which marks a missing cell")
-        if list(declared).count(category) > 1:
+        if not isinstance(category, Hashable):
+            raise TypeError(
+                f"Categorical(categories=...) lists {category!r}, a {type(category).__name__}, which cannot be a "
+                "category: give text, numbers, booleans or tuples"
+            )
+    for category, times in Counter(declared).items():
+        if times > 1:
             raise ValueError(f"Categorical(categories=...) lists {category!r} twice")
     return tuple(declared)
 
 
-def require_known_columns(family: Categorical, columns: list[Any]) -> None:
+def _require_known_columns(family: Categorical, columns: list[Any]) -> None:
     """Refuse categories listed for a column that the feature does not have."""
     declared = family.categories
     if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks import ModelStatistics
-from bayesnb.description import declared_categories, read_classes
+from bayesnb.description import categorical_columns, read_classes
 from bayesnb.families.base import Family
-from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
+from bayesnb.growth import with_new_categories
 from bayesnb.inference.base import Inference
 from bayesnb.inference.fit import as_inference, as_model
 from bayesnb.inference.nuts import shows_progress, tqdm
@@ -26,6 +26,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.problem import Problem
 from bayesnb.schema import ArrayTable, Schema, Table, as_table, is_dask, learn_classes, shown_categories, warn_unseen
+from bayesnb.weights import weighted_table
 
 __all__ = ["fit_batches", "fit_parquet", "map_partitions", "read_partitions"]
 
@@ -60,8 +61,8 @@ def fit_batches(
     batches : iterable, or callable that returns one
         Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. Where classes or
         categories have to be found, a callable and what can be iterated again (a list) are read twice. An iterator is
-        read once: it needs `classes`, and a category first met in a later batch extends the model, exactly, as the last
-        in its column's order.
+        read once: it needs `classes`, and a category first met in a later batch becomes the last of its column, with
+        the prior that a fit to all rows would have had.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
@@ -112,8 +113,7 @@ def fit_batches(
     else:
         bound = draft.bind(_look(draft, bar("categories", chain([first], start))))
         counting = read()
-    growing = draft.open_columns if once else ()
-    return _condition(bound, bar("statistics", counting), inference, key, growing)
+    return _condition(bound, bar("statistics", counting), inference, key, growing=draft.growing)
 
 
 def fit_parquet(
@@ -176,9 +176,11 @@ def fit_parquet(
     draft = Draft.of(model, files.names, True, classes)
     bar = partial(_bar, progress, total=files.num_rows, unit="row")
     open_columns = [files.names[position] for position in draft.open_columns]
-    bound = draft.bind(Shown.nothing() if draft.complete else _look(draft, bar("categories", files.read(open_columns))))
+    bound = draft.bind(
+        Shown.nothing() if draft.complete else _look(draft, bar("categories", files.read(open_columns, weights=True)))
+    )
     wanted = [files.names[position] for position in draft.used] if draft.named else list(files.names)
-    return _condition(bound, bar("statistics", files.read(wanted, weights=True)), inference, key)
+    return _condition(bound, bar("statistics", files.read(wanted, weights=True)), inference, key, growing=draft.growing)
 
 
 def read_partitions(
@@ -213,9 +215,9 @@ def read_partitions(
     shown = Shown.nothing()
     if not draft.complete:
         wanted = [names[position] for position in draft.open_columns]
-        shown = _fold_partitions(Draft.look, draft, X[wanted] if named else X, y, None)
+        shown = _fold_partitions(Draft.look, draft, X[wanted] if named else X, y, sample_weight)
     bound = draft.bind(shown)
-    check(_empty_problem(bound))
+    check(_empty_problem(bound, growing=draft.growing))
     if named and draft.named:
         X = X[[names[position] for position in draft.used]]
     # Bound anew, the model travels without the arrays that it has laid out here.
@@ -224,7 +226,7 @@ def read_partitions(
     if counted is None:
         raise ValueError(NO_ROWS)
     warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics)
+    return Problem(bound, counted.statistics, growing=draft.growing)
 
 
 def map_partitions(posterior: Posterior, method: str, X: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
@@ -273,6 +275,11 @@ class Batch:
     def num_rows(self) -> int:
         """Number of rows, by what X says."""
         return as_table(self.X).num_rows
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table; those of weight zero show no category."""
+        return weighted_table(self.X, self.sample_weight)
 
 
 @dataclass(frozen=True)
@@ -345,19 +352,19 @@ class Draft:
     @classmethod
     def of(cls, model: NaiveBayes, names: tuple[Any, ...], named: bool, classes: Any) -> "Draft":
         """The draft of a model, which is complete where the model is bound already."""
-        if model.bound and classes is None:
+        if model.bound:
+            model = model if classes is None else model.with_classes(classes)
             schema = model.schema
             assert schema is not None
             return cls(model, names, named and schema.named, schema.classes, ())
-        model = model.with_schema(None)  # type: ignore[arg-type]
-        open_columns = []
-        schema = Schema(names, named, np.empty(0))
-        for name, (family, columns) in model.features.items():
-            positions = schema.positions(name, columns)
-            if isinstance(family, Categorical):
-                open_columns += [p for p in positions if declared_categories(family, names[p]) is None]
-        known = None if classes is None else read_classes(classes)
-        return cls(model, names, named, known, tuple(open_columns))
+        columns = categorical_columns(model.features, Schema(names, named, np.empty(0)))
+        open_columns = tuple(position for position, _, listed in columns if listed is None)
+        return cls(model, names, named, None if classes is None else read_classes(classes), open_columns)
+
+    @property
+    def growing(self) -> bool:
+        """Whether rows may bring more categories, which a model that is bound already keeps out."""
+        return not self.model.bound
 
     @property
     def complete(self) -> bool:
@@ -385,9 +392,8 @@ class Draft:
                 f"classes=[...], {again}"
             )
         schema = Schema(self.names, self.named, np.empty(0))
-        for name, (family, columns) in self.model.features.items():
-            is_open = not set(self.open_columns).isdisjoint(schema.positions(name, columns))
-            if isinstance(family, Categorical) and family.other and is_open:
+        for _, family, listed in categorical_columns(self.model.features, schema):
+            if family.other and listed is None:
                 raise ValueError(
                     "batches is an iterator, which can be read only once, and Categorical(other=True) needs to know "
                     f"which categories have a place of their own: give Categorical(categories=...), {again}"
@@ -396,7 +402,7 @@ class Draft:
     def look(self, batch: Batch) -> Shown:
         """What a batch shows of what is open."""
         with _naming(batch.where):
-            table = as_table(batch.X)
+            table = batch.table
             labels: tuple[np.ndarray, ...] = ()
             if self.classes is None and _has_rows(table, batch.y):
                 labels = (learn_classes(batch.y, table.num_rows),)
@@ -461,7 +467,7 @@ def _add_unseen(one: Unseen, other: Unseen) -> Unseen:
 def count(model: NaiveBayes, batch: Batch) -> Counted | None:
     """Statistics of a batch under a bound model; None where it has no rows."""
     with _naming(batch.where):
-        table = as_table(batch.X)
+        table = batch.table
         if not _has_rows(table, batch.y):
             return None
         unseen: dict[Any, dict[Any, int]] = {}
@@ -486,17 +492,17 @@ def _naming(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from error
 
 
-def _empty_problem(model: NaiveBayes) -> Problem:
+def _empty_problem(model: NaiveBayes, *, growing: bool) -> Problem:
     num_classes = len(model.schema.classes)  # type: ignore[union-attr]
     nothing = tuple(np.empty((0, len(block.columns))) for block in model.blocks)
-    return Problem(model, model.count(nothing, np.empty((0, num_classes))))
+    return Problem(model, model.count(nothing, np.empty((0, num_classes))), growing=growing)
 
 
 def _condition(
-    model: NaiveBayes, batches: Iterable[Batch], inference: Inference, key: Any, growing: Sequence[int] = ()
+    model: NaiveBayes, batches: Iterable[Batch], inference: Inference, key: Any, *, growing: bool
 ) -> Posterior:
     """Count batch after batch, and condition on the sum."""
-    problem = _empty_problem(model)
+    problem = _empty_problem(model, growing=growing)
     inference.check(problem)
     unseen: Unseen = {}
     empty = True
@@ -506,7 +512,7 @@ def _condition(
             continue
         empty = False
         with _naming(batch.where):
-            grown = _with_categories(problem, counted.unseen, growing)
+            grown = with_new_categories(problem, batch.table, counted.unseen)
         if grown is not problem:
             problem, counted = grown, count(grown.model, batch)
             assert counted is not None
@@ -516,17 +522,6 @@ def _condition(
         raise ValueError("there are no rows (in the second reading, if there were some before): give at least one")
     warn_unseen(unseen)
     return inference.fit(problem, key=key)
-
-
-def _with_categories(problem: Problem, unseen: Unseen, growing: Sequence[int]) -> Problem:
-    """The problem with the categories first met now, in the columns where such are welcome."""
-    schema = problem.model.schema
-    assert schema is not None
-    new = {p: tuple(unseen[schema.columns[p]]) for p in growing if unseen.get(schema.columns[p])}
-    if not new:
-        return problem
-    categories = {p: (*known, *new.get(p, ())) for p, known in schema.categories.items()}
-    return problem.with_categories(categories, problem.model.features)
 
 
 def _numbered(batches: Iterable[Any]) -> Iterator[Batch]:

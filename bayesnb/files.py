@@ -87,6 +87,7 @@ def save(posterior: Posterior, path: Any) -> None:
         if problem is not None and problem.learned_from is not None
         else None,
         "statistics": None if problem is None else _write_statistics(problem.statistics, arrays),
+        "growing": problem is not None and problem.growing,
         "unlabelled": None if problem is None else _write_rows(problem.unlabelled, arrays),
         "inference": _write_record(posterior.inference),
     }
@@ -170,7 +171,8 @@ def _read_posterior(
         source = description.get("learned_from")
         learned_from = None if source is None else _read_model(source, arrays, schema, families)
         statistics = _read_statistics(description["statistics"], arrays)
-        problem = Problem(model, statistics, learned_from, _read_rows(description.get("unlabelled"), arrays))
+        rows = _read_rows(description.get("unlabelled"), arrays)
+        problem = Problem(model, statistics, learned_from, rows, growing=description.get("growing", False))
         model = problem.resolved
     if description["posterior"] == "AveragedPosterior":
         assert problem is not None

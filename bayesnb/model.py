@@ -29,19 +29,17 @@ from bayesnb.blocks import (
 )
 from bayesnb.description import (
     block_name,
+    categorical_columns,
     class_story,
-    declared_categories,
     feature_label,
     guess_family,
     read_class_concentration,
     read_class_probs,
     read_classes,
     read_features,
-    require_known_columns,
 )
 from bayesnb.device import count_on_device
 from bayesnb.families.base import Family, Parameters, format_number
-from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
@@ -193,25 +191,54 @@ class NaiveBayes:
             Missing labels say nothing.
         classes : sequence, optional
             Labels that may occur, in the order wanted.
+
+        Returns
+        -------
+        NaiveBayes
+            Its categories are those of this table. A fit of it, and updates of that fit, count another value as a
+            missing cell; so it is with every fit of a bound model.
         """
         table = as_table(X)
         if not table.names:
             raise ValueError("X has no columns: give at least one")
         labels = learn_classes(y, table.num_rows, may_miss=True) if classes is None else read_classes(classes)
         schema = Schema(table.names, table.named, labels)
-        categories: dict[int, tuple] = {}
-        for name, (family, columns) in self.features.items():
-            positions = schema.positions(name, columns)
-            if isinstance(family, Categorical):
-                require_known_columns(family, [schema.columns[position] for position in positions])
-                for position in positions:
-                    declared = declared_categories(family, schema.columns[position])
-                    categories[position] = learn_categories(table, position, declared, family.other)
-        bound = self.with_schema(replace(schema, categories=categories))
-        _ = bound.blocks, bound.inclusion
+        categories = {
+            position: learn_categories(table, position, listed, family.other)
+            for position, family, listed in categorical_columns(self.features, schema)
+        }
+        return self.with_schema(replace(schema, categories=categories))._checked()
+
+    def with_classes(self, classes: Any) -> Self:
+        """The bound model with other classes; its columns and categories stay.
+
+        Parameters
+        ----------
+        classes : sequence or int
+            Labels that may occur, in the order wanted; or their number.
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter has another number of classes.
+        """
+        return self.with_schema(replace(self._require_schema(), classes=read_classes(classes)))._checked()
+
+    def _checked(self) -> Self:
+        """The bound model itself, once its hyperparameters are found to have the shapes of its columns and classes."""
+        _ = self.blocks, self.inclusion
         if self.class_probs is not None or np.ndim(self.class_concentration):
-            _ = bound._spread_class_prior(ClassCounts(np.ones(len(labels))))
-        return bound
+            _ = self._spread_class_prior(ClassCounts(np.ones(len(self._require_schema().classes))))
+        return self
+
+    @cached_property
+    def open_columns(self) -> tuple[int, ...]:
+        """Positions of the columns that more rows may bring categories to; needs a bound model.
+
+        Those whose categories the model does not list, and that have no category for all other values.
+        """
+        columns = categorical_columns(self.features, self._require_schema())
+        return tuple(position for position, family, listed in columns if listed is None and not family.other)
 
     def with_schema(self, schema: Schema) -> Self:
         """The same description bound to a given schema."""
@@ -221,6 +248,16 @@ class NaiveBayes:
             class_probs=self.class_probs,
             feature_inclusion=self.feature_inclusion,
             schema=schema,
+        )
+
+    def with_features(self, features: Mapping[Any, Any]) -> Self:
+        """The same model with other features."""
+        return type(self)(
+            features,
+            class_concentration=self.class_concentration,
+            class_probs=self.class_probs,
+            feature_inclusion=self.feature_inclusion,
+            schema=self.schema,
         )
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:

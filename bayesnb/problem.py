@@ -1,11 +1,10 @@
 """A model with the statistics of its data: all that any inference reads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
@@ -33,12 +32,16 @@ class Problem:
         The model with its hyperpriors, where the numbers of `model` were learned from data.
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
+    growing : bool
+        Whether more rows may bring more categories: the categories that the model does not list were found in the rows
+        of the fit, as they would be in a fit to all rows. A model that was bound before the fit keeps its own.
     """
 
     model: NaiveBayes
     statistics: ModelStatistics
     learned_from: NaiveBayes | None = None
     unlabelled: Unlabelled | None = None
+    growing: bool = False
 
     @cached_property
     def resolved(self) -> NaiveBayes:
@@ -153,41 +156,6 @@ class Problem:
         """
         return replace(self, statistics=self.statistics * check_decay(decay) + statistics)
 
-    def with_categories(self, categories: Mapping[int, tuple], features: Mapping[Any, Any]) -> "Problem":
-        """The problem with more categories, which no row so far has shown.
-
-        Parameters
-        ----------
-        categories : mapping
-            Categories of each categorical column by position, the known ones first.
-        features : mapping
-            The model's features, which may list categories.
-        """
-        schema = self.model.schema
-        assert schema is not None
-        model = NaiveBayes(
-            features,
-            class_concentration=self.model.class_concentration,
-            class_probs=self.model.class_probs,
-            feature_inclusion=self.model.feature_inclusion,
-            schema=replace(schema, categories=dict(categories)),
-        )
-        found = {}
-        for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
-            for j, position in enumerate(block.columns):
-                found[position] = jax.tree.map(lambda leaf, j=j: leaf[:, [j]], counted) if block.by_column else counted
-        blocks = []
-        for block in model.blocks:
-            if not block.by_column:
-                blocks.append(found[block.columns[0]])
-                continue
-            columns = [found[position] for position in block.columns]
-            if block.has_categories:
-                size = len(categories[block.columns[0]])
-                columns = [replace(column, total=_pad(column.total, size)) for column in columns]  # type: ignore
-            blocks.append(jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns))
-        return Problem(model, ModelStatistics(self.statistics.classes, tuple(blocks)))
-
     def take_away(self, statistics: ModelStatistics) -> "Problem":
         """The problem with data taken away.
 
@@ -228,10 +196,6 @@ def check_decay(decay: Any) -> float:
             "keep; 1 keeps all, and a new fit none"
         )
     return float(decay)
-
-
-def _pad(total: np.ndarray, size: int) -> np.ndarray:
-    return np.pad(total, [(0, 0), (0, 0), (0, size - total.shape[-1])])
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

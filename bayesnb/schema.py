@@ -38,6 +38,7 @@ __all__ = [
     "learn_categories",
     "learn_classes",
     "shown_categories",
+    "sort_categories",
     "warn_unseen",
 ]
 
@@ -540,10 +541,11 @@ def shown_categories(table: Table, column: int) -> tuple:
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = _factorise(values, table.names[column])
-    return tuple(_sort({value for value in distinct if not is_missing(value)}, table.names[column]))
+    return tuple(sort_categories({value for value in distinct if not is_missing(value)}, table.names[column]))
 
 
-def _sort(values: set, column: Column) -> list:
+def sort_categories(values: set, column: Column) -> list:
+    """Values in their order; those that have none by type and text."""
     try:
         return sorted(values)
     except TypeError:
@@ -892,7 +894,7 @@ def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = Fa
         labels = _label_array(labels[~missing])
     if labels.dtype.kind != "O":
         return distinct(labels)
-    return _label_array(_sort(set(labels.tolist()), "y"))
+    return _label_array(sort_categories(set(labels.tolist()), "y"))
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

@@ -619,21 +619,14 @@ def test_an_unseen_category_warns_and_counts_as_missing(name):
     np.testing.assert_allclose(proba[1], [0.5, 0.5], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "verb", ["predict", "predict_log_proba", "log_joint", "proba_draws", "proba_interval", "update"]
-)
+@pytest.mark.parametrize("verb", ["predict", "predict_log_proba", "log_joint", "proba_draws", "proba_interval"])
 def test_the_warning_names_column_and_category_in_every_verb(verb):
     frame = pd.DataFrame({"island": ISLANDS})
     posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), frame, LABELS)
     new, holed = pd.DataFrame({"island": ["Narnia"]}), pd.DataFrame({"island": [None]})
-    data = (["a"],) if verb == "update" else ()
     with pytest.warns(UserWarning, match=r"(?s)island.*Narnia|Narnia.*island"):
-        result = getattr(posterior, verb)(new, *data)
-    expected = getattr(posterior, verb)(holed, *data)
-    if verb == "update":
-        assert_same(expected, result, frame)
-    else:
-        np.testing.assert_array_equal(result, expected)
+        result = getattr(posterior, verb)(new)
+    np.testing.assert_array_equal(result, getattr(posterior, verb)(holed))
 
 
 def test_an_unseen_number_or_boolean_category_warns():

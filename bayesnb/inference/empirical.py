@@ -1,6 +1,6 @@
 """Hyperparameters that maximise the evidence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -75,7 +75,7 @@ class EmpiricalBayes(Inference):
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:
         self.check(problem)
         source = problem.learned_from or problem.model
-        learned = Problem(source, problem.statistics).resolved.learned
+        learned = replace(problem, model=source).resolved.learned
         drawn = learned.draw_hyperparameters(random_generator(key), (STARTS,))
         starts = {
             name: np.asarray(biject_to(prior.support).inv(jnp.asarray(drawn[name])))
@@ -87,9 +87,8 @@ class EmpiricalBayes(Inference):
         ]
         point = max(ends, key=lambda end: end[0])[1]
         _require_maximum(learned, problem.statistics, point)
-        numbers = Problem(
-            source.with_hyperparameters(_constrained(learned, point)), problem.statistics, learned_from=source
-        )
+        model = source.with_hyperparameters(_constrained(learned, point))
+        numbers = replace(problem, model=model, learned_from=source)
         return ExactPosterior(numbers, self)
 
 

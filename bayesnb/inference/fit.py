@@ -19,6 +19,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import is_dask
 from bayesnb.unlabelled import read_rows
+from bayesnb.weights import weighted_table
 
 __all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
 
@@ -38,7 +39,8 @@ def fit(
     Parameters
     ----------
     model : NaiveBayes or Family
-        A family alone stands for ``NaiveBayes(family)``.
+        A family alone stands for ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
+        categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
         skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
@@ -50,7 +52,9 @@ def fit(
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many.
+        Each row counts as that many. The cells of a row of weight zero count for nothing: a category that only such
+        rows hold is none of the column's. Its label still names a class, as every label in `y` does, so that the
+        columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
         Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
         2 and so on. By default the labels of `y`, sorted.
@@ -192,15 +196,19 @@ def from_samples(
 
 
 def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
-    if classes is not None or not model.bound:
-        if y is None and classes is None:
-            raise ValueError(
-                "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-                "in classes=3"
-            )
-        model = model.bind(X, y, classes=classes)
-    statistics, unlabelled = read_rows(model, X, y, sample_weight)
-    return Problem(model, statistics, unlabelled=unlabelled)
+    if y is None and classes is None and not model.bound:
+        raise ValueError(
+            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
+            "in classes=3"
+        )
+    table = weighted_table(X, sample_weight)
+    growing = not model.bound
+    if growing:
+        model = model.bind(table, y, classes=classes)
+    elif classes is not None:
+        model = model.with_classes(classes)
+    statistics, unlabelled = read_rows(model, table, y, sample_weight)
+    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:

@@ -18,6 +18,7 @@ from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
@@ -520,6 +521,12 @@ class Posterior(ABC):
         Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
         merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
 
+        A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
+        to all rows would have had. Categories that the model lists, or that it was bound to before the fit, stay as
+        they are, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
+        ``Categorical(other=True)`` a new value counts as "other", where a fit to all rows would have given it a
+        category of its own.
+
         Parameters
         ----------
         X : table, shape (rows, columns)
@@ -535,14 +542,28 @@ class Posterior(ABC):
         Raises
         ------
         TypeError, ValueError
-            If the data do not fit the model, or the decay is outside its range.
+            If the data do not fit the model; if they bring a category and the prior has one concentration for each
+            known category, and so none for a new one; or if the decay is outside its range.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Categorical(), [["red"], ["blue"]], ["a", "b"])
+        >>> posterior.update([["green"]], ["a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        >>> nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
         """
         problem, inference = self._require_fit("update")
-        counted = problem.model.statistics(X, y, sample_weight=sample_weight)
+        problem, counted = count_more(problem, X, y, sample_weight)
         return inference.fit(problem.add(counted, decay=decay), key=key)  # type: ignore[return-value]
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior without data that it was given, the same as a fit to the rest.
+
+        Classes and categories that were known stay known.
 
         Parameters
         ----------
@@ -559,7 +580,8 @@ class Posterior(ABC):
             If these rows cannot have been among the data; nothing changes.
         """
         problem, inference = self._require_fit("forget")
-        return inference.fit(problem.take_away(problem.model.statistics(X, y, sample_weight=sample_weight)), key=key)  # type: ignore[return-value]
+        problem, counted = count_more(problem, X, y, sample_weight)
+        return inference.fit(problem.take_away(counted), key=key)  # type: ignore[return-value]
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """Weights and bias of the linear rule that tells two classes apart by 0/1 features.

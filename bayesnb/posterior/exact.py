@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class ExactPosterior(ClosedFormPosterior):
                 "the class: average a model with numbers, nb.NaiveBayes(..., feature_inclusion=...)"
             )
         model = self.problem.model.with_feature_inclusion(prior_inclusion)
-        return self.inference.fit(Problem(model, self.problem.statistics), key=0)  # type: ignore[union-attr]
+        return self.inference.fit(replace(self.problem, model=model), key=0)  # type: ignore[union-attr]
 
     def _mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)

@@ -1,0 +1,172 @@
+"""Categories that later rows bring: the problem that a single fit to all rows would have had."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.blocks import Block, ModelStatistics
+from bayesnb.model import NaiveBayes
+from bayesnb.problem import Problem
+from bayesnb.schema import Table, sort_categories, warn_unseen
+from bayesnb.weights import weighted_table
+
+__all__ = ["count_more", "with_categories", "with_new_categories"]
+
+Unseen = Mapping[Any, Mapping[Any, int]]
+"""By column the values that are not among its categories, with their number."""
+
+
+def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
+    """Statistics of more rows, and the problem with the categories that only these rows show.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,)
+    sample_weight : array, shape (rows,), optional
+
+    Returns
+    -------
+    tuple of Problem and ModelStatistics
+        The problem without the new rows, and their statistics under its model.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the rows do not fit the model, or bring categories for which its prior has no number.
+    """
+    table = weighted_table(X, sample_weight)
+    unseen: dict[Any, dict[Any, int]] = {}
+    statistics = problem.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
+    grown = with_new_categories(problem, table, unseen)
+    if grown is not problem:
+        unseen = {}
+        statistics = grown.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
+    warn_unseen(unseen)
+    return grown, statistics
+
+
+def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
+    """The problem with the categories of a table that it does not know, if it may have more.
+
+    Parameters
+    ----------
+    problem : Problem
+    table : Table
+        More rows.
+    unseen : mapping
+        By column the values of these rows that are not among the model's categories, as `NaiveBayes.statistics` finds
+        them.
+
+    Returns
+    -------
+    Problem
+        The same object where nothing is new.
+    """
+    model = problem.model
+    schema = model.schema
+    if not problem.growing or schema is None or not model.open_columns:
+        return problem
+    (places,) = schema.locate(table, [model.open_columns])
+    categories = dict(schema.categories)
+    for position, place in zip(model.open_columns, places, strict=True):
+        known, name = schema.categories[position], schema.columns[position]
+        listed = dict.fromkeys(table.declared_categories(place) or ())
+        met = sort_categories({*unseen.get(name, ())} - listed.keys(), name)
+        categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
+    return problem if categories == schema.categories else with_categories(problem, categories)
+
+
+def with_categories(problem: Problem, categories: Mapping[int, tuple], features: Any = None) -> Problem:
+    """The problem with more categories, which no row so far has shown.
+
+    A Dirichlet over more categories, of the same concentration for each, is the prior that a fit to all rows would have
+    had; the counts of the new categories are zero so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Every row has a label.
+    categories : mapping
+        By position the categories of each categorical column: the known ones among them.
+    features : mapping, optional
+        The model's features where they list categories; by default as they are.
+
+    Raises
+    ------
+    ValueError
+        If the prior has one number for each category, and so none for a new one.
+    """
+    before = problem.model
+    assert before.schema is not None
+    schema = replace(before.schema, categories=dict(categories))
+    model = (before if features is None else before.with_features(features)).with_schema(schema)
+    _require_numbers(before, model)
+    source, counted = problem.learned_from, problem.statistics
+    return replace(
+        problem,
+        model=model,
+        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
+        learned_from=None if source is None else source.with_schema(schema),
+    )
+
+
+def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
+    """Refuse new categories for which the prior has no number."""
+    try:
+        _ = after.blocks
+    except ValueError as error:
+        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in _brought(before, after).items())
+        raise ValueError(
+            f"the rows bring new categories ({told}), and the prior has one number for each category and none for "
+            "these: name all that may come at the first fit, nb.Categorical(concentration, categories=[...]), or give "
+            f"one concentration for all ({error})"
+        ) from None
+
+
+def _brought(before: NaiveBayes, after: NaiveBayes) -> dict[Any, list]:
+    """By column the categories that only the model after has."""
+    old, new = before.schema, after.schema
+    assert old is not None
+    assert new is not None
+    brought = {}
+    for position, categories in new.categories.items():
+        known = set(old.categories[position])
+        if added := [category for category in categories if category not in known]:
+            brought[new.columns[position]] = added
+    return brought
+
+
+def _shown(values: list) -> str:
+    return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+
+
+def _regroup(blocks: Sequence[Any], before: NaiveBayes, after: NaiveBayes) -> tuple[Any, ...]:
+    """Statistics block by block, put together anew: columns of as many categories stand side by side."""
+    found: dict[int, Any] = {}
+    for block, whole in zip(before.blocks, blocks, strict=True):
+        for j, position in enumerate(block.columns):
+            found[position] = jax.tree.map(lambda leaf, j=j: leaf[:, [j]], whole) if block.by_column else whole
+    return tuple(_of_block(block, found, before, after) for block in after.blocks)
+
+
+def _of_block(block: Block, found: Mapping[int, Any], before: NaiveBayes, after: NaiveBayes) -> Any:
+    if not block.by_column:
+        return found[block.columns[0]]
+    columns = [found[position] for position in block.columns]
+    if block.has_categories:
+        old, new = (model.schema.categories for model in (before, after))  # type: ignore[union-attr]
+        columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
+
+
+def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
+    """Counts of a column's categories, with zeros for the new ones."""
+    place = {category: code for code, category in enumerate(new)}
+    total = np.zeros((*counted.total.shape[:-1], len(new)))
+    total[..., [place[category] for category in old]] = counted.total
+    return replace(counted, total=total)

@@ -1,0 +1,240 @@
+"""Categories that later rows bring, and rows of weight zero, which bring none."""
+
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+
+import bayesnb as nb
+from bayesnb import estimators
+
+COLOURS = ["red", "blue", "red", None, "green", "blue", "violet", "red"]
+SIZES = ["S", "M", "S", "M", "L", "L", None, "XL"]
+LENGTHS = [1.0, 2.5, 0.5, 3.0, np.nan, 2.0, 4.0, 1.5]
+X = pd.DataFrame({"colour": COLOURS, "length": LENGTHS, "size": SIZES})
+Y = ["a", "b", "a", "b", "a", "b", "a", "b"]
+SCALE = nb.Gaussian(loc=0.0, kappa=1.0, concentration=2.0, rate=1.0)
+
+
+def model(concentration=0.5, **options):
+    colour = nb.Categorical(concentration, **options)
+    return nb.NaiveBayes({"colour": colour, "length": SCALE, "size": nb.Categorical(2.0)})
+
+
+def in_parts(described, *edges, inference=None, y=Y, **options):
+    posterior = nb.fit(described, X[: edges[0]], y[: edges[0]], inference, **options)
+    for start, stop in zip(edges, (*edges[1:], len(X)), strict=True):
+        posterior = posterior.update(X[start:stop], y[start:stop])
+    return posterior
+
+
+def assert_same(one, other):
+    """The same evidence and predictions, and the same parameters but for the order of the categories."""
+    assert one.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=1e-12)
+    for position, categories in other.model.schema.categories.items():
+        assert set(one.model.schema.categories[position]) == set(categories)
+    mine, theirs = one.summary(), other.summary()
+    pd.testing.assert_frame_equal(mine.sort_index(), theirs.sort_index(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        model(),
+        model(np.array([[0.5], [1.5]])),
+        nb.NaiveBayes({"looks": (nb.Categorical([0.5, 2.0]), ["colour", "size"]), "length": SCALE}),
+        nb.NaiveBayes({"colour": nb.Categorical(0.5), "size": nb.Categorical(2.0)}, feature_inclusion=0.3),
+        model().bind(X, Y),
+    ],
+    ids=["scalar", "by class", "by column", "averaged", "bound to all rows"],
+)
+def test_a_fit_and_updates_are_the_fit_to_all_rows(described):
+    at_once = nb.fit(described, X, Y)
+    in_three = in_parts(described, 3, 6)
+    if isinstance(at_once, nb.posterior.averaged.AveragedPosterior):
+        np.testing.assert_allclose(in_three.log_joint(X), at_once.log_joint(X), rtol=1e-12)
+        assert in_three.log_evidence == pytest.approx(at_once.log_evidence, rel=1e-12)
+    else:
+        assert_same(in_three, at_once)
+
+
+def test_the_known_categories_keep_their_places():
+    posterior = in_parts(model(), 3, 6)
+    assert posterior.model.schema.categories[0] == ("blue", "red", "green", "violet")
+    assert posterior.mean()["colour_prob"].shape == (2, 4)
+
+
+def test_a_category_for_all_others_takes_the_new_ones():
+    posterior = in_parts(model(other=True), 3, 6)
+    assert posterior.model.schema.categories[0] == ("blue", "red", "<other>")
+    np.testing.assert_allclose(posterior.mean()["colour_prob"][:, -1], [2.5 / 5.5, 0.5 / 4.5])
+    declared = X[6:].assign(colour=pd.Categorical(COLOURS[6:], ["violet", "red", "white"]))
+    assert posterior.update(declared, Y[6:]).model.schema.categories == posterior.model.schema.categories
+
+
+def test_a_type_may_declare_more_than_the_rows_show():
+    first = X[:4].assign(size=pd.Categorical(SIZES[:4], ["S", "M", "L"]))
+    later = X[5:].assign(size=pd.Categorical(SIZES[5:], ["L", "XL", "XXL"]))
+    posterior = nb.fit(model(), first, Y[:4]).update(later, Y[5:])
+    assert posterior.model.schema.categories[2] == ("S", "M", "L", "XL", "XXL")
+
+
+@pytest.mark.parametrize("described", [model(categories=["red", "blue"]), model().bind(X[:3], Y[:3])])
+def test_listed_and_bound_categories_stay(described):
+    """As in a fit to all rows, a value that is not listed counts as a missing cell."""
+    with pytest.warns(UserWarning, match="not seen in training"):
+        posterior = in_parts(described, 3)
+    with pytest.warns(UserWarning, match="not seen in training"):
+        at_once = nb.fit(described, X, Y)
+    np.testing.assert_allclose(posterior.mean()["colour_prob"], at_once.mean()["colour_prob"], rtol=1e-12)
+    assert posterior.log_evidence == pytest.approx(at_once.log_evidence, rel=1e-12)
+
+
+def test_a_number_for_each_category_leaves_none_for_a_new_one():
+    described = nb.NaiveBayes({"colour": nb.Categorical([0.5, 2.0])})
+    posterior = nb.fit(described, X[:3], Y[:3])
+    with pytest.raises(ValueError, match=r"column 'colour': 'green', 'violet'.*categories=\[\.\.\.\]"):
+        posterior.update(X[3:], Y[3:])
+    assert posterior.update(X[:3], Y[:3]).problem.statistics.classes.n.sum() == 6
+
+
+def test_new_categories_are_forgotten_exactly_and_strangers_are_refused():
+    posterior = in_parts(model(), 3)
+    left = posterior.forget(X[3:], Y[3:])
+    np.testing.assert_allclose(left.mean()["colour_prob"][:, 2:], 0.5 / np.array([[4.0], [3.0]]).repeat(2, axis=1))
+    stranger = X[:1].assign(colour="pink")
+    with pytest.raises(ValueError, match="never among the data"):
+        posterior.forget(stranger, Y[:1])
+
+
+def test_old_rows_fade_and_new_categories_come():
+    first, later = nb.fit(model(), X[:3], Y[:3]), nb.fit(model(), X, Y, sample_weight=[0.8] * 3 + [1.0] * 5)
+    assert_same(first.update(X[3:], Y[3:], decay=0.8), later)
+
+
+def test_learned_concentrations_grow_too():
+    """Empirical Bayes: classes that use few colours each, so that the evidence has a maximum."""
+    rows = [["red"]] * 9 + [["blue"]] * 10 + [["red"]] * 2 + [["green"]] * 4 + [["blue"]]
+    labels = ["a"] * 10 + ["b"] * 11 + ["a", "b", "b", "b", "b"]
+    described = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(2.0, 2.0))})
+    split = nb.fit(described, rows[:21], labels[:21], nb.EmpiricalBayes())
+    split = split.update(rows[21:], labels[21:])
+    whole = nb.fit(described, rows, labels, nb.EmpiricalBayes())
+    np.testing.assert_allclose(
+        split.hyperparameters()["0_concentration"], whole.hyperparameters()["0_concentration"], rtol=1e-5
+    )
+    np.testing.assert_allclose(split.mean()["0_prob"][..., [0, 2, 1]], whole.mean()["0_prob"], rtol=1e-5)
+
+
+def test_a_saved_posterior_still_grows(tmp_path):
+    nb.fit(model(), X[:3], Y[:3]).save(tmp_path / "posterior.nc")
+    assert_same(nb.load(tmp_path / "posterior.nc").update(X[3:], Y[3:]), nb.fit(model(), X, Y))
+
+
+def test_batches_grow_after_the_fit():
+    batches = [(X[:2], Y[:2]), (X[2:4], Y[2:4])]
+    for given in (batches, iter(batches)):
+        posterior = nb.fit_batches(model(), given, classes=["a", "b"])
+        assert_same(posterior.update(X[4:], Y[4:]), nb.fit(model(), X, Y))
+
+
+def test_partitions_grow_after_the_fit():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(X[:4].assign(y=Y[:4]), npartitions=2)
+    posterior = nb.fit(model(), frame[["colour", "length", "size"]], frame["y"])
+    assert_same(posterior.update(X[4:], Y[4:]), nb.fit(model(), X, Y))
+
+
+def test_the_estimator_grows_batch_by_batch():
+    at_once = estimators.NaiveBayesClassifier(model()).fit(X, Y)
+    grown = estimators.NaiveBayesClassifier(model()).partial_fit(X[:3], Y[:3], classes=["a", "b"])
+    grown = grown.partial_fit(X[3:], Y[3:])
+    assert_same(grown.posterior_, at_once.posterior_)
+    with pytest.raises(ValueError, match="never among the data"):
+        grown.forget(X[:1].assign(colour="pink"), Y[:1])
+
+
+class TestBoundModels:
+    def test_classes_leave_the_bound_categories(self):
+        bound = model().bind(X, Y)
+        posterior = nb.fit(bound, X[:3], Y[:3], classes=["c", "b", "a"])
+        assert posterior.model.schema.categories == bound.schema.categories
+        assert posterior.classes.tolist() == ["c", "b", "a"]
+        declared = model(categories=["blue", "green", "red", "violet"])
+        sizes = nb.NaiveBayes({**declared.features, "size": nb.Categorical(2.0, categories=["L", "M", "S", "XL"])})
+        assert_same(posterior, nb.fit(sizes, X[:3], Y[:3], classes=["c", "b", "a"]))
+
+    def test_so_in_batches_and_in_the_estimator(self):
+        bound = model().bind(X, Y)
+        batched = nb.fit_batches(bound, iter([(X[:3], Y[:3])]), classes=["b", "a"])
+        assert batched.model.schema.categories == bound.schema.categories
+        assert batched.classes.tolist() == ["b", "a"]
+        fitted = estimators.NaiveBayesClassifier(bound).fit(X[:3], Y[:3])
+        assert fitted.posterior_.model.schema.categories == bound.schema.categories
+
+    def test_a_class_prior_of_another_size_is_refused(self):
+        bound = nb.NaiveBayes(nb.Categorical(), class_concentration=[1.0, 2.0]).bind([["r"], ["g"]], ["a", "b"])
+        with pytest.raises(ValueError, match="class_concentration has shape"):
+            nb.fit(bound, [["r"]], ["a"], classes=["a", "b", "c"])
+
+
+class TestRowsOfWeightZero:
+    WEIGHTS = np.array([1.0, 2.0, 0.5, 1.0, 0.0, 1.0, 0.0, 1.0])  # green and violet weigh nothing
+
+    def without(self, described=None):
+        kept = self.WEIGHTS > 0
+        labels = [label for label, keep in zip(Y, kept, strict=True) if keep]
+        return nb.fit(described or model(), X[kept], labels, sample_weight=self.WEIGHTS[kept])
+
+    @pytest.mark.parametrize("described", [model(), model(other=True)], ids=["plain", "other"])
+    def test_are_as_if_they_were_not_there(self, described):
+        posterior, without = nb.fit(described, X, Y, sample_weight=self.WEIGHTS), self.without(described)
+        assert posterior.model.schema.categories == without.model.schema.categories
+        assert posterior.log_evidence == pytest.approx(without.log_evidence, rel=1e-12)
+        np.testing.assert_allclose(posterior.mean()["colour_prob"], without.mean()["colour_prob"], rtol=1e-12)
+
+    def test_in_batches_partitions_files_and_updates(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        dd = pytest.importorskip("dask.dataframe")
+        parts = [slice(0, 5), slice(5, 8)]
+        batches = [(X[part], Y[part], self.WEIGHTS[part]) for part in parts]
+        table = X.assign(y=Y, w=self.WEIGHTS)
+        table.to_parquet(tmp_path / "rows.parquet")
+        frame = dd.from_pandas(table, npartitions=2)
+        first, later = batches
+        fits = [
+            nb.fit_batches(model(), batches),
+            nb.fit_batches(model(), iter(batches), classes=["a", "b"]),
+            nb.fit_parquet(model(), tmp_path / "rows.parquet", "y", sample_weight="w"),
+            nb.fit(model(), frame[["colour", "length", "size"]], frame["y"], sample_weight=frame["w"]),
+            nb.fit(model(), *first[:2], sample_weight=first[2]).update(*later[:2], sample_weight=later[2]),
+            estimators.NaiveBayesClassifier(model()).fit(X, Y, self.WEIGHTS).posterior_,
+        ]
+        for posterior in fits:
+            assert {*posterior.model.schema.categories[0]} == {"blue", "red"}
+            assert posterior.log_evidence == pytest.approx(self.without().log_evidence, rel=1e-12)
+
+    @pytest.mark.parametrize("kind", [np.int64, np.float64, str, object])
+    def test_whatever_the_type_of_the_cells(self, kind):
+        cells = np.array([[0, 1], [1, 1], [0, 0], [2, 5]]).astype(kind)
+        posterior = nb.fit(nb.Categorical(), cells, [0, 1, 0, 1], sample_weight=[1, 1, 1, 0])
+        without = nb.fit(nb.Categorical(), cells[:3], [0, 1, 0])
+        assert posterior.model.schema.categories == without.model.schema.categories
+        np.testing.assert_allclose(posterior.log_joint(cells[:3]), without.log_joint(cells[:3]), rtol=1e-12)
+
+    def test_their_labels_still_name_classes(self):
+        posterior = nb.fit(nb.Bernoulli(), [[1], [0], [1]], ["a", "b", "c"], sample_weight=[1, 1, 0])
+        named = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"], classes=["a", "b", "c"])
+        np.testing.assert_allclose(posterior.predict_proba([[1]]), named.predict_proba([[1]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("categories", [["red", "red"], [1, 1.0]])
+def test_a_category_listed_twice_is_refused(categories):
+    with pytest.raises(ValueError, match="twice"):
+        nb.fit(nb.Categorical(categories=categories), [[categories[0]]], ["a"])
+
+
+def test_a_category_that_cannot_be_looked_up_is_refused():
+    with pytest.raises(TypeError, match="a list, which cannot be a category"):
+        nb.fit(nb.Categorical(categories=[["red"], ["blue"]]), [["red"]], ["a"])
