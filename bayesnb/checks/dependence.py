@@ -1,0 +1,140 @@
+r"""Are parameters independent that the exact posterior makes independent?
+
+In a closed form every cell's parameters are independent of all other cells', and inside a cell each parameter given
+those before it is independent of them. Through their distribution functions all of them are independent uniform
+numbers. A pair of them is tested by the product of first Legendre polynomials (a correlation of ranks) and, inside a
+cell, also by the first polynomial of one times the second of the other: a mean that was shuffled against its variance
+has the right marginal distribution and no correlation with it, but a spread that no longer follows the variance.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.blocks import ModelParameters
+from bayesnb.checks.legendre import legendre
+from bayesnb.families.pit import independent_pit
+from bayesnb.posterior.exact import ExactPosterior
+
+__all__ = ["Products", "dependence"]
+
+LARGEST = 10
+"""Pairs whose effective number of draws is computed, those of the largest correlations."""
+
+GROUP = 2000
+"""Parameters all of whose pairs are tested; of more, only pairs inside a class are, so many parameters at a time."""
+
+
+class Products(NamedTuple):
+    """Series of mean zero and variance one if the parameters behind them are independent.
+
+    Attributes
+    ----------
+    test : str
+    names : list of str
+    series : array, shape (chains, draws, products)
+    number : int
+        Products that these were chosen from.
+    """
+
+    test: str
+    names: list[str]
+    series: np.ndarray
+    number: int
+
+
+class _Scores(NamedTuple):
+    """Independent numbers of a site: names, class of each, and values of shape (chains, draws, numbers)."""
+
+    names: np.ndarray
+    classes: np.ndarray
+    u: np.ndarray
+
+
+def dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> list[Products]:
+    """Products of pairs of parameters: the largest of all pairs, and those that see a spread depend on a parameter.
+
+    Parameters
+    ----------
+    exact : ExactPosterior
+    parameters : ModelParameters
+        Draws in the order of the exact posterior's model, leading axes (chain, draw).
+    rng : numpy.random.Generator
+        For draws that were rounded.
+    """
+    blocks = [
+        family.independent_pit(values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
+    ]
+    orders = [list(block) for block in blocks]
+    u = exact.model.sites.by_name(ModelParameters(_class_pit(exact, parameters, rng), tuple(blocks)))
+    labels = exact.model.sites.scalar_labels()
+    scores = {site: _scores(values, labels[site]) for site, values in u.items()}
+    pairs = _largest_pairs([found for found in scores.values() if found.u.shape[2]])
+    return [found for found in (pairs, _crossed(exact, orders, u, labels)) if found.names]
+
+
+def _class_pit(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> np.ndarray:
+    if exact.class_posterior.probs is not None:
+        return np.full(parameters.class_prob.shape, np.nan)
+    return independent_pit(dist.Dirichlet(exact.class_posterior.concentration), parameters.class_prob, rng)
+
+
+def _scores(u: np.ndarray, labels: list[str]) -> _Scores:
+    """Those of a site's parameters that have a number of their own."""
+    flat = u.reshape(*u.shape[:2], -1)
+    known = np.flatnonzero(~np.isnan(flat[0, 0]))
+    return _Scores(np.array(labels, dtype=object)[known], known // (flat.shape[2] // u.shape[2]), flat[:, :, known])
+
+
+def _largest_pairs(scores: list[_Scores]) -> Products:
+    names = np.concatenate([found.names for found in scores])
+    series = np.concatenate([legendre(found.u, 1) for found in scores], axis=2)
+    found = []
+    number = 0
+    for group in _groups(np.concatenate([found.classes for found in scores])):
+        number += len(group) * (len(group) - 1) // 2
+        found += _largest_of(series[:, :, group].reshape(-1, len(group)), group)
+    found = sorted(found, reverse=True)[:LARGEST]
+    first, second = ([pair[k] for pair in found] for k in (1, 2))
+    products = series[:, :, first] * series[:, :, second]
+    both = [f"{names[i]} and {names[j]}" for i, j in zip(first, second, strict=True)]
+    return Products("correlation", both, products, number)
+
+
+def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
+    """Positions of parameters of which every pair is tested."""
+    if len(classes) <= GROUP:
+        yield np.arange(len(classes))
+        return
+    for c in np.unique(classes):
+        members = np.flatnonzero(classes == c)
+        yield from np.array_split(members, -(-len(members) // GROUP))
+
+
+def _largest_of(series: np.ndarray, group: np.ndarray) -> list[tuple[float, int, int]]:
+    """Size and members of the largest correlations in a group, series of shape (draws, members)."""
+    correlations = np.abs(np.triu(series.T @ series, k=1)).ravel() / len(series)
+    number = min(LARGEST, len(group) * (len(group) - 1) // 2)
+    largest = np.argpartition(correlations, len(correlations) - number)[len(correlations) - number :]
+    first, second = np.unravel_index(largest, (len(group), len(group)))
+    return list(zip(correlations[largest].tolist(), group[first].tolist(), group[second].tolist(), strict=True))
+
+
+def _crossed(exact: ExactPosterior, orders: list[list[str]], u: dict[str, np.ndarray], labels: dict) -> Products:
+    """First polynomial of a parameter times second of one drawn given it, for every cell."""
+    names: list[str] = []
+    series = []
+    sites = {(site.block, site.column, site.parameter): site.name for site in exact.model.sites}
+    for (block, column, parameter), later in sites.items():
+        for before in orders[block][: orders[block].index(parameter)]:
+            earlier = sites[block, column, before]
+            if u[earlier].shape != u[later].shape:
+                continue
+            product = legendre(u[earlier], 1) * legendre(u[later], 2)
+            flat = product.reshape(*product.shape[:2], -1)
+            known = np.flatnonzero(~np.isnan(flat[0, 0]))
+            names += [f"{labels[later][k]} given {labels[earlier][k]}" for k in known]
+            series.append(flat[:, :, known])
+    return Products("spread", names, np.concatenate(series, axis=2) if series else np.empty(0), len(names))
