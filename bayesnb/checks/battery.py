@@ -17,19 +17,18 @@ from bayesnb.checks.class_probabilities import probability_frame
 from bayesnb.checks.densities import Rows, exact_reference, log_densities, rows_of, simulated_rows
 from bayesnb.checks.dependence import dependence
 from bayesnb.checks.legendre import ess_and_z, legendre, ranks_among
-from bayesnb.checks.marginals import Z_COLUMNS, marginal_frame, without_cdf
+from bayesnb.checks.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
 from bayesnb.families.fast import as_key, random_generator
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Battery", "run_battery"]
 
-TABLE = (
-    *("exact_mean", "sampled_mean", "mcse_mean", "exact_sd", "sampled_sd"),
-    *Z_COLUMNS,
-    *("p_value", "ess_bulk", "ess_tail", "r_hat"),
-)
-"""Columns of the table of a comparison."""
+OWN_STREAM = 2**31 - 1
+"""Sets the random numbers apart from those that other functions draw for the same key: theirs may be tested here."""
+
+TEST_COLUMNS = ["part", "quantity", "test", "z", "p_value", "ess", "against"]
+PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]
 
 
 class Battery(NamedTuple):
@@ -64,9 +63,13 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     error_rate : float
     key : int or JAX key
         For the draws from the closed form and for simulated rows.
+
+    Raises
+    ------
+    ValueError
+        If every parameter is certain.
     """
-    # Not the stream that `draws` has for the same key: the draws that are tested may come from there.
-    key_of_rows, key_of_draws = jax.random.split(jax.random.fold_in(as_key(key), 2**31 - 1))
+    key_of_rows, key_of_draws = jax.random.split(jax.random.fold_in(as_key(key), OWN_STREAM))
     rng = random_generator(key_of_draws)
     by_site = sampled.model.sites.by_name(sampled.parameters)
     parameters = exact.model.sites.parameters(by_site, exact.class_posterior.probs)
@@ -79,6 +82,8 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     draws = sampled.num_chains * sampled.num_draws
     reference = exact_reference(exact, rows, rng, at_least=draws, sites=without_cdf(marginals))
     frame = marginal_frame(sampled, marginals, reference.sites, rng)
+    if frame.empty:
+        raise ValueError("every parameter is certain (one class, columns of one category): there is nothing to compare")
     found = [
         _parameters(frame),
         _densities(log_densities(exact, parameters, rows), reference.densities, rows, rng),
@@ -86,7 +91,7 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
         *([] if probabilities is None else [_probabilities(probabilities)]),
     ]
     parts, tests = _judged([part for part in found if part.number], error_rate)
-    return Battery(frame[[name for name in TABLE if name in frame]], probabilities, parts, tests)
+    return Battery(frame[list(COLUMNS)], probabilities, parts, tests)
 
 
 class _Part(NamedTuple):
@@ -101,9 +106,8 @@ def _parameters(frame: pd.DataFrame) -> _Part:
     pieces = [
         _tests(frame.index, test, frame[z], frame[f"ess_of_{z}"])
         for z, test in zip(Z_COLUMNS, ("mean", "spread", "skewness", "tails"), strict=True)
-        if z in frame
     ]
-    return _Part("parameters", pd.concat(pieces) if pieces else pd.DataFrame(), 4 * len(frame))
+    return _Part("parameters", pd.concat(pieces), len(pieces) * len(frame))
 
 
 def _densities(densities: np.ndarray, reference: np.ndarray, rows: Rows, rng: np.random.Generator) -> _Part:
@@ -121,15 +125,13 @@ def _densities(densities: np.ndarray, reference: np.ndarray, rows: Rows, rng: np
 
 def _dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> _Part:
     found = dependence(exact, parameters, rng)
+    if not found:
+        return _Part("dependence", pd.DataFrame(), 0)
     pieces = []
     for products in found:
         ess, z = ess_and_z(products.series)
         pieces.append(_tests(products.names, products.test, z, ess))
-    return _Part(
-        "dependence",
-        pd.concat(pieces) if pieces else pd.DataFrame(),
-        sum(products.number for products in found),
-    )
+    return _Part("dependence", pd.concat(pieces), sum(products.number for products in found))
 
 
 def _probabilities(frame: pd.DataFrame) -> _Part:
@@ -144,20 +146,13 @@ def _tests(quantities: Any, test: str, z: Any, ess: Any) -> pd.DataFrame:
 
 
 def _judged(parts: list[_Part], error_rate: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each part and for each test, with the share of the error rate that they have."""
-    summary, tests = {}, []
+    """A row for each part and a row for each test, with the share of the error rate that they have."""
+    summary, tests = [], []
     for name, found, number in parts:
-        level = error_rate / len(parts) / number
+        critical_z = float(-ndtri(error_rate / len(parts) / number / 2))
         z = found["z"].abs()
-        against = z > -ndtri(level / 2)
-        summary[name] = {
-            "num_tests": number,
-            "critical_z": -ndtri(level / 2),
-            "num_against": int(against.sum()),
-            "largest_z": z.max(),
-            "least_ess": found["ess"].min(),
-        }
+        against = z > critical_z
+        summary.append((name, number, critical_z, int(against.sum()), z.max(), found["ess"].min()))
         tests.append(found.assign(part=name, p_value=2 * ndtr(-z), against=against))
-    columns = ["part", "quantity", "test", "z", "p_value", "ess", "against"]
-    every = pd.concat(tests, ignore_index=True)[columns] if tests else pd.DataFrame(columns=columns)
-    return pd.DataFrame.from_dict(summary, orient="index").rename_axis("part"), every
+    frame = pd.DataFrame(summary, columns=["part", *PART_COLUMNS]).set_index("part")
+    return frame, pd.concat(tests, ignore_index=True)[TEST_COLUMNS]

@@ -11,8 +11,8 @@ from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["probability_frame"]
 
-MAX_SKEWNESS = 2.0
-"""Of the terms of a mean: where they are more skewed, its z is not close enough to normal for a test far out."""
+MAX_SKEWNESS = 0.1
+"""Of a mean, skewness of its terms over the root of their effective number: beyond, its z is too far from normal."""
 
 
 def probability_frame(exact: ExactPosterior, sampled: SampledPosterior, X: Any) -> pd.DataFrame:

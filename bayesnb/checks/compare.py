@@ -26,17 +26,17 @@ POWER_Z = 1.645
 """Normal quantile of 0.95: with that much beyond the critical value a shift is found 19 times in 20."""
 
 WORDS = {
-    ("parameters", ""): "the {test} of {k} of {n} parameters is off, most of all {worst} (z = {z})",
-    ("densities", ""): "the {test} of {k} of {n} log densities is off, most of all of the {worst} (z = {z})",
-    ("dependence", "correlation"): (
+    "parameters": "the {test} of {k} of {n} parameters is off, most of all {worst} (z = {z})",
+    "densities": "the {test} of {k} of {n} log densities is off, most of all of the {worst} (z = {z})",
+    "correlation": (
         "parameters are correlated that are independent in the exact posterior, most of all {worst} (z = {z})"
     ),
-    ("dependence", "spread"): (
+    "spread given": (
         "the spread of {k} of {n} parameters depends on another as it should not, most of all {worst} (z = {z})"
     ),
-    ("probabilities", ""): "{k} of {n} class probabilities are off, most of all {worst} (z = {z})",
+    "probabilities": "{k} of {n} class probabilities are off, most of all {worst} (z = {z})",
 }
-"""What a test that speaks against says, by part and test."""
+"""What is said of the tests that speak against, by part, or by test where a part has tests of several kinds."""
 
 SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]
 """Columns of the table that a comparison shows of itself."""
@@ -142,7 +142,7 @@ def compare(
     TypeError
         If the first is not an exact posterior or the second not a sampled one.
     ValueError
-        If they have other classes or parameters, or there is one chain only.
+        If they have other classes or parameters, there is one chain only, or every parameter is certain.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def compare(
     recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)
     unclear = _unclear(sampled, battery.tests)
     against = recorded + ([] if unclear else _against(battery.tests))
-    critical_z = float(battery.parts["critical_z"].get("parameters", np.nan))
+    critical_z = float(battery.parts.loc["parameters", "critical_z"])
     smallest_shift = _smallest_shift(battery.tests, critical_z)
     return Comparison(
         agree=not (against or unclear),
@@ -247,7 +247,7 @@ def _against(tests: pd.DataFrame) -> list[str]:
         against = group[group["against"]]
         if len(against):
             worst = against.loc[against["z"].abs().idxmax()]
-            words = WORDS.get((part, test), WORDS[part, ""])
+            words = WORDS[test if test in WORDS else part]
             found.append(words.format(test=test, k=len(against), n=len(group), worst=worst["quantity"], z=_z(worst["z"])))
     return found
 

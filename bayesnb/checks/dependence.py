@@ -70,8 +70,7 @@ def dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.rando
     orders = [list(block) for block in blocks]
     u = exact.model.sites.by_name(ModelParameters(_class_pit(exact, parameters, rng), tuple(blocks)))
     labels = exact.model.sites.scalar_labels()
-    scores = {site: _scores(values, labels[site]) for site, values in u.items()}
-    pairs = _largest_pairs([found for found in scores.values() if found.u.shape[2]])
+    pairs = _largest_pairs([_scores(values, labels[site]) for site, values in u.items()])
     return [found for found in (pairs, _crossed(exact, orders, u, labels)) if found.names]
 
 
@@ -82,7 +81,7 @@ def _class_pit(exact: ExactPosterior, parameters: ModelParameters, rng: np.rando
 
 
 def _scores(u: np.ndarray, labels: list[str]) -> _Scores:
-    """Those of a site's parameters that have a number of their own."""
+    """Those parameters of a site that are not known given others."""
     flat = u.reshape(*u.shape[:2], -1)
     known = np.flatnonzero(~np.isnan(flat[0, 0]))
     return _Scores(np.array(labels, dtype=object)[known], known // (flat.shape[2] // u.shape[2]), flat[:, :, known])
@@ -137,4 +136,4 @@ def _crossed(exact: ExactPosterior, orders: list[list[str]], u: dict[str, np.nda
             known = np.flatnonzero(~np.isnan(flat[0, 0]))
             names += [f"{labels[later][k]} given {labels[earlier][k]}" for k in known]
             series.append(flat[:, :, known])
-    return Products("spread", names, np.concatenate(series, axis=2) if series else np.empty(0), len(names))
+    return Products("spread given", names, np.concatenate(series, axis=2) if series else np.empty(0), len(names))

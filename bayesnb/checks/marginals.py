@@ -14,10 +14,19 @@ from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.sampled import SampledPosterior
 
-__all__ = ["Z_COLUMNS", "marginal_frame", "without_cdf"]
+__all__ = ["COLUMNS", "Z_COLUMNS", "marginal_frame", "without_cdf"]
 
 Z_COLUMNS = ("z_mean", "z_sd", "z_skew", "z_tails")
 """Columns for the polynomials of degree one to four."""
+
+ESS_COLUMNS = tuple(f"ess_of_{name}" for name in Z_COLUMNS)
+"""Effective number of draws behind each z."""
+
+COLUMNS = (
+    *("exact_mean", "sampled_mean", "mcse_mean", "exact_sd", "sampled_sd"),
+    *(*Z_COLUMNS, "p_value", "ess_bulk", "ess_tail", "r_hat"),
+)
+"""Columns of the table of a comparison."""
 
 SLAB_CELLS = 2**20
 """Draws whose polynomials are held at a time."""
@@ -55,12 +64,12 @@ def marginal_frame(
     Returns
     -------
     pandas.DataFrame
-        A row for each parameter that is not certain: the columns of `Comparison.table`, and ``ess_of_z_mean`` etc., the
-        effective number of draws behind each z.
+        A row for each parameter that is not certain: the columns of `Comparison.table`, and ``ess_of_z_mean`` and so
+        on, the effective number of draws behind each z.
     """
     labels = sampled.model.sites.scalar_labels()
     names: list[str] = []
-    pieces: list[dict[str, np.ndarray]] = []
+    pieces = [{name: np.empty(0) for name in (*COLUMNS, *ESS_COLUMNS)}]
     for site, draws, of_site in _sites(sampled):
         if site not in marginals:  # class probabilities that are known
             continue
@@ -73,9 +82,7 @@ def marginal_frame(
             exact = {"exact_mean": mean[moving], "exact_sd": sd[moving]}
             names += [labels[site][k] for k in moving]
             pieces.append(exact | _summary(flat) | _tests(u) | _diagnostics(sampled, of_site, moving))
-    columns = {
-        name: np.concatenate([[], *(piece[name] for piece in pieces)]) for name in (pieces[0] if pieces else ())
-    }
+    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     return pd.DataFrame(columns, index=pd.Index(names, name="parameter"))
 
 
@@ -117,9 +124,9 @@ def _tests(u: np.ndarray) -> dict[str, np.ndarray]:
     step = max(1, SLAB_CELLS // (u.shape[0] * u.shape[1]))
     slabs = [u[:, :, start : start + step] for start in range(0, u.shape[2], step)]
     found: dict[str, np.ndarray] = {}
-    for name, degree in zip(Z_COLUMNS, DEGREES, strict=True):
+    for z_column, ess_column, degree in zip(Z_COLUMNS, ESS_COLUMNS, DEGREES, strict=True):
         ess, z = np.concatenate([ess_and_z(legendre(slab, degree)) for slab in slabs], axis=1)
-        found |= {name: z, f"ess_of_{name}": ess}
+        found |= {z_column: z, ess_column: ess}
     smallest = np.minimum.reduce([2 * ndtr(-np.abs(found[name])) for name in Z_COLUMNS])
     return found | {"p_value": np.minimum(len(DEGREES) * smallest, 1.0)}
 
