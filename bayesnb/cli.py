@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from bayesnb.checks.compare import Comparison, compare
-from bayesnb.checks.marginals import Z_COLUMNS
+from bayesnb.checks.comparison.marginals import Z_COLUMNS
 from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.inference.fit import fit

@@ -51,12 +51,10 @@ def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
     assert comparison.agree, comparison.verdict
     assert comparison.verdict.startswith("YES")
     assert len(comparison.table) == 42
-    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform"} <= set(
-        comparison.table
-    )
+    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_value"} <= set(comparison.table)
     assert "island_prob[Adelie, Biscoe]" in comparison.table.index
     np.testing.assert_allclose(comparison.table["exact_mean"], comparison.table["sampled_mean"], rtol=0.05, atol=0.01)
-    assert comparison.probabilities.shape == (344 * 3, 4)
+    assert comparison.probabilities.shape == (344 * 3, 6)
     assert "YES" in repr(comparison)
     assert "<table" in comparison._repr_html_()
     assert sampled.sample_stats["diverging"].shape == (4, 1000)

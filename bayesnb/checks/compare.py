@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.checks.battery import run_battery
-from bayesnb.checks.same_problem import differences
+from bayesnb.checks.comparison.battery import run_battery
+from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -104,7 +104,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         shown = self.table[SHOWN].to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
-        more = f"<p>All {len(self.table.columns)} columns are in <code>table</code>, all tests in <code>tests</code>.</p>"
+        more = (
+            f"<p>All {len(self.table.columns)} columns are in <code>table</code>, all tests in <code>tests</code>.</p>"
+        )
         return f"<p><b>{escape(self.verdict)}</b></p>{shown}{more}"
 
 
@@ -248,7 +250,9 @@ def _against(tests: pd.DataFrame) -> list[str]:
         if len(against):
             worst = against.loc[against["z"].abs().idxmax()]
             words = WORDS[test if test in WORDS else part]
-            found.append(words.format(test=test, k=len(against), n=len(group), worst=worst["quantity"], z=_z(worst["z"])))
+            found.append(
+                words.format(test=test, k=len(against), n=len(group), worst=worst["quantity"], z=_z(worst["z"]))
+            )
     return found
 
 

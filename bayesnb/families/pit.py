@@ -1,7 +1,6 @@
 """Draws through the distribution function of their distribution: uniform numbers, if the draws are right."""
 
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from bayesnb.checks.compare import Comparison
-from bayesnb.checks.marginals import Z_COLUMNS
+from bayesnb.checks.comparison.marginals import Z_COLUMNS
 
 __all__ = ["plot_comparison"]
 

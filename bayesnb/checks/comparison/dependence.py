@@ -14,7 +14,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.blocks import ModelParameters
-from bayesnb.checks.legendre import legendre
+from bayesnb.checks.comparison.legendre import legendre
 from bayesnb.families.pit import independent_pit
 from bayesnb.posterior.exact import ExactPosterior
 
@@ -90,16 +90,15 @@ def _scores(u: np.ndarray, labels: list[str]) -> _Scores:
 def _largest_pairs(scores: list[_Scores]) -> Products:
     names = np.concatenate([found.names for found in scores])
     series = np.concatenate([legendre(found.u, 1) for found in scores], axis=2)
-    found = []
-    number = 0
-    for group in _groups(np.concatenate([found.classes for found in scores])):
-        number += len(group) * (len(group) - 1) // 2
-        found += _largest_of(series[:, :, group].reshape(-1, len(group)), group)
-    found = sorted(found, reverse=True)[:LARGEST]
-    first, second = ([pair[k] for pair in found] for k in (1, 2))
-    products = series[:, :, first] * series[:, :, second]
-    both = [f"{names[i]} and {names[j]}" for i, j in zip(first, second, strict=True)]
-    return Products("correlation", both, products, number)
+    groups = list(_groups(np.concatenate([found.classes for found in scores])))
+    sizes, first, second = np.concatenate(
+        [_largest_of(series[:, :, group].reshape(-1, len(group)), group) for group in groups], axis=1
+    )
+    largest = np.argsort(-sizes)[:LARGEST]
+    first, second = first[largest].astype(int), second[largest].astype(int)
+    both = [f"{one} and {other}" for one, other in zip(names[first], names[second], strict=True)]
+    number = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    return Products("correlation", both, series[:, :, first] * series[:, :, second], number)
 
 
 def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
@@ -112,13 +111,13 @@ def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
         yield from np.array_split(members, -(-len(members) // GROUP))
 
 
-def _largest_of(series: np.ndarray, group: np.ndarray) -> list[tuple[float, int, int]]:
-    """Size and members of the largest correlations in a group, series of shape (draws, members)."""
-    correlations = np.abs(np.triu(series.T @ series, k=1)).ravel() / len(series)
-    number = min(LARGEST, len(group) * (len(group) - 1) // 2)
-    largest = np.argpartition(correlations, len(correlations) - number)[len(correlations) - number :]
-    first, second = np.unravel_index(largest, (len(group), len(group)))
-    return list(zip(correlations[largest].tolist(), group[first].tolist(), group[second].tolist(), strict=True))
+def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Size and both members of the largest correlations in a group, shape (3, pairs); series of (draws, members)."""
+    first, second = np.triu_indices(len(group), k=1)
+    sizes = np.abs(series.T @ series)[first, second] / len(series)
+    number = min(LARGEST, len(sizes))
+    largest = np.argpartition(sizes, len(sizes) - number)[len(sizes) - number :] if number else np.empty(0, dtype=int)
+    return np.stack([sizes[largest], group[first[largest]], group[second[largest]]])
 
 
 def _crossed(exact: ExactPosterior, orders: list[list[str]], u: dict[str, np.ndarray], labels: dict) -> Products:

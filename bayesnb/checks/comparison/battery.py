@@ -13,11 +13,11 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from bayesnb.blocks import ModelParameters
-from bayesnb.checks.class_probabilities import probability_frame
-from bayesnb.checks.densities import Rows, exact_reference, log_densities, rows_of, simulated_rows
-from bayesnb.checks.dependence import dependence
-from bayesnb.checks.legendre import ess_and_z, legendre, ranks_among
-from bayesnb.checks.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
+from bayesnb.checks.comparison.class_probabilities import probability_frame
+from bayesnb.checks.comparison.densities import Rows, exact_reference, log_densities, rows_of, simulated_rows
+from bayesnb.checks.comparison.dependence import dependence
+from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
+from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
 from bayesnb.families.fast import as_key, random_generator
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -69,11 +69,11 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     ValueError
         If every parameter is certain.
     """
-    key_of_rows, key_of_draws = jax.random.split(jax.random.fold_in(as_key(key), OWN_STREAM))
+    key_of_rows, key_of_draws, key_of_joints = jax.random.split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
     rng = random_generator(key_of_draws)
     by_site = sampled.model.sites.by_name(sampled.parameters)
     parameters = exact.model.sites.parameters(by_site, exact.class_posterior.probs)
-    probabilities = None if X is None else probability_frame(exact, sampled, X)
+    probabilities = None if X is None else probability_frame(exact, sampled, X, key_of_joints)
     if probabilities is None or probabilities.empty:
         rows = simulated_rows(exact, key_of_rows)
     else:

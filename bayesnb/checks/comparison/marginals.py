@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pandas as pd
 from scipy.special import ndtr
 
-from bayesnb.checks.legendre import DEGREES, ess_and_z, legendre, ranks_among
+from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.fast import cdf
 from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
