@@ -26,7 +26,7 @@ POWER_Z = 1.645
 """Normal quantile of 0.95: with that much beyond the critical value a shift is found 19 times in 20."""
 
 WORDS = {
-    "parameters": "the {test} of {k} of {n} parameters is off, most of all {worst} (z = {z})",
+    "parameters": "the {test} of {k} of {n} parameters {verb} off, most of all {worst} (z = {z})",
     "densities": "the {test} of {k} of {n} log densities is off, most of all of the {worst} (z = {z})",
     "correlation": (
         "parameters are correlated that are independent in the exact posterior, most of all {worst} (z = {z})"
@@ -250,9 +250,8 @@ def _against(tests: pd.DataFrame) -> list[str]:
         if len(against):
             worst = against.loc[against["z"].abs().idxmax()]
             words = WORDS[test if test in WORDS else part]
-            found.append(
-                words.format(test=test, k=len(against), n=len(group), worst=worst["quantity"], z=_z(worst["z"]))
-            )
+            numbers = {"k": len(against), "n": len(group), "worst": worst["quantity"], "z": _z(worst["z"])}
+            found.append(words.format(test=test, verb="are" if test == "tails" else "is", **numbers))
     return found
 
 
@@ -273,8 +272,8 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
         return f"UNDECIDED, the draws cannot tell: {'; '.join(unclear)}."
     return (
         f"YES, the samples agree with the closed form: none of {num_tests} tests speaks against (error rate "
-        f"{error_rate:g}). The shift of a parameter by less than {smallest_shift:.2g} posterior standard deviations "
-        "could have been missed."
+        f"{error_rate:g}). A shift of one parameter by less than {smallest_shift:.2g} posterior standard "
+        "deviations could have been missed."
     )
 
 
