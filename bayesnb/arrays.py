@@ -17,7 +17,7 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["in_float64", "log", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
+__all__ = ["close", "in_float64", "log", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
 
 
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
@@ -37,6 +37,15 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     if any(isinstance(array, jax.Array) for array in arrays):
         return jnp, jax.scipy.special
     return np, scipy.special
+
+
+def close(one: Any, other: Any) -> bool:
+    """Whether two trees have one structure and the same numbers, up to rounding."""
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
+    return bool(structures[0] == structures[1]) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
 
 
 def log(values: Any) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 from scipy.linalg.blas import dger
 
-from bayesnb.arrays import namespace
+from bayesnb.arrays import close, namespace
 
 __all__ = [
     "ClassCounts",
@@ -74,6 +74,10 @@ class Statistics(ABC):
     def without_rounding(self, before: Self) -> Self:
         """What a subtraction from `before` left, with differences that are only rounding set to zero."""
         return jax.tree.map(_clear, self, before)
+
+    def same_rows(self, other: "Statistics") -> bool:
+        """Whether both may be statistics of the same rows, whatever the order in which they were added."""
+        return close(self, other)
 
     @abstractmethod
     def pooled(self) -> Self:
@@ -197,6 +201,17 @@ class Moments(Statistics):
 
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.n * factor, self.mean, self.ssd * factor)
+
+    def same_rows(self, other: Statistics) -> bool:
+        if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
+            return False
+        # A mean has the rounding of the cells, however small their spread, and so has the origin of the deviations.
+        n, mean, ssd = np.asarray(self.n), np.asarray(self.mean), np.asarray(self.ssd)
+        rounding = 8 * np.finfo(np.float64).eps * np.abs(mean)
+        off = np.abs(mean - other.mean), np.abs(ssd - other.ssd)
+        far = off[0] > 1e-9 * np.sqrt(_share(ssd, n)) + rounding
+        wide = off[1] > 1e-9 * ssd + 2 * rounding * np.sqrt(n * ssd) + n * rounding**2
+        return not (far | wide).any()
 
     def pooled(self) -> Self:
         n = self.n.sum(axis=0, keepdims=True)

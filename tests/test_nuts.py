@@ -51,12 +51,10 @@ def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
     assert comparison.agree, comparison.verdict
     assert comparison.verdict.startswith("YES")
     assert len(comparison.table) == 42
-    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd", "p_uniform"} <= set(
-        comparison.table
-    )
+    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"} <= set(comparison.table)
     assert "island_prob[Adelie, Biscoe]" in comparison.table.index
     np.testing.assert_allclose(comparison.table["exact_mean"], comparison.table["sampled_mean"], rtol=0.05, atol=0.01)
-    assert comparison.probabilities.shape == (344 * 3, 4)
+    assert comparison.probabilities.shape == (344 * 3, 6)
     assert "YES" in repr(comparison)
     assert "<table" in comparison._repr_html_()
     assert sampled.sample_stats["diverging"].shape == (4, 1000)
@@ -145,17 +143,18 @@ def test_too_few_draws_and_stuck_chains_are_no_yes(coins):
     assert not nb.compare(exact, nb.from_samples(model, constant, X=X, y=y)).agree
 
 
-def test_exact_draws_agree_at_the_stated_rate(coins):
-    """Independent draws of the posterior itself: a hundred verdicts at error rate 0.05, at most a dozen wrong."""
+@pytest.mark.parametrize(("runs", "most"), [(20, 5), pytest.param(100, 12, marks=pytest.mark.slow)])
+def test_exact_draws_agree_at_the_stated_rate(coins, runs, most):
+    """Independent draws of the posterior itself: verdicts at error rate 0.05, of a hundred at most a dozen wrong."""
     model, X, y = coins
     exact = nb.fit(model, X, y)
     wrong = sum(
         not nb.compare(
-            exact, nb.from_samples(model, exact.draws(num_draws=500, key=k), X=X, y=y), error_rate=0.05
+            exact, nb.from_samples(model, exact.draws(num_draws=500, key=k), X=X, y=y), error_rate=0.05, key=k
         ).agree
-        for k in range(100)
+        for k in range(runs)
     )
-    assert wrong <= 12
+    assert wrong <= most
 
 
 def test_compare_refuses_what_cannot_be_compared(coins):

@@ -29,6 +29,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import to_numpy
+from bayesnb.families.pit import independent_pit
 from bayesnb.stats import Statistics
 
 __all__ = [
@@ -358,6 +359,36 @@ class ConjugateFamily(Family):
             return distribution.mean
 
         self.prior(note)
+        return found
+
+    def independent_pit(self, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draws of the parameters as uniform numbers, independent of each other if the draws follow this distribution.
+
+        `bayesnb.compare` tests with them whether parameters depend on each other as they should. The default takes
+        each parameter given those that `prior` draws before it, and one component of a Dirichlet vector after the
+        other. That is right for every family; define it where a parameter's distribution has no ``cdf``.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Draws, shape (..., classes, columns) or (..., classes, columns, categories).
+        rng : numpy.random.Generator
+            For draws that were rounded to zero or one; see `bayesnb.families.pit.pit`.
+
+        Returns
+        -------
+        dict
+            The parameters in the order of `prior`, each in its shape; NaN where nothing is known of one that others
+            do not tell.
+        """
+        found: dict[str, np.ndarray] = {}
+
+        def note(name: str, distribution: dist.Distribution) -> Any:
+            found[name] = independent_pit(distribution, np.asarray(parameters[name]), rng)
+            return parameters[name]
+
+        with jax.enable_x64(True):
+            self.prior(note)
         return found
 
     def mean(self) -> dict[str, Any]:

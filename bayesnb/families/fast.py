@@ -154,6 +154,11 @@ def _(distribution: dist.InverseGamma, x: Any) -> np.ndarray:
 
 
 @cdf.register
+def _(distribution: dist.Normal, x: Any) -> np.ndarray:
+    return scipy.special.ndtr((x - np.asarray(distribution.loc)) / np.asarray(distribution.scale))
+
+
+@cdf.register
 def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
     z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
     return scipy.special.stdtr(np.asarray(distribution.df), z)

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from bayesnb.checks.compare import Comparison
+from bayesnb.checks.comparison.marginals import Z_COLUMNS
 
 __all__ = ["plot_comparison"]
 
@@ -17,7 +18,7 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
     ----------
     comparison : Comparison
     max_panels : int, default 24
-        The parameters with the largest absolute z come first.
+        The parameters with the largest absolute z, of location, spread, skewness or tails, are shown.
     columns : int, default 4
         Panels side by side.
 
@@ -28,7 +29,7 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
     from bayesnb.plots.picture import Picture
 
     table = comparison.table
-    worst = table[["z_mean", "z_sd"]].abs().max(axis=1).sort_values(ascending=False, kind="stable")
+    worst = table[list(Z_COLUMNS)].abs().max(axis=1).sort_values(ascending=False, kind="stable")
     chosen = set(worst.index[:max_panels])
     panels = [panel for panel in _panels(comparison) if panel[0] in chosen]
     columns = min(columns, len(panels))

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from bayesnb.parallel import in_order
 
-__all__ = ["rhat_and_ess"]
+__all__ = ["ess_of_mean", "rhat_and_ess"]
 
 SLAB_CELLS = 2**16
 """Draws of the parameters taken together, which stay in a core's cache."""
@@ -38,6 +38,24 @@ def rhat_and_ess(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     with np.errstate(all="ignore"):
         r_hat, bulk, tail = zip(*in_order(_of_slab, slabs), strict=True)
     return np.concatenate(r_hat), np.concatenate(bulk), np.concatenate(tail)
+
+
+def ess_of_mean(draws: np.ndarray) -> np.ndarray:
+    """Effective sample size for the mean of each series (Vehtari et al. 2021), shape (series,).
+
+    Parameters
+    ----------
+    draws : array, shape (chains, draws, series)
+        At least four draws of a chain.
+    """
+    step = max(1, SLAB_CELLS // (draws.shape[0] * draws.shape[1]))
+    slabs = [draws[:, :, start : start + step] for start in range(0, draws.shape[2], step)]
+    with np.errstate(all="ignore"):
+        return np.concatenate(list(in_order(_mean_of_slab, slabs)))
+
+
+def _mean_of_slab(draws: np.ndarray) -> np.ndarray:
+    return _ess(_split(np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)))
 
 
 def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
