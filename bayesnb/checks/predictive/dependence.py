@@ -99,23 +99,37 @@ def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
     """Mean absolute correlation of pairs of columns over the rows where both are observed; NaN if none is defined."""
     if len(z) < 3 or not len(pairs):
         return np.nan
-    seen = ~np.isnan(z)
-    filled = np.where(seen, z, 0.0)
-    centred = np.where(seen, filled - filled.sum(axis=0) / np.maximum(seen.sum(axis=0), 1), 0.0)
-    # One product of matrices holds all sums over the rows where both of a pair are observed.
-    parts = np.hstack([centred, centred**2, seen])
-    x, xx, one = np.split(parts.T @ parts, 3)
-    width = z.shape[1]
-    first, second = pairs.T
-    n = np.maximum(one[first, 2 * width + second], 1.0)
-    means = x[first, 2 * width + second] / n, x[second, 2 * width + first] / n
-    variances = (
-        xx[first, 2 * width + second] / n - means[0] ** 2,
-        xx[second, 2 * width + first] / n - means[1] ** 2,
-    )
-    covariance = x[first, second] / n - means[0] * means[1]
+    missing = np.isnan(z)
+    if missing.any():
+        n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
+    else:
+        n, covariance, variances = _moments(z, pairs)
     # On the scale of the whole column: less is rounding, not variation.
-    defined = (n >= 3) & (variances[0] > 1e-12) & (variances[1] > 1e-12)
+    defined = (n >= 3) & (variances > 1e-12).all(axis=0)
     if not defined.any():
         return np.nan
-    return float(np.abs(covariance[defined] / np.sqrt(variances[0][defined] * variances[1][defined])).mean())
+    return float(np.abs(covariance[defined] / np.sqrt(variances[:, defined].prod(axis=0))).mean())
+
+
+def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of columns."""
+    centred = z - z.mean(axis=0)
+    covariance = centred.T @ centred / len(z)
+    return len(z), covariance[*pairs.T], np.diag(covariance)[pairs.T]
+
+
+def _moments_where_both_are_seen(
+    z: np.ndarray, seen: np.ndarray, pairs: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """As `_moments`, over the rows where both columns of a pair are seen."""
+    filled = np.where(seen, z, 0.0)
+    centred = np.where(seen, filled - filled.sum(axis=0) / np.maximum(seen.sum(axis=0), 1), 0.0)
+    # One product of matrices holds all sums.
+    parts = np.hstack([centred, centred**2, seen])
+    x, xx, one = np.split(parts.T @ parts, 3)
+    first, second = pairs.T
+    of_first, of_second = 2 * z.shape[1] + pairs.T
+    n = np.maximum(one[first, of_second], 1.0)
+    means = np.stack([x[first, of_second], x[second, of_first]]) / n
+    squares = np.stack([xx[first, of_second], xx[second, of_first]]) / n
+    return n, x[first, second] / n - means.prod(axis=0), squares - means**2

@@ -38,13 +38,13 @@ class Grid:
         return cls(np.array(anchor), np.array(step), np.array(tied))
 
     def round(self, x: np.ndarray) -> np.ndarray:
-        """Cells moved to the grid, shape (columns, rows)."""
-        if not self.step.any():
+        """Cells moved to the grid, shape (rows, columns)."""
+        coarse = np.flatnonzero(self.step)
+        if not len(coarse):
             return x
-        coarse = self.step > 0
-        anchor, step = self.anchor[coarse, None], self.step[coarse, None]
+        anchor, step = self.anchor[coarse], self.step[coarse]
         rounded = x.copy()
-        rounded[coarse] = anchor + step * np.rint((x[coarse] - anchor) / step)
+        rounded[:, coarse] = anchor + step * np.rint((x[:, coarse] - anchor) / step)
         return rounded
 
 
@@ -71,7 +71,7 @@ class Sorted:
     ----------
     n : array, shape (columns,)
         Number of observed cells; columns with fewer than four have no shape.
-    weights : array, shape (columns, 3, rows), or (1, 3, rows) where all have the same n
+    weights : array, shape (columns, rows, 3), or (1, rows, 3) where all columns have the same n
     """
 
     n: np.ndarray
@@ -79,17 +79,17 @@ class Sorted:
 
     @classmethod
     def of(cls, missing: np.ndarray) -> Self:
-        """For a class with these missing cells, shape (columns, rows)."""
-        n = (~missing).sum(axis=1)
+        """For a class with these missing cells, shape (rows, columns)."""
+        n = (~missing).sum(axis=0)
         different = n if (n != n[:1]).any() else n[:1]
-        return cls(n, _weights(different[:, None, None], missing.shape[1]))
+        return cls(n, _weights(different[:, None], len(missing)))
 
     def shapes(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """The numbers that `SHAPES` names, NaN where they are undefined.
 
         Parameters
         ----------
-        x : array, shape (columns, rows)
+        x : array, shape (rows, columns)
         tied : array of bool, shape (columns,)
             Columns in which a value may occur more than once.
 
@@ -97,11 +97,13 @@ class Sorted:
         -------
         array, shape (columns, 3)
         """
-        ordered = np.sort(x, axis=1)
-        above = np.nan_to_num(ordered - ordered[:, :1])
-        spread, skewness, kurtosis = (self.weights @ above[..., None])[..., 0].T
-        most = np.ones(len(x))
+        ordered = np.sort(np.ascontiguousarray(x.T), axis=1)
+        most = np.ones(len(ordered))
         most[tied] = _longest_run(ordered[tied])
+        ordered -= ordered[:, :1].copy()
+        if (self.n < len(x)).any():
+            ordered = np.nan_to_num(ordered)
+        spread, skewness, kurtosis = (ordered[:, None] @ self.weights)[:, 0].T
         with np.errstate(invalid="ignore", divide="ignore"):
             found = np.stack([skewness / spread, kurtosis / spread, most / self.n], axis=1)
         found[self.n < 4] = np.nan
@@ -109,13 +111,14 @@ class Sorted:
 
 
 def _weights(n: np.ndarray, rows: int) -> np.ndarray:
+    """For columns with n observed cells, shape (columns, 1), each; shape (columns, rows, 3)."""
     i = np.arange(rows)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1 = i / (n - 1)
         p2 = p1 * (i - 1) / (n - 2)
         p3 = p2 * (i - 2) / (n - 3)
-    weights = np.concatenate([2 * p1 - 1, 6 * p2 - 6 * p1 + 1, 20 * p3 - 30 * p2 + 12 * p1 - 1], axis=1)
-    return np.where((i < n) & (n >= 4), weights, 0.0)
+    weights = np.stack([2 * p1 - 1, 6 * p2 - 6 * p1 + 1, 20 * p3 - 30 * p2 + 12 * p1 - 1], axis=-1)
+    return np.where(((i < n) & (n >= 4))[..., None], weights, 0.0)
 
 
 def _longest_run(ordered: np.ndarray) -> np.ndarray:
@@ -124,4 +127,4 @@ def _longest_run(ordered: np.ndarray) -> np.ndarray:
     begins = np.ones(ordered.shape, dtype=bool)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     since = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-    return (place - since).max(axis=1) + 1
+    return (place - since).max(axis=1, initial=-1) + 1

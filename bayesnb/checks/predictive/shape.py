@@ -52,7 +52,7 @@ class _OfBlock:
     @classmethod
     def of(cls, place: int, data: Rows) -> "_OfBlock":
         x = data.cells[place]
-        return cls(place, Grid.of(x), [Sorted.of(np.isnan(x[at]).T) for at in data.labels.members])
+        return cls(place, Grid.of(x), [Sorted.of(np.isnan(x[at])) for at in data.labels.members])
 
     @property
     def n(self) -> np.ndarray:
@@ -61,9 +61,9 @@ class _OfBlock:
 
     def shapes(self, rows: Rows) -> np.ndarray:
         """Shape (columns, classes, 3)."""
-        x = self.grid.round(rows.cells[self.place].T)
+        x = self.grid.round(rows.cells[self.place])
         found = [
-            of_class.shapes(x[:, at], self.grid.tied)
+            of_class.shapes(x[at], self.grid.tied)
             for of_class, at in zip(self.by_class, rows.labels.members, strict=True)
         ]
         return np.stack(found, axis=1)
