@@ -113,14 +113,15 @@ class Check:
         """A sentence for each next step, with the statistics that ask for it."""
         by_step: dict[str, list[str]] = {}
         for label, step in self.next_steps.items():
-            by_step.setdefault(step, []).append(label)
+            detail = self.table.loc[label, "detail"]
+            by_step.setdefault(step, []).append(f"{label} ({detail})" if detail else label)
         return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
 
     def _shown(self) -> tuple[pd.DataFrame, int]:
-        """The lines that are shown, and how many are not."""
+        """The lines that are shown, and how many are not; details of extreme ones follow with the advice."""
         hidden = max(len(self.table) - SHOWN, 0)
         shown = self.by_extremity.head(SHOWN) if hidden else self.table
-        return (shown if self.one_sided else shown.drop(columns="detail")), hidden
+        return shown.drop(columns="detail"), hidden
 
     def __repr__(self) -> str:
         shown, hidden = self._shown()

@@ -15,8 +15,8 @@ from bayesnb.model import NaiveBayes
 __all__ = ["shape"]
 
 TRY_ANOTHER_SHAPE = (
-    "try another family for the column: nb.Gaussian() of its logarithm or its square root, or bins as "
-    "nb.Categorical(); until then nb.mutual_information of the column misleads"
+    "try another family for the column: bins as nb.Categorical() take any shape, nb.Gaussian() of the logarithm takes "
+    "some skewed ones; until then nb.mutual_information of the column misleads"
 )
 
 
