@@ -170,6 +170,9 @@ def test_the_table_summarises_the_replicates(simulated):
     assert row.replicated_mean == pytest.approx(values.mean())
     assert row.replicated_sd == pytest.approx(values.std())
     assert row.p_value == pytest.approx((values > row.observed).mean() + (values == row.observed).mean() / 2)
+    # Labels are drawn anew for it: beta-binomial, with the class prior's five rows each.
+    n, share = 90, ((y == "a").sum() + 5) / 100
+    assert values.std() == pytest.approx(np.sqrt(share * (1 - share) * (n + 100) / (n * 101)), rel=0.4)
     jeffreys = scipy.stats.beta(50 * row.p_value + 0.5, 50 * (1 - row.p_value) + 0.5)
     assert row.p_value_mcse == pytest.approx(jeffreys.std())
     assert row.p_value_mcse == pytest.approx(np.sqrt(row.p_value * (1 - row.p_value) / 50), rel=0.05)

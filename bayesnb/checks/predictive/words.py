@@ -25,7 +25,8 @@ def zero_share(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Stati
         sizes = rows.labels.sizes
         found = []
         for i, block in blocks:
-            words = scipy.sparse.csr_array(rows.cells[i]).count_nonzero(axis=1)
+            x = rows.cells[i]
+            words = x.count_nonzero(axis=1) if scipy.sparse.issparse(x) else np.count_nonzero(x, axis=1)
             filled = np.bincount(rows.labels.codes, weights=words, minlength=len(sizes))
             found.append(1 - ratio(filled, sizes * float(len(block.columns))))
         return np.concatenate(found)
