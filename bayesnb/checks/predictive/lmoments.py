@@ -111,14 +111,14 @@ class Sorted:
 
 
 def _weights(n: np.ndarray, rows: int) -> np.ndarray:
-    """For columns with n observed cells, shape (columns, 1), each; shape (columns, rows, 3)."""
+    """For columns with n observed cells each, shape (columns, 1); the missing cells come last and count as zero."""
     i = np.arange(rows)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1 = i / (n - 1)
         p2 = p1 * (i - 1) / (n - 2)
         p3 = p2 * (i - 2) / (n - 3)
     weights = np.stack([2 * p1 - 1, 6 * p2 - 6 * p1 + 1, 20 * p3 - 30 * p2 + 12 * p1 - 1], axis=-1)
-    return np.where(((i < n) & (n >= 4))[..., None], weights, 0.0)
+    return np.where((n >= 4)[..., None], weights, 0.0)
 
 
 def _longest_run(ordered: np.ndarray) -> np.ndarray:
