@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.checks.predictive.builtin import read_statistics, statistics_of
 from bayesnb.checks.predictive.replicates import draws, encode, replicate
-from bayesnb.checks.predictive.result import Check
+from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.posterior.base import Posterior
 
@@ -129,4 +129,4 @@ def check(
         for (statistic, observed), values in zip(found, replicated, strict=True)
         for line in statistic.lines(observed, values)
     ]
-    return Check.of(lines, number)
+    return check_of(lines, number)

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import wrap
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bayesnb.checks.predictive.statistic import Line
 
-__all__ = ["Check"]
+__all__ = ["Check", "check_of"]
 
 EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
@@ -49,24 +49,7 @@ class Check:
     replicated: pd.DataFrame
     dropped: tuple[str, ...]
     one_sided: tuple[str, ...] = ()
-    advice: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, lines: Sequence[Line], num_replicates: int) -> Self:
-        """The result of these lines, the undefined ones dropped."""
-        kept = [line for line in lines if line.is_defined]
-        replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}
-        return cls(
-            table=pd.DataFrame(
-                [_row(line) for line in kept],
-                index=pd.Index([line.label for line in kept], name="statistic"),
-                columns=list(_COLUMNS),
-            ),
-            replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
-            dropped=tuple(line.label for line in lines if not line.is_defined),
-            one_sided=tuple(line.label for line in kept if line.one_sided),
-            advice={line.label: line.next_step for line in kept},
-        )
+    advice: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def extreme(self) -> tuple[str, ...]:
@@ -138,6 +121,22 @@ class Check:
         steps = "".join(f"<li>{escape(sentence)}</li>" for sentence in self._advice())
         steps = f"<ul>{steps}</ul>" if steps else ""
         return f"<p><b>{escape(self._story())}</b></p>{shown.to_html(float_format=_formatted)}{more}{steps}"
+
+
+def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
+    """The result that these lines make, without the undefined ones."""
+    kept = [line for line in lines if line.is_defined]
+    labels = [line.label for line in kept]
+    replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}
+    return Check(
+        table=pd.DataFrame(
+            [_row(line) for line in kept], index=pd.Index(labels, name="statistic"), columns=list(_COLUMNS)
+        ),
+        replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
+        dropped=tuple(line.label for line in lines if not line.is_defined),
+        one_sided=tuple(line.label for line in kept if line.one_sided),
+        advice={line.label: line.next_step for line in kept},
+    )
 
 
 _COLUMNS = ("observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse", "detail")

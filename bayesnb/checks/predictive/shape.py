@@ -9,7 +9,7 @@ from bayesnb.blocks import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
 from bayesnb.checks.predictive.lmoments import SHAPES, Grid, Sorted
 from bayesnb.checks.predictive.replicates import Rows
-from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where
+from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
 from bayesnb.model import NaiveBayes
 
 __all__ = ["shape"]
@@ -51,7 +51,7 @@ class _OfBlock:
 
     @classmethod
     def of(cls, place: int, data: Rows) -> "_OfBlock":
-        x = data.cells[place]
+        x = dense(data.cells[place])
         return cls(place, Grid.of(x), [Sorted.of(np.isnan(x[at])) for at in data.labels.members])
 
     @property
@@ -61,7 +61,7 @@ class _OfBlock:
 
     def shapes(self, rows: Rows) -> np.ndarray:
         """Shape (columns, classes, 3)."""
-        x = self.grid.round(rows.cells[self.place])
+        x = self.grid.round(dense(rows.cells[self.place]))
         found = [
             of_class.shapes(x[at], self.grid.tied)
             for of_class, at in zip(self.by_class, rows.labels.members, strict=True)
