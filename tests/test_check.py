@@ -1,16 +1,19 @@
 """Posterior predictive checks: quiet on data of the model, loud where it is wrong."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import scipy.stats
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.checks import predictive
-from bayesnb.checks.predictive import Check, check
+from bayesnb.checks.predictive import Check, check, checking
+from bayesnb.checks.predictive.replicates import Rows
 
-NAMES = ["class_frequency", "mean", "variance", "zero_share", "burstiness", "dependence", "agreement"]
+NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 
 
 @pytest.fixture(scope="module")
@@ -59,23 +62,72 @@ def test_p_values_are_calibrated_on_data_of_the_model(mixed):
     assert p_values.loc["mean[height, a]"].std() < 0.1
 
 
-@pytest.mark.parametrize("broken", ["ignores the class", "keeps the labels", "sorts the cells"])
+def short_and_long_documents(seed):
+    """Two classes of forty documents, of 20 words and of 400."""
+    rng = np.random.default_rng([seed, 31])
+    words = [rng.multinomial(length, rng.dirichlet(np.ones(30)), 40) for length in (20, 400)]
+    return nb.NaiveBayes(nb.Multinomial()), np.vstack(words), np.repeat(["short", "long"], 40)
+
+
+def gaps_in_one_class(seed):
+    """Independent measurements, 75 % of them missing in the second class."""
+    rng = np.random.default_rng([seed, 32])
+    y = np.repeat([0, 1], 60)
+    X = rng.normal(y[:, None], 1.0, (120, 6))
+    X[(rng.uniform(size=X.shape) < 0.75) & (y == 1)[:, None]] = np.nan
+    return nb.NaiveBayes(nb.Gaussian()), X, y
+
+
+def share_extreme(case, data_sets, replicates):
+    """Share of the data sets in which each line is extreme."""
+    found = []
+    for seed in range(data_sets):
+        model, X, y = case(seed)
+        one = check(nb.fit(model, X, y), X, y, num_replicates=replicates, key=seed)
+        found.append(pd.Series(one.table.index.isin(one.extreme), index=one.table.index, dtype=float))
+    return pd.DataFrame(found).mean()
+
+
+@pytest.mark.parametrize("case", [short_and_long_documents, gaps_in_one_class])
+def test_classes_keep_their_lengths_and_gaps(case):
+    # A uniform p-value is extreme with probability 0.02: binomial(10, 0.02) exceeds 3 with probability 3e-5.
+    assert (share_extreme(case, 10, 100) <= 0.3).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [short_and_long_documents, gaps_in_one_class])
+def test_right_data_sets_are_seldom_rejected(case):
+    share = share_extreme(case, 300, 200)
+    assert (share <= 0.03).all(), share[share > 0.03]
+    lines = share.filter(regex="mean|variance|class_frequency|zero_share")
+    assert lines.max() <= 0.01  # conservative
+    assert share.filter(like="dependence").mean() > 0.005  # uniform
+
+
+@pytest.mark.parametrize("broken", ["ignores the class", "sorts the cells", "keeps one sign", "draws other labels"])
 def test_wrong_replicates_are_noticed(mixed, simulated, monkeypatch, broken):
     X, y, posterior = simulated
-    right = predictive._replicate
+    right = checking.replicate
 
     def wrong(model, parameters, data, rng):
         rows = right(model, parameters, data, rng)
-        if broken == "ignores the class":
-            return predictive._Rows(rng.permutation(rows.codes), rows.cells)
-        if broken == "keeps the labels":
-            return predictive._Rows(data.codes, rows.cells)
-        return predictive._Rows(rows.codes, tuple(np.sort(x, axis=0) for x in rows.cells))
+        if broken == "draws other labels":
+            return Rows(rows.labels, rows.cells, np.array([80, 10]))
+        order = rng.permutation(90)
+        change = {
+            "ignores the class": lambda x: x[order],
+            "sorts the cells": lambda x: np.sort(x, axis=0),
+            "keeps one sign": np.abs,
+        }[broken]
+        return Rows(rows.labels, tuple(change(x) for x in rows.cells), rows.class_counts)
 
     assert len(check(posterior, X, y, num_replicates=100).extreme) <= 2
-    monkeypatch.setattr(predictive, "_replicate", wrong)
+    monkeypatch.setattr(checking, "replicate", wrong)
     found = check(posterior, X, y, num_replicates=100)
-    assert len(found.extreme) > 2
+    if broken == "draws other labels":
+        assert found.extreme == ("class_frequency[a]", "class_frequency[b]")
+    else:
+        assert len(found.extreme) > 2
 
 
 def test_every_statistic_by_hand(simulated):
@@ -112,13 +164,18 @@ def test_the_table_summarises_the_replicates(simulated):
     found = check(posterior, X, y, num_replicates=50, key=7)
     assert isinstance(found, Check)
     assert found.replicated.shape == (50, len(found.table))
-    columns = ["observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse"]
+    columns = ["observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse", "detail"]
     assert list(found.table.columns) == columns
     row, values = found.table.loc["class_frequency[a]"], found.replicated["class_frequency[a]"]
     assert row.replicated_mean == pytest.approx(values.mean())
     assert row.replicated_sd == pytest.approx(values.std())
     assert row.p_value == pytest.approx((values > row.observed).mean() + (values == row.observed).mean() / 2)
-    assert row.p_value_mcse == pytest.approx(np.sqrt(row.p_value * (1 - row.p_value) / 50))
+    # Labels are drawn anew for it: beta-binomial, with the class prior's five rows each.
+    n, share = 90, ((y == "a").sum() + 5) / 100
+    assert values.std() == pytest.approx(np.sqrt(share * (1 - share) * (n + 100) / (n * 101)), rel=0.4)
+    jeffreys = scipy.stats.beta(50 * row.p_value + 0.5, 50 * (1 - row.p_value) + 0.5)
+    assert row.p_value_mcse == pytest.approx(jeffreys.std())
+    assert row.p_value_mcse == pytest.approx(np.sqrt(row.p_value * (1 - row.p_value) / 50), rel=0.05)
     pd.testing.assert_frame_equal(found.table, check(posterior, X, y, num_replicates=50, key=7).table)
     assert not found.replicated.equals(check(posterior, X, y, num_replicates=50, key=8).replicated)
 
@@ -143,7 +200,10 @@ def test_the_petals_of_iris_depend_on_each_other_within_a_species():
     assert (table.filter(like="dependence", axis=0)["p_value"] == 0).all()
     # Setosa's petals vary little beside the whole column, on whose scale the default prior stands.
     assert table.loc["variance[petal length (cm), 0]", "p_value"] > 0.9
-    others = table.drop(index=[label for label in table.index if "dependence" in label or ", 0]" in label])
+    # Of setosa's petals 29 of 50 are 2 mm wide.
+    assert table.loc["shape[petal width (cm)]", "detail"].endswith(" in 0")
+    assert table.loc["shape[petal width (cm)]", "p_value"] < 0.05
+    others = table.drop(index=[label for label in table.index if label[:5] in ("depen", "shape") or ", 0]" in label])
     assert others["p_value"].between(0.05, 0.95).all()
 
 
@@ -256,7 +316,7 @@ def test_undefined_statistics_are_dropped():
     assert found.table.loc["variance[0, a]", "observed"] == 0.0
     assert found.table.loc["variance[0, a]", "p_value"] == 1.0
     assert found.table.loc["class_frequency[c]", "observed"] == 0.0
-    assert np.isfinite(found.table.to_numpy()).all()
+    assert np.isfinite(found.table.drop(columns="detail").to_numpy()).all()
     assert "undefined and dropped" in repr(found)
 
 
@@ -332,6 +392,23 @@ def test_a_check_shows_itself(simulated):
     assert "&lt;lambda&gt;" in check(posterior, X, y, statistics=lambda X, y: 0, num_replicates=2)._repr_html_()
 
 
+def test_extreme_lines_name_a_next_step_that_exists(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, statistics=[*NAMES, lambda X, y: 0], num_replicates=40)
+    assert set(found.advice) == set(found.table.index)
+    for step in found.advice.values():
+        assert re.search("family|drop|join|look for|learn", step)
+        assert all(hasattr(nb, name) for name in re.findall(r"nb\.(\w+)", step)), step
+    assert found.next_steps == {label: found.advice[label] for label in found.extreme}
+    copies = X.assign(weight=X["height"])
+    found = check(nb.fit(posterior.model, copies, y), copies, y, num_replicates=100)
+    assert "dependence" in found.extreme
+    for shown in (repr(found), found._repr_html_()):
+        assert "drop columns that repeat others or join them into one" in " ".join(shown.split())
+    assert found.table.loc["dependence", "p_value"] == 0.0
+    assert found.table.loc["dependence", "p_value_mcse"] == pytest.approx(0.5**0.5 / 100, rel=0.02)
+
+
 def test_the_plot_has_a_panel_for_each_statistic(simulated):
     X, y, posterior = simulated
     found = check(posterior, X, y, num_replicates=40)
@@ -341,6 +418,9 @@ def test_the_plot_has_a_panel_for_each_statistic(simulated):
     assert all("p " in title for title in titles)
     assert "6 most extreme of" in figure.get_suptitle()
     single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
+    shape = check(posterior, X, y, statistics="shape", num_replicates=40)
+    titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
+    assert titles[0][:2] == ["shape[height]", shape.table.loc["shape[height]", "detail"]]
     figure.canvas.draw()
     single.canvas.draw()
     assert "dependence" in single.axes[0].get_title()

@@ -16,11 +16,11 @@ from scipy import integrate, stats
 from scipy.special import digamma, gammaln, logsumexp
 
 import bayesnb as nb
-from bayesnb.checks.predictive import _draw_words
 from bayesnb.estimators import DirichletMultinomialNB
 from bayesnb.families import dirichlet_multinomial
 from bayesnb.families.fast import draw
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.words import draw_words
 from bayesnb.stats import LEVELS, levels
 
 CLASSES, COLUMNS = 2, 4
@@ -157,7 +157,7 @@ class TestDensity:
     def test_draws_follow_it(self, rng):
         alpha, length, number = np.array([0.4, 1.1, 2.5]), 4, 100_000
         likelihood = nb.DirichletMultinomial().likelihood(np.tile(alpha, (number, 1)), total_count=np.full(number, 4))
-        of_urn = _draw_words(alpha[None], [np.arange(number)], np.full(number, length), rng, urn=True).toarray()
+        of_urn = draw_words(alpha[None], [np.arange(number)], np.full(number, length), rng, urn=True).toarray()
         for drawn in (draw(likelihood, rng), of_urn):
             possible, count = np.unique(drawn, axis=0, return_counts=True)
             prob = [stats.dirichlet_multinomial.pmf(row.astype(int), alpha, length) for row in possible]

@@ -110,6 +110,27 @@ class Family(ABC):
     def likelihood(self, *args: Any, **parameters: Any) -> dist.Distribution:
         """Distribution of a cell (of a count vector, for that kind of family) given the parameters."""
 
+    def draw_sparse(
+        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        """Draw sparse rows of counts that have given totals.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (classes, columns).
+        members : sequence of array of int
+            Positions of the rows of each class.
+        totals : array of int, shape (rows,)
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        CSR array of shape (rows, columns), or None
+            None, the default, where `likelihood` draws the rows, which are then dense.
+        """
+        return None
+
     @abstractmethod
     def statistics(self, x: Any, membership: np.ndarray) -> Statistics:
         """Sufficient statistics of rows.

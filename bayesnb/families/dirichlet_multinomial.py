@@ -1,6 +1,6 @@
 """Vectors of counts whose rows differ more than a multinomial allows: words that come in bursts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.multinomial import Documents, log_coefficient
+from bayesnb.families.words import draw_words
 from bayesnb.stats import LEVELS, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
@@ -115,6 +116,11 @@ class DirichletMultinomial(Family):
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
         return dist.DirichletMultinomial(concentration, total_count=total_count)
+
+    def draw_sparse(
+        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        return draw_words(np.asarray(parameters["concentration"]), members, totals, rng, urn=True)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:
         return levels(x, membership, log_coefficient(x))

@@ -1,5 +1,6 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,6 +17,7 @@ from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.words import draw_words
 from bayesnb.stats import (
     ClassCounts,
     Counts,
@@ -92,6 +94,11 @@ class Multinomial(ConjugateFamily):
 
     def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
         return dist.Multinomial(total_count=total_count, probs=prob)
+
+    def draw_sparse(
+        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        return draw_words(np.asarray(parameters["prob"]), members, totals, rng)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Counts:
         n = membership.sum(axis=0)[:, None]

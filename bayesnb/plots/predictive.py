@@ -11,11 +11,14 @@ __all__ = ["plot_check"]
 def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
 
+    The bars of a ``shape`` line are those of the largest over all columns, which its p-value is about; the title says
+    which statistic of which class is farthest out.
+
     Parameters
     ----------
     check : Check
     max_panels : int, default 24
-        The statistics whose p-values are farthest from one half come first.
+        The most extreme statistics are shown; of ``shape`` lines only a small p-value counts as extreme.
     columns : int, default 4
         Panels side by side.
 
@@ -46,7 +49,8 @@ def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
         axis.hist(values, bins=min(30, max(1, values.nunique())), color="0.8", edgecolor="0.5", linewidth=0.4)
         axis.axvline(table.loc[label, "observed"], color="black", linewidth=2.2)
         axis.margins(x=0.08)
-        axis.set_title(f"{fill(label, 34)}\n{_p_value(table.loc[label, 'p_value'], len(values))}", fontsize=8)
+        title = [fill(label, 34), table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
+        axis.set_title("\n".join(filter(None, title)), fontsize=8)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.locator_params(axis="x", nbins=3)

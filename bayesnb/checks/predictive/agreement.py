@@ -1,0 +1,73 @@
+"""How many rows of a class agree in nearly all of their discrete columns."""
+
+import numpy as np
+
+from bayesnb.checks.predictive.columns import is_binary
+from bayesnb.checks.predictive.dependence import DROP_OR_JOIN, column
+from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.statistic import Statistic
+from bayesnb.model import NaiveBayes
+
+__all__ = ["agreement"]
+
+MAX_ROWS = 150
+"""Rows that are compared with all others."""
+
+MAX_DISCRETE = 200
+"""Discrete features in which rows are compared."""
+
+ROWS_AT_A_TIME = 2**14
+
+
+def agreement(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Other rows of its class that agree with a row on more than 80 % of the discrete columns, on average."""
+    places = _discrete_columns(model, rng)
+    if len(places) < 2:
+        return None
+    categories = model.schema.categories  # type: ignore[union-attr]
+    sizes = [len(categories.get(model.blocks[i].columns[j], (0, 1))) for i, j in places]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
+    weights = np.repeat(np.array([5, -4], dtype=np.float32), [offsets[-1], len(places)])
+    size = len(data.labels.codes)
+    sample = np.sort(rng.choice(size, min(size, MAX_ROWS), replace=False))
+
+    def values(rows: Rows) -> np.ndarray:
+        x = np.column_stack([column(rows.cells[i], j) for i, j in places])
+        hot = _one_hot(x, offsets)
+        agreeing = 0
+        for members in rows.labels.members:
+            mine = hot[np.intersect1d(sample, members, assume_unique=True)] * weights
+            if not len(mine):
+                continue
+            for start in range(0, len(members), ROWS_AT_A_TIME):
+                others = hot[members[start : start + ROWS_AT_A_TIME]]
+                agreeing += int(np.count_nonzero(mine @ others.T > 0))
+        # Each row with any observed cell agrees with itself.
+        itself = (~np.isnan(x[sample])).any(axis=1).sum()
+        return np.array([(agreeing - itself) / len(sample)])
+
+    return Statistic(["agreement"], values, DROP_OR_JOIN)
+
+
+def _discrete_columns(model: NaiveBayes, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Block and column of at most `MAX_DISCRETE` 0/1 and categorical columns, chosen at random."""
+    places = [
+        (i, j)
+        for i, block in enumerate(model.blocks)
+        if block.has_categories or is_binary(block)
+        for j in range(len(block.columns))
+    ]
+    if len(places) > MAX_DISCRETE:
+        places = [places[k] for k in np.sort(rng.choice(len(places), MAX_DISCRETE, replace=False))]
+    return places
+
+
+def _one_hot(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Categories of each cell one-hot, from the columns' offsets on, and then whether each cell is observed."""
+    seen = ~np.isnan(x)
+    hot = np.zeros((len(x), offsets[-1] + x.shape[1]), dtype=np.float32)
+    at = np.nonzero(seen)
+    hot[at[0], offsets[at[1]] + x[at].astype(np.intp)] = 1.0
+    hot[:, offsets[-1] :] = seen
+    return hot

@@ -1,0 +1,83 @@
+"""The built-in statistics by name, and what a user asks for."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesnb.checks.predictive import agreement, columns, dependence, functions, shape, words
+from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.statistic import Build, Statistic
+from bayesnb.model import NaiveBayes
+
+__all__ = ["read_statistics", "statistics_of"]
+
+BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
+    "class_frequency": ([columns.class_frequency], "classes"),
+    "mean": ([columns.mean], "columns of numbers"),
+    "variance": ([columns.variance], "columns of numbers other than 0/1"),
+    "shape": ([shape.shape], "columns of measurements"),
+    "zero_share": ([columns.zero_share, words.zero_share], "columns of counts or count vectors"),
+    "burstiness": ([words.burstiness], "count vectors"),
+    "dependence": ([dependence.dependence], "two columns"),
+    "agreement": ([agreement.agreement], "two 0/1 or categorical columns"),
+}
+"""How each statistic is made ready, and what it needs."""
+
+
+def read_statistics(statistics: Any) -> list[Any]:
+    """Names and functions, as a list; None stands for every built-in that fits the model.
+
+    Raises
+    ------
+    TypeError
+        If an entry is neither.
+    ValueError
+        If there is no entry, or a name is not that of a statistic.
+    """
+    if statistics is None:
+        return [None]
+    if isinstance(statistics, str) or callable(statistics):
+        statistics = [statistics]
+    try:
+        found = list(statistics)
+    except TypeError:
+        raise TypeError(f"statistics is {statistics!r}: give a list of names and functions f(X, y)") from None
+    if not found:
+        raise ValueError(f"statistics is empty: give functions f(X, y), or names among {list(BUILT_IN)}")
+    for statistic in found:
+        if isinstance(statistic, str):
+            if statistic not in BUILT_IN:
+                raise ValueError(f"there is no statistic {statistic!r}: name one of {list(BUILT_IN)}, or give f(X, y)")
+        elif not callable(statistic):
+            raise TypeError(f"statistics holds {statistic!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")
+    return found
+
+
+def statistics_of(
+    asked: Iterable[Any], model: NaiveBayes, data: Rows, X: Any, y: Any, rng: np.random.Generator
+) -> list[tuple[Statistic, np.ndarray]]:
+    """The statistics that `read_statistics` read, each with its observed values.
+
+    Raises
+    ------
+    ValueError
+        If the model has no columns for a statistic that is named.
+    """
+    found: list[tuple[Statistic, np.ndarray]] = []
+    for one in asked:
+        if one is None or isinstance(one, str):
+            built = _built_in(one, model, data, rng)
+            found.extend((statistic, statistic.values(data)) for statistic in built)
+        else:
+            taken = {label for statistic, _ in found for label in statistic.labels}
+            found.append(functions.of_function(one, model, X, y, taken))
+    return found
+
+
+def _built_in(name: str | None, model: NaiveBayes, data: Rows, rng: np.random.Generator) -> list[Statistic]:
+    builders, needs = BUILT_IN[name] if name else ([build for row in BUILT_IN.values() for build in row[0]], "")
+    found = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
+    if name and not found:
+        raise ValueError(f"the statistic {name!r} needs {needs}, which the model does not have")
+    return found

@@ -1,0 +1,98 @@
+"""Frequencies of classes, and means, variances and shares of zeros of columns by class."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpyro.distributions import constraints
+
+from bayesnb.blocks import Block
+from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.statistic import Statistic, blocks_where, dense, ratio
+from bayesnb.model import NaiveBayes
+
+__all__ = ["class_frequency", "is_binary", "mean", "of_columns", "variance", "zero_share"]
+
+TRY_ANOTHER_PRIOR = "try a wider prior, or another family for the column"
+TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or a wider prior"
+
+
+def class_frequency(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic:
+    """Share of the rows, by class."""
+    return Statistic(
+        [f"class_frequency[{label}]" for label in data.labels.classes],
+        lambda rows: rows.class_counts / len(rows.labels.codes),
+        "learn the class probabilities (leave class_probs out), or lower class_concentration",
+    )
+
+
+def mean(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Mean of each column of numbers, by class."""
+    blocks = blocks_where(model, lambda block: block.family.cell == "number")
+    return of_columns("mean", blocks, data, _means, TRY_ANOTHER_PRIOR)
+
+
+def variance(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Variance of each column of numbers other than 0/1, by class."""
+    blocks = blocks_where(model, lambda block: block.family.cell == "number" and not is_binary(block))
+    return of_columns("variance", blocks, data, _variances, TRY_ANOTHER_FAMILY)
+
+
+def zero_share(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Share of zeros of each column of counts, by class."""
+    blocks = blocks_where(model, _holds_counts)
+    return of_columns("zero_share", blocks, data, _zero_shares, TRY_ANOTHER_FAMILY)
+
+
+def is_binary(block: Block) -> bool:
+    """Whether the block's columns hold zeros and ones."""
+    return block.family.cell == "number" and block.family.support is constraints.boolean
+
+
+def _holds_counts(block: Block) -> bool:
+    return block.family.cell == "number" and block.family.support is constraints.nonnegative_integer
+
+
+def of_columns(
+    name: str,
+    blocks: Sequence[tuple[int, Block]],
+    data: Rows,
+    of_block: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    next_step: str,
+) -> Statistic | None:
+    """A statistic of every column in every class.
+
+    Parameters
+    ----------
+    name : str
+    blocks : sequence of (int, Block)
+    data : Rows
+    of_block : callable
+        Gives an array (classes, columns) from the cells of a block and the membership (rows, classes).
+    next_step : str
+    """
+    if not blocks:
+        return None
+
+    def values(rows: Rows) -> np.ndarray:
+        return np.concatenate([of_block(dense(rows.cells[i]), rows.labels.membership).T.ravel() for i, _ in blocks])
+
+    labels = [
+        f"{name}[{column}, {label}]" for _, block in blocks for column in block.labels for label in data.labels.classes
+    ]
+    return Statistic(labels, values, next_step)
+
+
+def _means(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    seen = ~np.isnan(x)
+    return ratio(membership.T @ np.where(seen, x, 0.0), membership.T @ seen)
+
+
+def _variances(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    seen = ~np.isnan(x)
+    centre = np.nan_to_num(_means(x, membership))
+    squares = np.where(seen, x - centre[membership.argmax(axis=1)], 0.0) ** 2
+    return ratio(membership.T @ squares, membership.T @ seen - 1.0)
+
+
+def _zero_shares(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    return ratio(membership.T @ (x == 0), membership.T @ ~np.isnan(x))

@@ -1,0 +1,135 @@
+"""Dependence of features within a class, which naive Bayes denies: mean absolute correlation of pairs."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.statistic import Statistic
+from bayesnb.model import NaiveBayes
+
+__all__ = ["DROP_OR_JOIN", "column", "dependence"]
+
+DROP_OR_JOIN = (
+    "drop columns that repeat others or join them into one; nb.calibration on new rows says whether it matters"
+)
+
+MAX_PAIRS = 300
+"""Pairs of features whose correlation is looked at."""
+
+MAX_FEATURES = 60
+"""Features that these pairs are chosen from, so that one small product of matrices gives all correlations."""
+
+SEEN = 5
+"""Rows that must differ from a feature's smallest and largest value for its correlations to say something."""
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """A column as a number: its place, the category that counts as one (None for numbers), and its scale."""
+
+    block: int
+    column: int
+    category: float | None
+    loc: float
+    scale: float
+
+    def of(self, rows: Rows) -> np.ndarray:
+        x = column(rows.cells[self.block], self.column)
+        if self.category is not None:
+            x = np.where(np.isnan(x), np.nan, x == self.category)
+        return (x - self.loc) / self.scale
+
+
+def column(x: Any, j: int) -> np.ndarray:
+    """Column `j` of an array or a CSR array, shape (rows,)."""
+    return x[:, [j]].toarray().ravel() if scipy.sparse.issparse(x) else x[:, j]
+
+
+def dependence(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
+    if sum(len(block.columns) for block in model.blocks) < 2:
+        return None
+    features = _choose_features(model, data, rng)
+    pairs = np.array(list(combinations(range(len(features)), 2)), dtype=np.intp).reshape(-1, 2)
+    if len(pairs) > MAX_PAIRS:
+        pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
+    size = len(data.labels.codes)
+
+    def values(rows: Rows) -> np.ndarray:
+        z = np.column_stack([feature.of(rows) for feature in features]) if features else np.empty((size, 0))
+        of_class = np.array([_mean_correlation(z[at], pairs) for at in rows.labels.members])
+        weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
+        overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
+        return np.array([overall, *of_class])
+
+    labels = ["dependence", *[f"dependence[{label}]" for label in data.labels.classes]]
+    return Statistic(labels, values, DROP_OR_JOIN)
+
+
+def _choose_features(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> list[_Feature]:
+    """At most `MAX_FEATURES` columns at random, of those that vary in the observed data."""
+    order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
+    varying: list[_Feature] = []
+    seldom: list[_Feature] = []
+    for at in rng.permutation(len(order)):
+        i, j = order[at]
+        x = column(data.cells[i], j)
+        x = x[~np.isnan(x)]
+        if not x.size:
+            continue
+        category = None
+        if model.blocks[i].has_categories:
+            category = float(np.bincount(x.astype(np.intp)).argmax())
+            x = (x == category).astype(np.float64)
+        differing = min((x != x.min()).sum(), (x != x.max()).sum())
+        if not differing:
+            continue
+        feature = _Feature(i, j, category, float(x.mean()), float(x.std()))
+        (varying if differing >= SEEN else seldom).append(feature)
+        if len(varying) == MAX_FEATURES:
+            break
+    return (varying if len(varying) > 1 else varying + seldom)[:MAX_FEATURES]
+
+
+def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
+    """Mean absolute correlation of pairs of columns over the rows where both are observed; NaN if none is defined."""
+    if len(z) < 3 or not len(pairs):
+        return np.nan
+    missing = np.isnan(z)
+    if missing.any():
+        n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
+    else:
+        n, covariance, variances = _moments(z, pairs)
+    # On the scale of the whole column: less is rounding, not variation.
+    defined = (n >= 3) & (variances > 1e-12).all(axis=0)
+    if not defined.any():
+        return np.nan
+    return float(np.abs(covariance[defined] / np.sqrt(variances[:, defined].prod(axis=0))).mean())
+
+
+def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of columns."""
+    centred = z - z.mean(axis=0)
+    covariance = centred.T @ centred / len(z)
+    return len(z), covariance[*pairs.T], np.diag(covariance)[pairs.T]
+
+
+def _moments_where_both_are_seen(
+    z: np.ndarray, seen: np.ndarray, pairs: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """As `_moments`, over the rows where both columns of a pair are seen."""
+    filled = np.where(seen, z, 0.0)
+    centred = np.where(seen, filled - filled.sum(axis=0) / np.maximum(seen.sum(axis=0), 1), 0.0)
+    # One product of matrices holds all sums.
+    parts = np.hstack([centred, centred**2, seen])
+    x, xx, one = np.split(parts.T @ parts, 3)
+    first, second = pairs.T
+    of_first, of_second = 2 * z.shape[1] + pairs.T
+    n = np.maximum(one[first, of_second], 1.0)
+    means = np.stack([x[first, of_second], x[second, of_first]]) / n
+    squares = np.stack([xx[first, of_second], xx[second, of_first]]) / n
+    return n, x[first, second] / n - means.prod(axis=0), squares - means**2

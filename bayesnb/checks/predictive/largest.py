@@ -1,0 +1,57 @@
+"""Many numbers of a data set beside those of its replicates, on one scale, and their largest."""
+
+import numpy as np
+
+__all__ = ["departures", "share_at_least"]
+
+LEVELS = (0.025, 0.5, 0.975)
+
+
+def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distances from the median, in distances from the median to the 2.5 % quantile on the same side.
+
+    The observed data set is one of those that the median and the quantiles are taken of: if it is like the others, no
+    scale then tells it from them.
+
+    Parameters
+    ----------
+    values : array, shape (data sets, numbers)
+        NaN where a data set does not define a number.
+    smallest : array, shape (numbers,)
+        Least distance that counts as one.
+
+    Returns
+    -------
+    departure : array, shape (data sets, numbers)
+        NaN where the value is.
+    above : array of bool, shape (data sets, numbers)
+        Whether the value is above the median.
+    """
+    low, centre, high = _quantiles(values)
+    above = values > centre
+    scale = np.maximum(np.where(above, high - centre, centre - low), smallest)
+    return np.abs(values - centre) / scale, above
+
+
+def _quantiles(values: np.ndarray) -> np.ndarray:
+    found = np.quantile(values, LEVELS, axis=0)
+    some = np.isnan(found[1]) & ~np.isnan(values).all(axis=0)
+    if some.any():
+        found[:, some] = np.nanquantile(values[:, some], LEVELS, axis=0)
+    return found
+
+
+def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
+    """Share of the replicates whose largest number is at least each observed one, shape (observed,).
+
+    Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
+    the probability that any of them is below a threshold is about the threshold, however many there are and however
+    they depend on each other.
+
+    Parameters
+    ----------
+    observed : array, shape (numbers,)
+    replicated : array, shape (replicates,)
+        Largest number of each replicate.
+    """
+    return (replicated >= observed[:, None]).mean(axis=1)

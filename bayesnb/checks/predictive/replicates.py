@@ -1,0 +1,166 @@
+"""Data sets in encoded form: the observed one, and the replicates that a posterior makes of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from bayesnb.arrays import in_float64
+from bayesnb.blocks import Block, ModelParameters
+from bayesnb.families.fast import draw
+from bayesnb.model import NaiveBayes
+from bayesnb.posterior.base import Posterior, flatten
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.schema import as_table, encode_labels
+
+__all__ = ["Labels", "Rows", "draws", "encode", "replicate"]
+
+DRAW_BYTES = 2**26
+"""Memory for the parameters of many replicates at a time."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The observed labels, which all replicates share.
+
+    Attributes
+    ----------
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    classes : list of str
+        Names of the classes.
+    """
+
+    codes: np.ndarray
+    classes: list[str]
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:
+        """Positions of the rows of each class."""
+        order = np.argsort(self.codes, kind="stable")
+        return np.split(order, np.searchsorted(self.codes[order], np.arange(1, len(self.classes))))
+
+    @cached_property
+    def membership(self) -> np.ndarray:
+        """One where a row is of a class, shape (rows, classes)."""
+        return np.eye(len(self.classes))[self.codes]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of rows of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A data set in encoded form.
+
+    Attributes
+    ----------
+    labels : Labels
+        Of the observed data, in a replicate too.
+    cells : tuple
+        Cells of each block, shape (rows, columns), dense or CSR.
+    class_counts : array of int, shape (classes,)
+        Rows of each class; in a replicate those of labels that are drawn anew.
+    """
+
+    labels: Labels
+    cells: tuple[Any, ...]
+    class_counts: np.ndarray
+
+
+def encode(model: NaiveBayes, X: Any, y: Any) -> Rows:
+    """The observed data.
+
+    Raises
+    ------
+    ValueError
+        If X or y does not fit the model, or count vectors hold fractions.
+    """
+    table = as_table(X)
+    classes = model.schema.classes  # type: ignore[union-attr]
+    codes = encode_labels(y, table.num_rows, classes)
+    chunks = [chunk for _, chunk in model.encode(table)]
+    cells = tuple(
+        scipy.sparse.csr_array(scipy.sparse.vstack(pieces)) if scipy.sparse.issparse(pieces[0]) else np.vstack(pieces)
+        for pieces in zip(*chunks, strict=True)
+    )
+    for block, x in zip(model.blocks, cells, strict=True):
+        entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
+        if block.is_vector and (entries != np.rint(entries)).any():
+            raise ValueError(
+                f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
+                "distribution of counts draws: check the model of the counts themselves"
+            )
+    labels = Labels(codes, [str(label) for label in classes.tolist()])
+    return Rows(labels, cells, labels.sizes)
+
+
+def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+    """One set of parameters for each replicate, no leading axes."""
+    if isinstance(posterior, PointPosterior):
+        for _ in range(number):
+            yield posterior.parameters
+        return
+    if isinstance(posterior, SampledPosterior):
+        flat = flatten(posterior.parameters)
+        for s in np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int):
+            yield _at(flat, s)
+        return
+    size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
+    step = max(1, min(number, DRAW_BYTES // max(size, 1)))
+    for start in range(0, number, step):
+        flat = flatten(posterior._parameters(1, min(step, number - start), int(rng.integers(2**31))))
+        for s in range(len(flat.class_prob)):
+            yield _at(flat, s)
+
+
+def _at(flat: ModelParameters, s: int) -> ModelParameters:
+    blocks = tuple({name: value[s] for name, value in block.items()} for block in flat.blocks)
+    return ModelParameters(flat.class_prob[s], blocks)
+
+
+@in_float64
+def replicate(model: NaiveBayes, parameters: ModelParameters, data: Rows, rng: np.random.Generator) -> Rows:
+    """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
+    prob = np.asarray(parameters.class_prob, dtype=np.float64)
+    class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())
+    cells = tuple(
+        _draw_cells(block, values, x, data.labels, rng)
+        for block, values, x in zip(model.blocks, parameters.blocks, data.cells, strict=True)
+    )
+    return Rows(data.labels, cells, class_counts)
+
+
+def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
+    """New cells of a block, like the observed `x` in shape, missing cells and totals."""
+    totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.is_vector else None
+    if totals is not None and scipy.sparse.issparse(x):
+        words = block.family.draw_sparse(values, labels.members, totals, rng)
+        if words is not None:
+            return words
+    drawn = np.empty(x.shape)
+    for c, at in enumerate(labels.members):
+        if not len(at):
+            continue
+        number = _rounded_up(len(at))
+        of_class = {name: np.asarray(value)[c] for name, value in values.items()}
+        if totals is None:
+            found = draw(block.family.likelihood(**of_class), rng, (number,))
+        else:
+            found = draw(block.family.likelihood(**of_class, total_count=np.resize(totals[at], number)), rng)
+        drawn[at] = found[: len(at)]
+    drawn[np.isnan(x.toarray() if scipy.sparse.issparse(x) else x)] = np.nan
+    return drawn
+
+
+def _rounded_up(number: int) -> int:
+    """At most an eighth more: a likelihood that only JAX can draw from then compiles for a handful of shapes."""
+    step = 1 << max(number.bit_length() - 4, 0)
+    return -(-number // step) * step

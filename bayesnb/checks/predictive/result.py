@@ -1,0 +1,160 @@
+"""What a check found, as a table and in print."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.checks.predictive.statistic import Line
+
+__all__ = ["Check", "check_of"]
+
+EXTREME = 0.01
+"""Tail probability at which a statistic is called extreme."""
+
+SHOWN = 20
+"""Statistics that a repr shows."""
+
+WIDTH = 80
+"""Characters of a line of text."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` found.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per statistic: ``observed``; ``replicated_mean`` and ``replicated_sd``; ``p_value``, the share of
+        replicates whose value is at least the observed one, ties counted half; ``p_value_mcse``, its Monte Carlo
+        standard error: the standard deviation of Beta(k + 1/2, R - k + 1/2), Jeffreys' posterior of a share of k in R
+        replicates, which is not zero where k is; ``detail``, for a ``shape`` line the statistic and the class that it
+        comes from, else empty.
+    replicated : pandas.DataFrame, shape (replicates, statistics)
+        Values of the statistics on the replicates, NaN where a replicate does not define one.
+    dropped : tuple of str
+        Statistics that the observed data or every replicate leave undefined.
+    one_sided : tuple of str
+        Statistics of which only a small p-value is extreme: the ``shape`` lines.
+    advice : mapping from str to str
+        For each statistic what to do if it is extreme; `next_steps` has that of the extreme ones.
+    """
+
+    table: pd.DataFrame
+    replicated: pd.DataFrame
+    dropped: tuple[str, ...]
+    one_sided: tuple[str, ...] = ()
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def extreme(self) -> tuple[str, ...]:
+        """Statistics whose p-value is below 0.01 or, unless they are one-sided, above 0.99."""
+        return tuple(self.table.index[self._tail < EXTREME])
+
+    @property
+    def next_steps(self) -> dict[str, str]:
+        """For each extreme statistic what to do."""
+        return {label: self.advice[label] for label in self.extreme}
+
+    @property
+    def by_extremity(self) -> pd.DataFrame:
+        """The table, the smallest tail probabilities first."""
+        return self.table.loc[self._tail.sort_values(kind="stable").index]
+
+    @property
+    def _tail(self) -> pd.Series:
+        """Probability of the tail that the observed value is in; for one-sided statistics the p-value."""
+        p_value = self.table["p_value"].astype(np.float64)
+        one_sided = self.table.index.isin(self.one_sided)
+        return p_value.where(one_sided, np.minimum(p_value, 1 - p_value)).clip(upper=0.5)
+
+    def plot(self, **options: Any) -> Any:
+        """Histograms of the replicated statistics and the observed values; see `bayesnb.plot_check`."""
+        from bayesnb.plots.predictive import plot_check
+
+        return plot_check(self, **options)
+
+    def _story(self) -> str:
+        extreme = self.extreme
+        found = "none is" if not extreme else f"{len(extreme)} {'is' if len(extreme) == 1 else 'are'}"
+        sides = f"p-value below {EXTREME} or above {1 - EXTREME}"
+        sides += f"; of shape below {EXTREME}" * bool(self.one_sided)
+        text = (
+            f"{len(self.table)} statistic{'s' * (len(self.table) != 1)} on {len(self.replicated)} replicated data "
+            f"sets: {found} extreme ({sides})"
+        )
+        if self.dropped:
+            text += f"; undefined and dropped: {_listed(self.dropped)}"
+        return f"{text}."
+
+    def _advice(self) -> list[str]:
+        """A sentence for each next step, with the statistics that ask for it."""
+        by_step: dict[str, list[str]] = {}
+        for label, step in self.next_steps.items():
+            detail = self.table.loc[label, "detail"]
+            by_step.setdefault(step, []).append(f"{label} ({detail})" if detail else label)
+        return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
+
+    def _shown(self) -> tuple[pd.DataFrame, int]:
+        """The lines that are shown, and how many are not; details of extreme ones follow with the advice."""
+        hidden = max(len(self.table) - SHOWN, 0)
+        shown = self.by_extremity.head(SHOWN) if hidden else self.table
+        return shown.drop(columns="detail"), hidden
+
+    def __repr__(self) -> str:
+        shown, hidden = self._shown()
+        lines = [*wrap(self._story(), WIDTH), shown.rename(columns=_short_names).to_string(float_format=_formatted)]
+        if hidden:
+            lines.append(f"and {hidden} less extreme ones in .table")
+        for sentence in self._advice():
+            lines.extend(wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  "))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        shown, hidden = self._shown()
+        more = f"<p>and {hidden} less extreme ones in <code>.table</code></p>" if hidden else ""
+        steps = "".join(f"<li>{escape(sentence)}</li>" for sentence in self._advice())
+        steps = f"<ul>{steps}</ul>" if steps else ""
+        return f"<p><b>{escape(self._story())}</b></p>{shown.to_html(float_format=_formatted)}{more}{steps}"
+
+
+def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
+    """The result that these lines make, without the undefined ones."""
+    kept = [line for line in lines if line.is_defined]
+    labels = [line.label for line in kept]
+    replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}
+    return Check(
+        table=pd.DataFrame(
+            [_row(line) for line in kept], index=pd.Index(labels, name="statistic"), columns=list(_COLUMNS)
+        ),
+        replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
+        dropped=tuple(line.label for line in lines if not line.is_defined),
+        one_sided=tuple(line.label for line in kept if line.one_sided),
+        advice={line.label: line.next_step for line in kept},
+    )
+
+
+_COLUMNS = ("observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse", "detail")
+
+
+def _row(line: Line) -> tuple[Any, ...]:
+    defined = line.replicated[np.isfinite(line.replicated)]
+    sd = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
+    return line.observed, float(defined.mean()), sd, line.p_value, line.p_value_mcse, line.detail
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:6]) + (f", ... ({len(labels)} in all)" if len(labels) > 6 else "")
+
+
+def _short_names(column: str) -> str:
+    return {"replicated_mean": "rep_mean", "replicated_sd": "rep_sd", "p_value_mcse": "mcse"}.get(column, column)
+
+
+def _formatted(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,0 +1,114 @@
+"""What a statistic is, and the line of the table that it becomes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from bayesnb.blocks import Block
+from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.model import NaiveBayes
+
+__all__ = ["Build", "Line", "Statistic", "blocks_where", "dense", "ratio"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table.
+
+    Attributes
+    ----------
+    label : str
+    observed : float
+    replicated : array, shape (replicates,)
+    p_value : float
+    next_step : str
+        What to do if the line is extreme.
+    detail : str
+        Where the value comes from, if the label does not say it.
+    one_sided : bool
+        Whether only a small p-value is extreme.
+    """
+
+    label: str
+    observed: float
+    replicated: np.ndarray
+    p_value: float
+    next_step: str
+    detail: str = ""
+    one_sided: bool = False
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether the data and at least one replicate define the statistic."""
+        return bool(np.isfinite(self.observed) and np.isfinite(self.replicated).any())
+
+    @property
+    def p_value_mcse(self) -> float:
+        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior, which is not 0 at 0 replicates."""
+        number = np.isfinite(self.replicated).sum()
+        a, b = number * self.p_value + 0.5, number * (1 - self.p_value) + 0.5
+        return float(np.sqrt(a * b / (a + b + 1)) / (a + b))
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic made ready for one data set and its replicates.
+
+    Attributes
+    ----------
+    labels : list of str
+        A label for each line.
+    values : callable
+        Numbers of a data set; unless `lines` says otherwise one for each label.
+    next_step : str
+        What to do if a line is extreme.
+    """
+
+    labels: list[str]
+    values: Callable[[Rows], np.ndarray]
+    next_step: str
+
+    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
+        """A line for each label.
+
+        Parameters
+        ----------
+        observed : array, shape (values,)
+        replicated : array, shape (replicates, values)
+        """
+        return [
+            Line(label, float(value), others, _p_value(value, others), self.next_step)
+            for label, value, others in zip(self.labels, observed, replicated.T, strict=True)
+        ]
+
+
+Build = Callable[[NaiveBayes, Rows, np.random.Generator], Statistic | None]
+"""Makes a statistic ready for a model and its data; None where the model does not have the columns."""
+
+
+def _p_value(observed: float, replicated: np.ndarray) -> float:
+    """Share of the defined values that are at least the observed one, ties counted half."""
+    defined = replicated[np.isfinite(replicated)]
+    if not len(defined):
+        return np.nan
+    # The same number summed in another order is a tie.
+    tied = np.isclose(defined, observed, rtol=1e-12, atol=0.0)
+    return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
+
+
+def blocks_where(model: NaiveBayes, chosen: Callable[[Block], bool]) -> list[tuple[int, Block]]:
+    """Positions and blocks that a statistic is about."""
+    return [(i, block) for i, block in enumerate(model.blocks) if chosen(block)]
+
+
+def ratio(total: Any, n: Any) -> np.ndarray:
+    """Quotient, NaN where nothing is counted."""
+    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
+
+
+def dense(x: Any) -> np.ndarray:
+    """Cells as an array."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
