@@ -127,9 +127,32 @@ class Poisson(ConjugateFamily):
         counts = np.where(observed, x, 0.0)
         result = np.empty((x.shape[0], np.shape(self.rate)[0]))
         for c in range(result.shape[1]):
-            a, b = self.concentration[c], self.rate[c]
-            cells = log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
+            cells = _log_predictive(self.concentration[c], self.rate[c], counts)
             result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
+        return result
+
+    def row_log_refitted(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
+    ) -> np.ndarray:
+        missing = np.isnan(x)
+        counts = np.where(missing, 0.0, x)
+        weight = np.where(missing, 0.0, weights[:, None])
+        cell = Counts(weight, weight * counts, np.zeros_like(x))
+        pooled, of_class = statistics.pooled(), jax.tree.map(lambda leaf: leaf[codes], statistics)
+        scale = (pooled - cell).without_rounding(pooled)
+        whole = self.on_scale_of(pooled)
+        result = held.copy()
+        for c in range(held.shape[1]):
+            # Without the row the posterior rate b of another class is b + change, and all else is as it was.
+            a, b = self.concentration[c] + statistics.total[c], whole.rate[c] + statistics.n[c]
+            change = self.take(c).on_scale_of(scale).rate - whole.rate[c]
+            of_count, of_rate = np.log1p(change / (1 + b)), np.log1p(-change / ((b + change) * (1 + b)))
+            result[:, c] -= np.where(missing, 0.0, counts * of_count + a * of_rate).sum(axis=-1)
+        rest = (of_class - cell).without_rounding(of_class)
+        possible = self.possible(rest)
+        own = self.take(codes).on_scale_of(scale).update(jax.tree.map(lambda leaf: np.where(possible, leaf, 0.0), rest))
+        density = np.where(missing, 0.0, _log_predictive(own.concentration, own.rate, counts)).sum(axis=-1)
+        result[np.arange(len(x)), codes] = np.where(possible.all(axis=-1), density, np.nan)
         return result
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
@@ -143,6 +166,11 @@ class Poisson(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+
+
+def _log_predictive(a: Any, b: Any, counts: np.ndarray) -> np.ndarray:
+    """Log density of counts whose rate has a gamma distribution of shape a and rate b, negative binomial."""
+    return log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
 
 
 def _device_sums(x: Any, log_density: Callable[[Any], Any]) -> Any:
