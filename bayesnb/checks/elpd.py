@@ -37,8 +37,8 @@ def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[
 
 def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
     """Name the rows whose label has probability zero, because no other row has it."""
-    alone = np.flatnonzero(np.isneginf(pointwise)) if problem.model.follows_labels else []
-    if not len(alone):
+    alone = np.flatnonzero(np.isneginf(pointwise))
+    if not len(alone) or not problem.model.follows_labels:
         return []
     named = ", ".join(map(str, alone[:NAMED])) + (f" and {len(alone) - NAMED} more" if len(alone) > NAMED else "")
     rows, label = ("rows", "their labels have") if len(alone) > 1 else ("row", "its label has")

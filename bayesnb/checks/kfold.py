@@ -29,7 +29,7 @@ def kfold(
     sample_weight: Any = None,
     key: Any = 0,
 ) -> ELPDDataLOOKFold:
-    """Exact K-fold cross-validation: each fold is predicted from the statistics of the others.
+    """Exact K-fold cross-validation: each fold is predicted by a fit to the statistics of the others.
 
     Parameters
     ----------
@@ -56,16 +56,34 @@ def kfold(
     TypeError, ValueError
         As `loo`; if the posterior is not exact, there are fewer than two folds, or more folds than rows.
 
+    Warns
+    -----
+    UserWarning
+        If class probabilities are frequencies (``class_probs="empirical"``) and a fold has all rows of a class, whose
+        labels are impossible without it.
+
     Notes
     -----
-    As in `loo`, the prior is that of the full fit, in numbers.
+    The posterior's inference runs again on the statistics of each training part: frequencies, defaults that follow the
+    data's scale and hyperparameters that `EmpiricalBayes` learns are those of the training part. Numbers that were
+    given are held.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [1], [0], [0]], ["a", "a", "b", "b"])
+    >>> found = nb.kfold(posterior, [[1], [1], [0], [0]], ["a", "a", "b", "b"], k=2)
+    >>> found.elpd_i.round(3).values
+    array([-0.405, -0.405, -0.405, -0.405])
     """
     posterior = require_exact(posterior, "kfold")
     table, given = read_rows(posterior, X, y, sample_weight)
     codes = given.codes
     fold = _draw_folds(codes, k, key) if folds is None else _read_folds(folds, table.num_rows)
+    inference = posterior.inference
+    assert inference is not None
     rest = [
-        posterior.inference.fit(posterior.problem.take_away(counted), key=0)
+        inference.fit(posterior.problem.take_away(counted), key=0)
         for counted in _fold_statistics(posterior, table, given, fold)
     ]
     pointwise = np.empty(table.num_rows)

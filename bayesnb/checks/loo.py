@@ -25,9 +25,11 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 
     The expected log predictive density is
     :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27, Eq. 4),
-    with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact: the statistics of row
-    i are taken away from its own class, those of the other classes stay. For a sampled posterior it is estimated by
-    Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i, theta) give the same quantity.
+    with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact, the same as a fit to
+    the other rows: the statistics of row i are taken away, and so is its part in hyperparameters that follow the data's
+    scale and in class probabilities that are frequencies (``class_probs="empirical"``). For a sampled posterior it is
+    estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i, theta) give the same
+    quantity.
 
     Parameters
     ----------
@@ -44,8 +46,15 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     arviz_stats.ELPDDataLOO
         ``elpd_i`` and ``pareto_k`` have the dimension ``row``; ``p`` is the sum of
         log p(y_i | x_i, D) - log p(y_i | x_i, D without i), the first of which ArviZ, for draws, replaces by the log of
-        the draws' average probability. Of an exact posterior ``n_samples`` and ``pareto_k`` are zero.
-        ``arviz.compare`` and ``arviz.plot_compare`` take it.
+        the draws' average probability. Of an exact posterior ``n_samples`` and ``pareto_k`` are zero. ``warning`` says
+        whether there was one. ``arviz.compare`` and ``arviz.plot_compare`` take it.
+
+    Warns
+    -----
+    UserWarning
+        If a row has the only label of its kind and class probabilities are frequencies (without it the label is
+        impossible, and the score minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if the
+        draws of a sampled posterior have a prior that follows all rows.
 
     Raises
     ------
@@ -55,9 +64,11 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 
     Notes
     -----
-    The prior is that of the full fit, in numbers: hyperparameters that follow the data's scale, and class
-    probabilities taken from the frequencies (``class_probs="empirical"``), are held at ``posterior.model``'s values and
-    are not found anew without the row.
+    Two scores are not those of refits, and come with a warning. Hyperparameters that `EmpiricalBayes` learned keep the
+    numbers that all rows chose: `kfold` learns them anew. Draws have one prior, and importance sampling leaves a row
+    out of the likelihood alone: where the prior follows the data, take the closed form or give numbers.
+
+    Numbers are held as they were given, also those of ``posterior.model``, the model of a fit in numbers.
 
     Examples
     --------
@@ -110,6 +121,11 @@ def loo_scores(
     ------
     TypeError, ValueError
         As `loo`, and if the posterior is not exact.
+
+    Warns
+    -----
+    UserWarning
+        As `loo`.
     """
     left_out = leave_one_out(require_exact(posterior, "loo_scores"), X, y, sample_weight)
     warn_of(_remarks(posterior, left_out))
