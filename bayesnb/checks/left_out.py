@@ -81,18 +81,20 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
         some = rows.take(where)
         own = np.arange(len(some)), some.codes
         in_sample, features = np.zeros((2, len(some), len(rows.classes)))
+        of_own = np.zeros(len(some))
         for block, family, statistics, x, moves in zip(
             blocks, posterior.families, counted, chunk, follows, strict=True
         ):
             densities = np.asarray(family.row_log_predictive(x))
             in_sample += densities
             if moves:
-                features += every_class_without(block, statistics, x, some, densities)
+                densities = every_class_without(block, statistics, x, some, densities)
+                of_own += densities[own]
             else:
                 # The other classes keep all their data; the row's own class has those of the rest.
-                of_own = own_class_without(block, statistics, x, some)
-                features += densities
-                features[own] += of_own - densities[own]
+                of_own += own_class_without(block, statistics, x, some)
+            features += densities
+        features[own] = of_own
         log_joint = features + _log_class_probs_without(posterior, some)
         left_out.set(where, log_joint, log_normalised(in_sample + log_class_prob)[own])
 

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.stats import Counts, class_sums, observed_weight
+from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
 
 __all__ = ["Poisson"]
 
@@ -134,25 +134,10 @@ class Poisson(ConjugateFamily):
     def row_log_refitted(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
     ) -> np.ndarray:
-        missing = np.isnan(x)
-        counts = np.where(missing, 0.0, x)
-        weight = np.where(missing, 0.0, weights[:, None])
-        cell = Counts(weight, weight * counts, np.zeros_like(x))
-        pooled, of_class = statistics.pooled(), jax.tree.map(lambda leaf: leaf[codes], statistics)
-        scale = (pooled - cell).without_rounding(pooled)
-        whole = self.on_scale_of(pooled)
-        result = held.copy()
-        for c in range(held.shape[1]):
-            # Without the row the posterior rate b of another class is b + change, and all else is as it was.
-            a, b = self.concentration[c] + statistics.total[c], whole.rate[c] + statistics.n[c]
-            change = self.take(c).on_scale_of(scale).rate - whole.rate[c]
-            of_count, of_rate = np.log1p(change / (1 + b)), np.log1p(-change / ((b + change) * (1 + b)))
-            result[:, c] -= np.where(missing, 0.0, counts * of_count + a * of_rate).sum(axis=-1)
-        rest = (of_class - cell).without_rounding(of_class)
-        possible = self.possible(rest)
-        own = self.take(codes).on_scale_of(scale).update(jax.tree.map(lambda leaf: np.where(possible, leaf, 0.0), rest))
-        density = np.where(missing, 0.0, _log_predictive(own.concentration, own.rate, counts)).sum(axis=-1)
-        result[np.arange(len(x)), codes] = np.where(possible.all(axis=-1), density, np.nan)
+        whole = self.on_scale_of(statistics.pooled())
+        result = np.empty(held.shape)
+        for rows in row_pieces(*x.shape):
+            result[rows] = _refitted(self, whole, statistics, x[rows], codes[rows], weights[rows], held[rows])
         return result
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
@@ -166,6 +151,35 @@ class Poisson(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+
+
+def _refitted(
+    prior: Poisson,
+    whole: Poisson,
+    statistics: Counts,
+    x: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    held: np.ndarray,
+) -> np.ndarray:
+    """As `Poisson.row_log_refitted`, given the prior with its rate open, and with that of all rows."""
+    missing = np.isnan(x)
+    counts, weight = np.where(missing, 0.0, x), np.where(missing, 0.0, weights[:, None])
+    cell = Counts(weight, weight * counts, np.zeros_like(x))
+    pooled, of_class = statistics.pooled(), jax.tree.map(lambda leaf: leaf[codes], statistics)
+    scale, rest = (pooled - cell).without_rounding(pooled), (of_class - cell).without_rounding(of_class)
+    result = held.copy()
+    for c in range(held.shape[1]):
+        # Without the row the posterior rate b of another class is b + change, and its shape a is the same.
+        a, b = prior.concentration[c] + statistics.total[c], whole.rate[c] + statistics.n[c]
+        change = prior.take(c).on_scale_of(scale).rate - whole.rate[c]
+        of_count, of_shape = np.log1p(change / (1 + b)), np.log1p(-change / ((b + change) * (1 + b)))
+        result[:, c] -= np.where(missing, 0.0, counts * of_count + a * of_shape).sum(axis=-1)
+    possible = prior.possible(rest)
+    own = prior.take(codes).on_scale_of(scale).update(jax.tree.map(lambda leaf: np.where(possible, leaf, 0.0), rest))
+    density = np.where(missing, 0.0, _log_predictive(own.concentration, own.rate, counts)).sum(axis=-1)
+    result[np.arange(len(x)), codes] = np.where(possible.all(axis=-1), density, np.nan)
+    return result
 
 
 def _log_predictive(a: Any, b: Any, counts: np.ndarray) -> np.ndarray:
