@@ -186,15 +186,14 @@ class Moments(Statistics):
         return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
 
     def without_rounding(self, before: Self) -> Self:
-        xp, _ = namespace(self.n)
         n = _clear(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
-        ssd = xp.where(xp.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
         # Cells that are all alike have that value as their mean in every class; what the subtraction left beside it
         # would stand as a spread between the classes.
-        size = xp.maximum(xp.abs(before.mean), xp.sqrt(before.variance)).max(axis=0)
-        grid = xp.ldexp(1.0, xp.frexp(1e-13 * size)[1])
-        return type(self)(n, xp.where(ssd == 0, xp.rint(self.mean / grid) * grid, self.mean), ssd)
+        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
+        grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
+        return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
 
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.n * factor, self.mean, self.ssd * factor)
@@ -386,8 +385,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
 
 
 def _clear(after: Any, before: Any) -> Any:
-    xp, _ = namespace(after)
-    return xp.where(xp.abs(after) <= ROUNDING * xp.abs(before), 0.0, after)
+    return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
 
 
 def _share(part: Any, whole: Any) -> Any:

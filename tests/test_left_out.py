@@ -116,28 +116,39 @@ def test_the_fast_way_is_the_general_one(family, compiled, columns, holes, rng, 
 
 AWKWARD = {
     "a constant column": lambda X: np.column_stack([X, np.full(len(X), 0.1)]),
-    "one cell unlike the rest": lambda X: np.column_stack([X, np.eye(len(X))[:, 4]]),
+    "one cell unlike zeros": lambda X: np.column_stack([X, np.eye(len(X))[:, 4]]),
+    "one cell unlike the rest": lambda X: np.column_stack([X, 0.1 + 0.7 * np.eye(len(X))[:, 4]]),
     "a cell that is seen once": lambda X: np.column_stack([X, np.where(np.arange(len(X)) == 5, 2.0, np.nan)]),
     "a column without cells": lambda X: np.column_stack([X, np.full(len(X), np.nan)]),
     "two cells": lambda X: np.column_stack([X, np.where(np.arange(len(X)) < 2, X[:, 0], np.nan)]),
     "a class without cells": lambda X: np.column_stack([X, np.where(np.arange(len(X)) < 8, X[:, 0], np.nan)]),
-    "a far mean": lambda X: X + 1e6,
+    "a far mean": lambda X: X + 1e4,
     "an outlier": lambda X: X + 1e3 * np.eye(len(X), 2),
 }
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("way", ["plain", "compiled", "general"])
 @pytest.mark.parametrize("case", AWKWARD)
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson()], ids=repr)
-def test_awkward_columns(family, case, compiled, rng, monkeypatch):
-    if compiled:
+@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson(fractional=True)], ids=repr)
+def test_awkward_columns(family, case, way, rng, monkeypatch):
+    if way == "compiled":
         monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
+    if way == "general":
+        monkeypatch.setattr(type(family), "row_log_refitted", lambda *_: None)
     y = np.array([0] * 4 + [1] * 4 + [2] * 2 + [3])
     X = AWKWARD[case](rng.poisson(4.0, (11, 2)).astype(float))
-    X = np.round(X + 0.5) if isinstance(family, nb.Poisson) else X
     _, proba = refit(nb.fit(family, X, y), X, y)
     left_out = nb.loo(nb.fit(family, X, y), X, y)
     np.testing.assert_allclose(left_out.elpd_i, proba[np.arange(11), y], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson()], ids=repr)
+def test_a_row_that_was_never_there_is_refused(family):
+    X, y = np.array([[3.0], [3.0], [4.0], [1.0], [9.0], [2.0]]), np.array([0, 0, 0, 1, 1, 1])
+    stranger = X.copy()
+    stranger[1] = 12.0
+    with pytest.raises(ValueError, match=r"row 1 was never among the data: without it, column 0 in class 0"):
+        nb.loo(nb.fit(family, X, y), stranger, y)
 
 
 def test_two_rows():

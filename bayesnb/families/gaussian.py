@@ -11,7 +11,8 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
-from bayesnb.stats import ROUNDING, Moments, device_moments, moments, moments_by_class, row_pieces
+from bayesnb.families.student_t import GROUP, RATE, SMALLEST_REST, refitted, sum_of_logs
+from bayesnb.stats import Moments, device_moments, moments, moments_by_class, row_pieces
 
 __all__ = ["Gaussian"]
 
@@ -19,12 +20,6 @@ LOG_2_PI = float(np.log(2 * np.pi))
 
 COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
-
-SMALLEST_REST = 1e-6
-"""Share of a class's spread that must be left without a cell for the difference to be taken."""
-
-GROUP = 8
-"""Factors under one logarithm: seven multiplications are faster than seven logarithms."""
 
 
 @jax.tree_util.register_dataclass
@@ -90,14 +85,14 @@ class Gaussian(ConjugateFamily):
         return (statistics.n >= 0) & (statistics.ssd >= 0)
 
     def on_scale_of(self, pooled: Moments) -> Self:
-        xp, _ = namespace(pooled.mean)
         loc = pooled.mean if self.loc is None else self.loc
-        rate = self.rate
-        if rate is None:
-            magnitude = xp.where(pooled.mean == 0, 1.0, pooled.mean**2)
-            rate = 0.1 * xp.where(pooled.variance > 0, pooled.variance, magnitude)
-        shape = np.broadcast_shapes(np.shape(self.kappa), np.shape(pooled.mean))
-        return replace(self, loc=xp.broadcast_to(loc, shape), rate=xp.broadcast_to(rate, shape))
+        if self.rate is not None:
+            return replace(self, loc=np.broadcast_to(loc, np.shape(self.rate)))
+        variance = pooled.variance
+        magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
+        rate = RATE * np.where(variance > 0, variance, magnitude)
+        shape = np.shape(self.kappa)
+        return replace(self, loc=np.broadcast_to(loc, shape), rate=np.broadcast_to(rate, shape))
 
     def log_likelihood(self, parameters: Parameters, statistics: Moments) -> Any:
         mean, variance = parameters["mean"], parameters["variance"]
@@ -185,7 +180,7 @@ class Gaussian(ConjugateFamily):
         missing = jnp.isnan(x)
         excess = jnp.where(missing[:, None], 0, ((x[:, None] - high - low) * scale) ** 2)
         sums = jax.lax.cond(
-            (a == a[:, :1]).all(), partial(_sum_of_logs, group=GROUP), partial(_sum_of_logs, group=1), excess, exponent
+            (a == a[:, :1]).all(), partial(sum_of_logs, group=GROUP), partial(sum_of_logs, group=1), excess, exponent
         )
         # A square or a product of several that overflows: not a number sends the rows to the host.
         sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
@@ -214,15 +209,16 @@ class Gaussian(ConjugateFamily):
     def row_log_refitted(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, held: np.ndarray
     ) -> np.ndarray:
-        same = bool((weights == weights[:1]).all())
-        result = np.empty(held.shape)
-        # Rows of one weight share their tables; others have each its own.
-        pieces = [slice(None)] if same else row_pieces(len(x), x.shape[1] * len(statistics.n))
-        for rows in pieces:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                weight = weights[0] if same else weights[rows, None, None]
-                result[rows] = _with_tables(self, statistics, x[rows], codes[rows], weight)
-        return result
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if (weights == weights[:1]).all():
+                compiled = x.size * len(statistics.n) >= COMPILED_FROM
+                return refitted(self, statistics, x, codes, weights[0], compiled=compiled)
+            # Each row has numbers of its own for every class and column.
+            result = np.empty(held.shape)
+            for rows in row_pieces(len(x), x.shape[1] * len(statistics.n)):
+                weight = weights[rows, None, None]
+                result[rows] = refitted(self, statistics, x[rows], codes[rows], weight, compiled=False)
+            return result
 
     def story(self) -> tuple[str, list[str]]:
         loc, kappa, a, b = (format_number(value) for value in self.hyperparameters().values())
@@ -241,21 +237,7 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
     """
     missing = jnp.isnan(x)
     excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
-    return _sum_of_logs(excess, exponent, group=group), ~missing.any()
-
-
-def _sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
-    """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes); see `_log_kernels`."""
-    if isinstance(excess, np.ndarray):
-        return (exponent * np.log1p(excess)).sum(axis=-1)
-    width = excess.shape[-1] // group
-    grouped = width * group
-    factors = excess[..., :grouped].reshape(*excess.shape[:-1], group, width)
-    axis = excess.ndim - 1
-    products = jax.lax.reduce(factors, np.zeros((), excess.dtype), lambda u, v: u + v + u * v, (axis,))
-    logs = exponent[..., :width] * jnp.log1p(products)
-    rest = exponent[..., grouped:] * jnp.log1p(excess[..., grouped:])
-    return logs.sum(axis=-1, dtype=jnp.float64) + rest.sum(axis=-1, dtype=jnp.float64)
+    return sum_of_logs(excess, exponent, group=group), ~missing.any()
 
 
 def _left_out(
@@ -270,112 +252,3 @@ def _left_out(
 
 
 _compiled_left_out = jax.jit(_left_out)
-
-
-def _tables_of_the_rest(
-    prior: Gaussian, statistics: Moments, weight: Any, *, own: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """How the predictive of a cell depends on the cell, where `loc` and `rate` follow all rows but the cell's own.
-
-    All is a polynomial in t = x - mean of the class. With m, S, N the column's mean, sum of squared deviations and
-    weight, d = x - m and w the row's weight, the defaults of the rest are
-
-        loc = m - w d / (N - w),    rate = 0.1 (S - d² w N / (N - w)) / (N - w),
-
-    and the row's own class has weight n - w, mean - w t / (n - w) and ssd - t² w n / (n - w). With B the posterior's
-    rate given all rows, b the rate and a the concentration given the rest, and k = kappa / (2 B (kappa + 1)),
-
-        b / B = 1 + p0 + p1 t + p2 t²,    sqrt(k) (x - loc) = q0 + q1 t,
-
-    so that the density is that of `_log_student_t` plus log rising(a, 1/2) + 1/2 log(k / pi).
-
-    Parameters
-    ----------
-    weight : array, shape (), or (rows, 1, 1)
-    own : bool
-        Whether the class is the row's own, from which the row is taken, too.
-
-    Returns
-    -------
-    tuple of array, shape (..., classes, 7, columns), and array, shape (..., classes, columns)
-        The numbers a, p0, p1, p2, q0, q1 and the largest t² that a cell of the class can have; and the constant. They
-        are not finite where no weight is left.
-    """
-    pooled, whole = statistics.pooled(), prior.on_scale_of(statistics.pooled())
-    every = whole.update(statistics)
-    from_all, left = statistics.mean - pooled.mean, _left(pooled.n, weight)
-    # The prior: loc = that of all rows - pull * d, rate = rate0 - rate2 * d².
-    pull = weight / left if prior.loc is None else 0.0
-    spreads = (pooled.ssd > 0) & (prior.rate is None)
-    rate0 = np.where(spreads, 0.1 * pooled.ssd / left, whole.rate)
-    rate2 = np.where(spreads, 0.1 * weight * pooled.n / left**2, 0.0)
-    # The data: the mean of the class less the prior's loc is gap0 + gap1 * t.
-    taken = weight if own else 0.0
-    n = _left(statistics.n, taken)
-    shift = taken / n if own else 0.0
-    gap0, gap1 = statistics.mean - whole.loc + pull * from_all, pull - shift
-    kappa, pulled = prior.kappa + n, prior.kappa * n / (prior.kappa + n)
-    a, precision = every.concentration - 0.5 * taken, kappa / (2 * every.rate * (kappa + 1))
-    scale = statistics.ssd * (1 + ROUNDING) + statistics.n * (1e-8 * statistics.mean) ** 2
-    table = [
-        a,
-        (rate0 - rate2 * from_all**2 + 0.5 * (statistics.ssd + pulled * gap0**2)) / every.rate - 1,
-        (pulled * gap0 * gap1 - 2 * rate2 * from_all) / every.rate,
-        (0.5 * (pulled * gap1**2 - shift * statistics.n) - rate2) / every.rate,
-        np.sqrt(precision) * gap0 * prior.kappa / kappa,
-        np.sqrt(precision) * (1 + pull - gap1 * n / kappa),
-        scale / (shift * statistics.n) if own else np.inf,
-    ]
-    constant = log_rising(a, np.array(0.5)) + 0.5 * np.log(precision / np.pi)
-    return np.stack(np.broadcast_arrays(*table), axis=-2), np.nan_to_num(constant)
-
-
-def _with_tables(prior: Gaussian, statistics: Moments, x: np.ndarray, codes: np.ndarray, weight: Any) -> np.ndarray:
-    """Log density of each row under each class given the other rows, shape (rows, classes)."""
-    compiled = np.ndim(weight) == 0 and x.size * len(statistics.n) >= COMPILED_FROM
-    sums = _compiled_student_t if compiled else _log_student_t
-    of_rest = []
-    for own in (False, True):
-        table, constant = _tables_of_the_rest(prior, statistics, weight, own=own)
-        a = table[..., 0, :]
-        group = GROUP if (a == a[..., :1]).all() else 1
-        of_rest.append(np.asarray(sums(table, x, statistics.mean, group=group)) + _over_observed(constant, x))
-    return np.where(codes[:, None] == np.arange(len(statistics.n)), of_rest[1], of_rest[0])
-
-
-def _over_observed(constant: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Sum over a row's observed columns, shape (rows, classes), of numbers (..., classes, columns)."""
-    observed = (~np.isnan(x)).astype(np.float64)
-    return observed @ constant.T if constant.ndim == 2 else (observed[:, None] * constant).sum(axis=-1)
-
-
-def _left(n: Any, weight: Any) -> Any:
-    """Weight that is left, not a number where there is none but there was some."""
-    return np.where((n - weight > ROUNDING * n) | (n == 0), n - weight, np.nan)
-
-
-def _log_student_t(table: Any, x: Any, mean: Any, *, group: int) -> Any:
-    """Sum over observed columns of a log(b / B) - (a + 1/2) log((b + k B (x - loc)²) / B), shape (rows, classes).
-
-    Both logarithms are taken of products over `group` columns, which must have `a` in common.
-
-    Parameters
-    ----------
-    table : array, shape (..., classes, 7, columns)
-        As `_tables_of_the_rest` gives it.
-    x : array, shape (rows, columns)
-    mean : array, shape (classes, columns)
-    """
-    xp, _ = namespace(x)
-    a, p0, p1, p2, q0, q1, largest = (table[..., i, :] for i in range(7))
-    missing = xp.isnan(x)[:, None]
-    t = xp.where(missing, 0.0, x[:, None] - mean)
-    shrunk = p0 + t * (p1 + t * p2)
-    # Where the cell makes nearly all of the rate, the difference has too few digits.
-    good = (shrunk > SMALLEST_REST - 1) & (t**2 <= largest)
-    shrunk = xp.where(missing, 0.0, xp.where(good, shrunk, xp.nan))
-    excess = shrunk + xp.where(missing, 0.0, (q0 + t * q1) ** 2)
-    return _sum_of_logs(shrunk, a, group=group) - _sum_of_logs(excess, a + 0.5, group=group)
-
-
-_compiled_student_t = jax.jit(_log_student_t, static_argnames="group")

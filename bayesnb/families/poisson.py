@@ -165,8 +165,10 @@ def _refitted(
     """As `Poisson.row_log_refitted`, given the prior with its rate open, and with that of all rows."""
     missing = np.isnan(x)
     counts, weight = np.where(missing, 0.0, x), np.where(missing, 0.0, weights[:, None])
+    # Posteriors do without log_base.
     cell = Counts(weight, weight * counts, np.zeros_like(x))
-    pooled, of_class = statistics.pooled(), jax.tree.map(lambda leaf: leaf[codes], statistics)
+    pooled = Counts(statistics.n, statistics.total, np.zeros_like(statistics.n)).pooled()
+    of_class = Counts(statistics.n[codes], statistics.total[codes], np.zeros_like(x))
     scale, rest = (pooled - cell).without_rounding(pooled), (of_class - cell).without_rounding(of_class)
     result = held.copy()
     for c in range(held.shape[1]):
