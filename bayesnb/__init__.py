@@ -22,7 +22,8 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     submod_attrs={
         "checks.calibration": ["Calibration", "calibration"],
         "checks.compare": ["Comparison", "compare"],
-        "checks.loo": ["kfold", "loo", "loo_scores"],
+        "checks.kfold": ["kfold"],
+        "checks.loo": ["loo", "loo_scores"],
         "checks.predictive": ["Check", "check"],
         "checks.sbc": ["SBC", "sbc"],
         "checks.sensitivity": ["Sensitivity", "sensitivity"],

@@ -385,6 +385,11 @@ class NaiveBayes:
         """The prior on the class probabilities; needs a bound model whose probabilities are not "empirical"."""
         return self._spread_class_prior(None)
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether the class probabilities are the frequencies of the labels."""
+        return isinstance(self.class_probs, str)
+
     def _spread_class_prior(self, counts: ClassCounts | None) -> ClassPrior:
         classes = self._require_schema().classes
         if self.class_probs is None:
@@ -396,7 +401,7 @@ class NaiveBayes:
                     f"{classes.tolist()}: give one number, or one per class"
                 )
             return ClassPrior(np.broadcast_to(concentration, classes.shape), None)
-        if isinstance(self.class_probs, str):
+        if self.follows_labels:
             if counts is None:
                 raise ValueError('class_probs="empirical" needs data: fit the model')
             weight = counts.n.sum()

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
-from bayesnb.families.base import ConjugateFamily, format_number
+from bayesnb.families.base import ConjugateFamily, Family, format_number
 from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
 from bayesnb.stats import Statistics
@@ -56,6 +56,25 @@ class Problem:
             return self.statistics.blocks
         anywhere = np.outer(self.unlabelled.weights, np.eye(len(self.statistics.classes.n))[0])
         return (self.statistics + self.unlabelled.count(self.model, anywhere)).blocks
+
+    @cached_property
+    def follows(self) -> tuple[bool, ...]:
+        """For each block, whether its prior has numbers that `on_scale_of` took from the data."""
+        return tuple(map(_differ, self.model.families, self.resolved.families))
+
+    @property
+    def prior_saw(self) -> tuple[str, ...]:
+        """What the prior's numbers were taken from, none of it where all were given.
+
+        ``"labels"``: the class probabilities are the labels' frequencies; ``"scale"``: hyperparameters follow the scale
+        of the columns; ``"maximised"``: hyperparameters maximise the evidence.
+        """
+        seen = {
+            "labels": self.model.follows_labels,
+            "scale": any(self.follows),
+            "maximised": self.learned_from is not None,
+        }
+        return tuple(what for what, is_so in seen.items() if is_so)
 
     @property
     def conjugate(self) -> bool:
@@ -196,6 +215,14 @@ def check_decay(decay: Any) -> float:
             "keep; 1 keeps all, and a new fit none"
         )
     return float(decay)
+
+
+def _differ(one: Family, other: Family) -> bool:
+    """Whether two families have other hyperparameters, one of which may be open in one of them."""
+    if one is other:
+        return False
+    mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    return len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs))
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

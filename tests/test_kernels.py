@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 
 import bayesnb as nb
 from bayesnb import estimators
-from bayesnb.checks import loo as leave_one_out
+from bayesnb.checks import rest as leave_one_out
 from bayesnb.estimators import MultinomialNB
 from bayesnb.families import gaussian, multinomial
 from bayesnb.families.base import log_weights
@@ -155,8 +155,8 @@ def test_leaving_out_by_tables_equals_the_general_way(name, compiled, rng, monke
     for x in (X, with_holes(rng, X) if case.missing else scipy.sparse.csr_array(X)):
         posterior = nb.fit(case.family, x, y)
         calls = []
-        general = leave_one_out._given_the_rest
-        monkeypatch.setattr(leave_one_out, "_given_the_rest", lambda *a, c=calls, g=general: (c.append(1), g(*a))[1])
+        general = leave_one_out.given_the_rest
+        monkeypatch.setattr(leave_one_out, "given_the_rest", lambda *a, c=calls, g=general: (c.append(1), g(*a))[1])
         fast = nb.loo(posterior, x, y)
         assert not calls
         monkeypatch.setattr(type(case.family), "row_log_left_out", lambda *_: None)

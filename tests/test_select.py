@@ -765,9 +765,10 @@ class TestCompareModels:
     def test_sampled_and_point_posteriors_are_compared_in_closed_form(self, compared):
         size, y, models, _ = compared
         exact = models["both"]
-        sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=size, y=y)
+        sampled = nb.from_samples(exact.problem.model, exact.draws(num_draws=3, num_chains=1), X=size, y=y)
         point = nb.fit(exact.problem.model, size, y, nb.MLE())
         found = nb.compare_models({"exact": exact, "sampled": sampled, "point": point}, size, y).table
+        assert found.pop("prior_saw").tolist() == ["scale"] * 3
         np.testing.assert_allclose(found.to_numpy(), found.loc[["exact"] * 3].to_numpy())
 
     def test_without_a_closed_form(self):

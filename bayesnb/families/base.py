@@ -461,6 +461,33 @@ class ConjugateFamily(Family):
         """
         return None
 
+    def row_log_refitted(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, held: np.ndarray
+    ) -> np.ndarray | None:
+        """Log density of each row under each class given the other rows, `on_scale_of` following them alone.
+
+        It is called on the prior as the user left it, of a family whose defaults follow the data. Leave-one-out has a
+        general way, which calls `on_scale_of` for every row; a family may know a faster one.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+        codes : array of int, shape (rows,)
+            Position of each row's class.
+        weights : array, shape (rows,)
+        statistics : Statistics
+            Of all rows, these among them.
+        held : array, shape (rows, classes)
+            Log predictive density of each row under each class given all rows, from which the family may start.
+
+        Returns
+        -------
+        array of shape (rows, classes), or None
+            None where only the general way serves; rows that only the general way serves, and rows that cannot have
+            been among the data, are not finite.
+        """
+        return None
+
 
 def _sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:
     """Sum of the cells' log densities; `distribution` has batch shape (..., 1, classes, columns)."""

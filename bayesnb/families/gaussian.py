@@ -11,7 +11,8 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
-from bayesnb.stats import Moments, device_moments, moments, moments_by_class
+from bayesnb.families.student_t import GROUP, RATE, SMALLEST_REST, refitted, sum_of_logs
+from bayesnb.stats import Moments, device_moments, moments, moments_by_class, row_pieces
 
 __all__ = ["Gaussian"]
 
@@ -19,12 +20,6 @@ LOG_2_PI = float(np.log(2 * np.pi))
 
 COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
-
-SMALLEST_REST = 1e-6
-"""Share of a class's spread that must be left without a cell for the difference to be taken."""
-
-GROUP = 8
-"""Factors under one logarithm: seven multiplications are faster than seven logarithms."""
 
 
 @jax.tree_util.register_dataclass
@@ -95,7 +90,7 @@ class Gaussian(ConjugateFamily):
             return replace(self, loc=np.broadcast_to(loc, np.shape(self.rate)))
         variance = pooled.variance
         magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
-        rate = 0.1 * np.where(variance > 0, variance, magnitude)
+        rate = RATE * np.where(variance > 0, variance, magnitude)
         shape = np.shape(self.kappa)
         return replace(self, loc=np.broadcast_to(loc, shape), rate=np.broadcast_to(rate, shape))
 
@@ -185,7 +180,7 @@ class Gaussian(ConjugateFamily):
         missing = jnp.isnan(x)
         excess = jnp.where(missing[:, None], 0, ((x[:, None] - high - low) * scale) ** 2)
         sums = jax.lax.cond(
-            (a == a[:, :1]).all(), partial(_sum_of_logs, group=GROUP), partial(_sum_of_logs, group=1), excess, exponent
+            (a == a[:, :1]).all(), partial(sum_of_logs, group=GROUP), partial(sum_of_logs, group=1), excess, exponent
         )
         # A square or a product of several that overflows: not a number sends the rows to the host.
         sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
@@ -211,6 +206,20 @@ class Gaussian(ConjugateFamily):
         # Where one cell makes nearly all of the spread, the difference has too few digits.
         return np.asarray(log_density) if largest < 1 - SMALLEST_REST else None
 
+    def row_log_refitted(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, held: np.ndarray
+    ) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if (weights == weights[:1]).all():
+                compiled = x.size * len(statistics.n) >= COMPILED_FROM
+                return refitted(self, statistics, x, codes, weights[0], compiled=compiled)
+            # Each row has numbers of its own for every class and column.
+            result = np.empty(held.shape)
+            for rows in row_pieces(len(x), x.shape[1] * len(statistics.n)):
+                weight = weights[rows, None, None]
+                result[rows] = refitted(self, statistics, x[rows], codes[rows], weight, compiled=False)
+            return result
+
     def story(self) -> tuple[str, list[str]]:
         loc, kappa, a, b = (format_number(value) for value in self.hyperparameters().values())
         prior = [f"mean ~ Normal({loc}, variance / {kappa})", f"variance ~ InverseGamma({a}, {b})"]
@@ -228,18 +237,7 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
     """
     missing = jnp.isnan(x)
     excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
-    return _sum_of_logs(excess, exponent, group=group), ~missing.any()
-
-
-def _sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
-    """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes); see `_log_kernels`."""
-    width = excess.shape[-1] // group
-    grouped = width * group
-    factors = excess[..., :grouped].reshape(*excess.shape[:2], group, width)
-    products = jax.lax.reduce(factors, np.zeros((), excess.dtype), lambda u, v: u + v + u * v, (2,))
-    logs = exponent[:, :width] * jnp.log1p(products)
-    rest = exponent[:, grouped:] * jnp.log1p(excess[..., grouped:])
-    return logs.sum(axis=-1, dtype=jnp.float64) + rest.sum(axis=-1, dtype=jnp.float64)
+    return sum_of_logs(excess, exponent, group=group), ~missing.any()
 
 
 def _left_out(

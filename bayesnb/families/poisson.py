@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.stats import Counts, class_sums, observed_weight
+from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
 
 __all__ = ["Poisson"]
 
@@ -127,9 +127,17 @@ class Poisson(ConjugateFamily):
         counts = np.where(observed, x, 0.0)
         result = np.empty((x.shape[0], np.shape(self.rate)[0]))
         for c in range(result.shape[1]):
-            a, b = self.concentration[c], self.rate[c]
-            cells = log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
+            cells = _log_predictive(self.concentration[c], self.rate[c], counts)
             result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
+        return result
+
+    def row_log_refitted(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
+    ) -> np.ndarray:
+        whole = self.on_scale_of(statistics.pooled())
+        result = np.empty(held.shape)
+        for rows in row_pieces(*x.shape):
+            result[rows] = _refitted(self, whole, statistics, x[rows], codes[rows], weights[rows], held[rows])
         return result
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
@@ -143,6 +151,42 @@ class Poisson(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+
+
+def _refitted(
+    prior: Poisson,
+    whole: Poisson,
+    statistics: Counts,
+    x: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    held: np.ndarray,
+) -> np.ndarray:
+    """As `Poisson.row_log_refitted`, given the prior with its rate open, and with that of all rows."""
+    missing = np.isnan(x)
+    counts, weight = np.where(missing, 0.0, x), np.where(missing, 0.0, weights[:, None])
+    # Posteriors do without log_base.
+    cell = Counts(weight, weight * counts, np.zeros_like(x))
+    pooled = Counts(statistics.n, statistics.total, np.zeros_like(statistics.n)).pooled()
+    of_class = Counts(statistics.n[codes], statistics.total[codes], np.zeros_like(x))
+    scale, rest = (pooled - cell).without_rounding(pooled), (of_class - cell).without_rounding(of_class)
+    result = held.copy()
+    for c in range(held.shape[1]):
+        # Without the row the posterior rate b of another class is b + change, and its shape a is the same.
+        a, b = prior.concentration[c] + statistics.total[c], whole.rate[c] + statistics.n[c]
+        change = prior.take(c).on_scale_of(scale).rate - whole.rate[c]
+        of_count, of_shape = np.log1p(change / (1 + b)), np.log1p(-change / ((b + change) * (1 + b)))
+        result[:, c] -= np.where(missing, 0.0, counts * of_count + a * of_shape).sum(axis=-1)
+    possible = prior.possible(rest)
+    own = prior.take(codes).on_scale_of(scale).update(jax.tree.map(lambda leaf: np.where(possible, leaf, 0.0), rest))
+    density = np.where(missing, 0.0, _log_predictive(own.concentration, own.rate, counts)).sum(axis=-1)
+    result[np.arange(len(x)), codes] = np.where(possible.all(axis=-1), density, np.nan)
+    return result
+
+
+def _log_predictive(a: Any, b: Any, counts: np.ndarray) -> np.ndarray:
+    """Log density of counts whose rate has a gamma distribution of shape a and rate b, negative binomial."""
+    return log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
 
 
 def _device_sums(x: Any, log_density: Callable[[Any], Any]) -> Any:

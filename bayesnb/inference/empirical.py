@@ -40,6 +40,10 @@ class EmpiricalBayes(Inference):
     it may take and where the search begins; its density has no part (Murphy 2012, section 5.6). The uncertainty of the
     hyperparameters is left out of the posterior: `NUTS` keeps it.
 
+    The maximum has seen all the data. Its evidence is no evidence of a prior, so that `compare_models` makes no
+    probability of it, and `loo` holds the hyperparameters that all rows chose, which raises its score and is warned of.
+    `kfold` learns them anew from each training part.
+
     Raises
     ------
     ValueError

@@ -47,8 +47,9 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     Notes
     -----
     A Bayes factor depends on the prior: the wider it is, the more the factor speaks for the shared parameter (Murphy
-    2012, section 5.3.4). Hyperparameters that follow the data's scale stand at the numbers of ``posterior.model``, in
-    both hypotheses.
+    2012, section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
+    hypotheses. So have those that `EmpiricalBayes` learned, though it learned them with a parameter for every class:
+    the factor then speaks too much for the feature.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.blocks import ModelStatistics
-from bayesnb.checks.loo import loo
+from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
@@ -31,13 +31,15 @@ class ModelComparison:
     table : pandas.DataFrame
         A row per model, the best first: ``log_evidence``; ``model_probability``, posterior; ``elpd``, the leave-one-out
         log score of the labels, with its standard error ``elpd_se``; ``elpd_difference``, the model's minus the
-        highest one, with the standard error of paired rows ``elpd_difference_se``.
+        highest one, with the standard error of paired rows ``elpd_difference_se``; ``prior_saw``, what the numbers of
+        the prior were taken from: ``"labels"`` (``class_probs="empirical"``), ``"scale"`` (defaults that follow the
+        data's scale), ``"maximised"`` (`EmpiricalBayes`), several of them, or nothing.
     prior : pandas.Series
         Prior probability of each model.
     loo : dict
         ArviZ's ELPDData of each model, for ``arviz.compare``.
     notes : tuple of str
-        Why a number is missing.
+        Why a number is missing or to be read with care.
     """
 
     table: pd.DataFrame
@@ -61,7 +63,8 @@ class ModelComparison:
 
     def _shown(self) -> pd.DataFrame:
         # Adding zero takes the sign from a negative one.
-        return (self.table.round(2) + 0.0).assign(
+        numbers = self.table.select_dtypes("number").round(2) + 0.0
+        return self.table.assign(**numbers).assign(
             model_probability=self.table["model_probability"].map("{:.3g}".format)
         )
 
@@ -106,11 +109,19 @@ def compare_models(
 
     Notes
     -----
-    Evidences are densities of the data, and are compared only where they are densities of the same: models that read
-    different columns, or the same column as a measurement and as a category, have no common scale. Then
-    ``model_probability`` is NaN, and a note says why. To ask whether a column is worth having, keep it in both models,
-    in one of them with ``feature_inclusion`` zero. Models without a closed form have no evidence here, and
-    leave-one-out by importance sampling if they were sampled.
+    Evidences are compared where they are densities of the same data under priors that know as little of them.
+    Otherwise ``model_probability`` is NaN, a note says why, and the models are ordered by ``elpd``:
+
+    - Models that read different columns, or the same column as a measurement and as a category, have no common scale.
+      To ask whether a column is worth having, keep it in both models, in one of them with ``feature_inclusion`` zero.
+    - A prior whose numbers were taken from the data makes them more probable than a prior can. Evidences of such
+      models are compared only if ``prior_saw`` is the same, and never where it holds ``"maximised"``, since a maximum
+      rises with every hyperparameter that is learned.
+    - Class priors that differ change the evidence of the labels, whatever the features say.
+
+    Leave-one-out takes frequencies and defaults from the other rows (`loo`), so that ``elpd`` compares all of them but
+    the maximised ones. Models without a closed form have no evidence here, and leave-one-out by importance sampling if
+    they were sampled.
 
     Examples
     --------
@@ -134,6 +145,7 @@ def compare_models(
     notes: list[str] = []
     scores = {name: _score(name, posterior, X, y, sample_weight, notes) for name, posterior in posteriors.items()}
     evidence = pd.Series({name: _evidence(name, posterior, notes) for name, posterior in posteriors.items()})
+    saw = {name: ", ".join(_saw(posterior)) for name, posterior in posteriors.items()}
     table = pd.DataFrame(
         {
             "log_evidence": evidence,
@@ -144,7 +156,7 @@ def compare_models(
         index=pd.Index(list(models), name="model"),
     )
     known = {name: score for name, score in scores.items() if score is not None}
-    table = table.join(_differences(known))
+    table = table.join(_differences(known)).assign(prior_saw=pd.Series(saw))
     best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
     return ModelComparison(
         table=table.sort_values(best_first, ascending=False, kind="stable"),
@@ -227,27 +239,73 @@ def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, 
     if isinstance(posterior, PointPosterior):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
-    return loo(posterior, X, y, sample_weight=sample_weight)
+    score, remarks = elpd_and_remarks(posterior, X, y, sample_weight=sample_weight)
+    notes += [f"{name}: {remark}." for remark in remarks]
+    return score
 
 
 def _probabilities(
     posteriors: Mapping[Any, Posterior], evidence: pd.Series, prior: pd.Series, notes: list[str]
 ) -> pd.Series:
-    nothing = pd.Series(np.nan, index=evidence.index)
+    reason = _why_not_comparable(posteriors, evidence)
+    if reason:
+        notes.append(f"No model probabilities: {reason}.")
+        return pd.Series(np.nan, index=evidence.index)
+    with np.errstate(divide="ignore"):
+        return pd.Series(softmax(evidence + np.log(prior)), index=evidence.index)
+
+
+def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series) -> str:
+    """Why the models' evidences do not make probabilities of models, in words; nothing where they do."""
     (first, reference), *others = posteriors.items()
     for name, posterior in others:
         difference = _difference_of_form(reference, posterior)
         if difference:
-            notes.append(
-                f"No model probabilities: {first} and {name} describe different data, {difference}, so that their "
-                "evidences have no common scale."
+            return (
+                f"{first} and {name} describe different data, {difference}, so that their evidences have no common "
+                "scale"
             )
-            return nothing
     if evidence.isna().any():
-        notes.append("No model probabilities, which need every model's evidence.")
-        return nothing
-    with np.errstate(divide="ignore"):
-        return pd.Series(softmax(evidence + np.log(prior)), index=evidence.index)
+        return "they need every model's evidence"
+    for name, posterior in posteriors.items():
+        if "maximised" in _saw(posterior):
+            return (
+                f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, which is no "
+                "evidence of a prior. Give numbers"
+            )
+    for name, posterior in others:
+        if _saw(posterior) != _saw(reference):
+            seen = (f"{_told(which)} for {whose}" for whose, which in ((first, reference), (name, posterior)))
+            return (
+                f"the priors have seen different parts of the data ({'; '.join(seen)}), and what a prior has seen "
+                "raises its evidence. Compare by elpd, or give numbers"
+            )
+        if _class_prior(posterior) != _class_prior(reference):
+            return (
+                f"the class priors of {first} and {name} differ, so that their evidences differ by that of the labels. "
+                "Compare by elpd, or give one class prior to all"
+            )
+    return ""
+
+
+def _saw(posterior: Posterior) -> tuple[str, ...]:
+    return posterior._require_data("compare_models").prior_saw
+
+
+def _told(posterior: Posterior) -> str:
+    words = {"labels": "the frequencies of the labels", "scale": "the scale of the columns"}
+    return " and ".join(words[what] for what in _saw(posterior)) or "nothing"
+
+
+def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
+    """Of each class whether its probability is known, and it or its concentration, to twelve digits."""
+    prior = posterior._require_data("compare_models").resolved.class_prior
+    known = prior.probs is not None
+    numbers = np.asarray(prior.probs if known else prior.concentration)
+    return {
+        label: (known, float(f"{number:.12g}"))
+        for label, number in zip(posterior.classes.tolist(), numbers, strict=True)
+    }
 
 
 def _difference_of_form(one: Posterior, other: Posterior) -> str:
@@ -277,9 +335,10 @@ def _differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     rows: dict[Any, dict[str, float]] = {}
     best = max(scores.values(), key=lambda score: score.elpd, default=None)
     for name, score in scores.items():
-        paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
-        rows[name] = {
-            "elpd_difference": float(paired.sum()),
-            "elpd_difference_se": float(np.sqrt(len(paired) * np.var(paired))),
-        }
+        with np.errstate(invalid="ignore"):  # a label that has probability zero
+            paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
+            rows[name] = {
+                "elpd_difference": float(paired.sum()),
+                "elpd_difference_se": float(np.sqrt(len(paired) * np.var(paired))),
+            }
     return pd.DataFrame.from_dict(rows, orient="index", columns=["elpd_difference", "elpd_difference_se"])

@@ -1,0 +1,80 @@
+"""ArviZ's record of a leave-one-out score, and what has to be said of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesnb.arrays import warn
+from bayesnb.problem import Problem
+
+__all__ = ["by_row", "elpd_fields", "remark_on_draws", "remark_on_labels", "remark_on_maxima", "warn_of"]
+
+NAMED = 5
+"""Rows that a remark names."""
+
+
+def by_row(values: np.ndarray) -> xr.DataArray:
+    """Values with the dimension ``row``."""
+    return xr.DataArray(values, dims=["row"], coords={"row": np.arange(len(values))})
+
+
+def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[str]) -> dict[str, Any]:
+    """What every kind of ArviZ's ELPDData holds; the standard error is that of a sum over rows."""
+    with np.errstate(invalid="ignore"):  # a class probability of zero makes a label impossible
+        return {
+            "elpd": float(pointwise.sum()),
+            "se": float(np.sqrt(len(pointwise) * np.var(pointwise))),
+            "p": float((in_sample - pointwise).sum()),
+            "n_samples": 0,
+            "n_data_points": len(pointwise),
+            "scale": "log",
+            "warning": bool(remarks),
+            "elpd_i": by_row(pointwise),
+        }
+
+
+def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
+    """Name the rows whose label has probability zero, because no other row has it."""
+    alone = np.flatnonzero(np.isneginf(pointwise))
+    if not len(alone) or not problem.model.follows_labels:
+        return []
+    named = ", ".join(map(str, alone[:NAMED])) + (f" and {len(alone) - NAMED} more" if len(alone) > NAMED else "")
+    rows, label = ("rows", "their labels have") if len(alone) > 1 else ("row", "its label has")
+    return [
+        f"{rows} {named}: the rows not left out hold no such label, so that {label} probability zero under "
+        'class_probs="empirical" and the score is minus infinity; leave class_probs out for a Dirichlet prior'
+    ]
+
+
+def remark_on_maxima(problem: Problem) -> list[str]:
+    """Say that hyperparameters were learned from the rows that are left out, too."""
+    if problem.learned_from is None:
+        return []
+    names = ", ".join(problem.learned_from.hyperpriors)
+    return [
+        f"{names}: nb.EmpiricalBayes chose them by all rows, and they keep their numbers where a row is left out, so "
+        "that the score is too high; nb.kfold(posterior, X, y) learns them anew without each fold"
+    ]
+
+
+def remark_on_draws(problem: Problem | None) -> list[str]:
+    """Say that the draws' prior was taken from the rows that are left out, too."""
+    found = {
+        "labels": 'the class probabilities (class_probs="empirical")',
+        "scale": "hyperparameters on the data's scale",
+    }
+    seen = [] if problem is None else [found[what] for what in problem.prior_saw if what in found]
+    if not seen:
+        return []
+    return [
+        f"the draws have a prior that follows all rows, those left out among them: {' and '.join(seen)}. The score is "
+        "too high, the more so the fewer the rows: give numbers, or use the closed form, nb.fit(model, X, y)"
+    ]
+
+
+def warn_of(remarks: Sequence[str]) -> None:
+    """Warn of everything that was remarked."""
+    for remark in remarks:
+        warn(remark, UserWarning)

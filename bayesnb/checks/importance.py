@@ -1,0 +1,53 @@
+"""Leave-one-out by importance sampling over draws."""
+
+from typing import Any
+
+import arviz_stats
+from arviz_stats import ELPDDataLOO
+
+from bayesnb.checks.elpd import remark_on_draws
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.schema import as_table, check_weights, encode_labels
+
+__all__ = ["psis_loo"]
+
+MIN_DRAWS = 25
+"""Draws below which the tail that importance sampling smooths holds less than the five draws that its fit needs."""
+
+
+def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> tuple[ELPDDataLOO, list[str]]:
+    """ArviZ's leave-one-out score of the labels, and what has to be said of it.
+
+    Raises
+    ------
+    ValueError
+        If rows have weights, there is one class, or the draws are too few or all the same.
+    """
+    table = as_table(X)
+    encode_labels(y, table.num_rows, posterior.classes)
+    if (check_weights(sample_weight, table.num_rows) != 1.0).any():
+        raise ValueError(
+            "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only"
+        )
+    if len(posterior.classes) == 1:
+        raise ValueError(
+            f"there is one class, {posterior.classes.tolist()[0]!r}, so that every label is certain and nothing is "
+            "left to estimate by leaving rows out; for the elpd of the features use nb.loo_scores with the closed form"
+        )
+    number = posterior.num_chains * posterior.num_draws
+    if number < MIN_DRAWS:
+        raise ValueError(
+            f"there {'is 1 draw' if number == 1 else f'are {number} draws'}: importance sampling needs at least "
+            f"{MIN_DRAWS}; sample more, or use the closed form, nb.fit(model, X, y), whose leave-one-out needs none"
+        )
+    if all((draws == draws[:1, :1]).all() for draws in posterior.draws().values()):
+        raise ValueError(
+            "all draws are the same, so that no weighting of them can leave a row out: sample again, or use the closed "
+            "form, nb.fit(model, X, y)"
+        )
+    found, remarks = (
+        arviz_stats.loo(posterior.to_datatree(table, y), var_name="y", pointwise=True),
+        remark_on_draws(posterior.problem),
+    )
+    found.warning = found.warning or bool(remarks)
+    return found, remarks

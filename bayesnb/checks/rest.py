@@ -1,0 +1,187 @@
+"""Densities of rows under their own class, given the other rows, the prior being the same for all.
+
+Statistics subtract, so the posterior without a row is the closed form of what is left. The evidence of one row under
+that posterior is its predictive density, which holds for every conjugate family. A family that knows a faster way says
+it in `row_log_left_out`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import numpy as np
+import scipy.sparse
+from scipy.special import gammaln
+
+from bayesnb.arrays import log_rising, to_numpy
+from bayesnb.blocks import Block
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.stats import ClassCounts, Statistics, dense
+
+__all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of"]
+
+PIECE_CELLS = 2**16
+"""Hyperparameters at a time: each row has its own, and half a mebibyte of them stays in the processor's cache."""
+
+REMEDY = "give rows, labels and weights as they were given to fit or update"
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Labels and weights of some rows of a table.
+
+    Attributes
+    ----------
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    weights : array, shape (rows,)
+    place : array of int, shape (rows,)
+        Where the rows are in the table.
+    classes : array, shape (classes,)
+        The labels.
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
+    place: np.ndarray
+    classes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, which: Any) -> Self:
+        """Some of the rows."""
+        return type(self)(self.codes[which], self.weights[which], self.place[which], self.classes)
+
+    def refuse(self, impossible: np.ndarray, block: Block) -> None:
+        """Refuse rows that cannot have been among the data, given the cells (rows, columns) that say so.
+
+        Raises
+        ------
+        ValueError
+        """
+        if impossible.any():
+            row, j = (int(index[0]) for index in np.nonzero(impossible))
+            column = block.name if block.is_vector else block.labels[j]
+            raise ValueError(
+                f"row {self.place[row]} was never among the data: without it, column {column!r} in class "
+                f"{self.classes.tolist()[self.codes[row]]!r} would have statistics that no table has; {REMEDY}"
+            )
+
+
+def own_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
+    """Log p(x_i | y_i, D without i) of a block, shape (rows,); by the family's own way where it has one."""
+    if (rows.weights == 1.0).all():
+        known = block.family.row_log_left_out(x, rows.codes, counted)  # type: ignore[attr-defined]
+        if known is not None and np.isfinite(known).all():
+            return known
+    result = np.empty(len(rows))
+    for piece, cells in given_the_rest(block, counted, x, rows):
+        result[piece] = cells.sum(axis=1)
+    return result
+
+
+def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
+    """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
+
+    Yields
+    ------
+    tuple of slice and array
+        The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
+    """
+    if isinstance(block.family, Multinomial):
+        log_density, impossible = _documents(block.family, counted, x, rows.codes, rows.weights)
+        rows.refuse(impossible[:, None], block)
+        yield slice(0, len(rows)), log_density[:, None]
+        return
+    for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_vector else len(rows)):
+        some = rows.take(piece)
+        log_density, impossible = _cells(block, counted, dense(x[piece]), some.codes, some.weights)
+        some.refuse(impossible, block)
+        yield piece, log_density
+
+
+def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
+    """Slices of rows, so few that arrays as long as those of a class, for each row and copy, are not too long."""
+    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
+    step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
+    for start in range(0, num_rows, step):
+        yield slice(start, min(start + step, num_rows))
+
+
+def _cells(
+    block: Block, counted: Statistics, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log density of each cell given the rest of its class, and which of a row's columns the rest cannot have given.
+
+    Columns that are independent of each other stand side by side whatever row they come from: rows of D columns are
+    laid out as one row of rows * D columns, each with the hyperparameters of its own row's class. A vector of counts
+    stays together, and each row is a class of its own.
+
+    Returns
+    -------
+    tuple of array and array of bool, shape (rows, columns); (rows, 1) for a vector of counts
+    """
+    num_rows = len(codes)
+    if block.is_vector:
+        axis, repeats, membership = 0, 1, np.eye(num_rows)
+
+        def lay_out(leaf: Any) -> np.ndarray:
+            return np.asarray(leaf)[codes]
+    else:
+        axis, repeats, membership = 1, x.shape[1], np.ones((1, 1))
+        x = x.reshape(1, -1)
+
+        def lay_out(leaf: Any) -> np.ndarray:
+            taken = np.asarray(leaf)[codes]
+            return taken.reshape(1, -1, *taken.shape[2:])
+
+    prior, before = jax.tree.map(lay_out, (block.family, counted))
+    once = prior.statistics(x, membership)
+    taken = once
+    if (weights != 1.0).any():
+        scale = jax.vmap(lambda one, weight: one * weight, in_axes=(axis, 0), out_axes=axis)
+        taken = to_numpy(scale(once, np.repeat(weights, repeats)))
+    rest = (before - taken).without_rounding(before)
+    impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
+    if impossible.any():
+        return np.full(impossible.shape, np.nan), impossible
+    return np.asarray(prior.update(rest).log_evidence(once)).reshape(num_rows, -1), impossible
+
+
+def _documents(
+    family: Multinomial, counted: Any, x: Any, codes: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `_cells` for documents, touching only the words that each holds.
+
+    The density is the Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
+
+    Returns
+    -------
+    tuple of array of shape (rows,) and array of bool of shape (rows,)
+    """
+    words = scipy.sparse.csr_array(x, copy=True)
+    words.sum_duplicates()
+    row = np.repeat(np.arange(len(codes)), np.diff(words.indptr))
+    length = np.asarray(words.sum(axis=1)).ravel()
+
+    def by_row(values: np.ndarray) -> np.ndarray:
+        return np.bincount(row, values, minlength=len(codes))
+
+    at = codes[row], words.indices
+    concentration, total = np.asarray(family.concentration), np.asarray(counted.total)
+    rest = cleared(total[at] - weights[row] * words.data, total[at])
+    total_of_class = total.sum(axis=1)[codes]
+    rest_of_class = cleared(total_of_class - weights * length, total_of_class)
+    n = np.asarray(counted.n)[codes, 0]
+    impossible = (by_row(rest < 0) > 0) | ((cleared(n - weights, n) == 0) & (rest_of_class > 0))
+    rest = np.maximum(rest, 0.0)
+    log_density = by_row(log_rising(concentration[at] + rest, words.data) - gammaln(words.data + 1.0))
+    log_density += gammaln(length + 1.0)
+    return log_density - log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length), impossible
+
+
+def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Differences that are only rounding, as zero."""
+    return ClassCounts(after).without_rounding(ClassCounts(before)).n
