@@ -42,8 +42,18 @@ class Problem:
 
     @cached_property
     def resolved(self) -> NaiveBayes:
-        """The model with every default set to the numbers used."""
-        return self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+        """The model with every default set to the numbers used.
+
+        Raises
+        ------
+        ValueError
+            If a column lies too far from zero for its family.
+        """
+        model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+        for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
+            if not model.hyperpriors:
+                _refuse_far_from_zero(block, counted, model.schema.classes)  # type: ignore[union-attr]
+        return model
 
     @cached_property
     @in_float64
@@ -228,6 +238,19 @@ def check_decay(decay: Any) -> float:
             "keep; 1 keeps all, and a new fit none"
         )
     return float(decay)
+
+
+def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray) -> None:
+    far = block.family.too_far_from_zero(counted)
+    if far is None or not far.any():
+        return
+    c, j = (int(axis[0]) for axis in np.nonzero(far))
+    mean = np.asarray(counted.mean)[c, j]  # type: ignore[attr-defined]
+    raise ValueError(
+        f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
+        f"deviations from zero, which leaves its densities too few digits: subtract a number near {mean:.3g} from the "
+        "column, here and where you predict"
+    )
 
 
 def _pad(total: np.ndarray, size: int) -> np.ndarray:

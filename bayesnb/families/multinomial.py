@@ -1,5 +1,6 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,8 +15,9 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.families.bernoulli import log_of_rest
+from bayesnb.families.bernoulli import Bernoulli, log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.stats import (
     ClassCounts,
     Counts,
@@ -27,13 +29,17 @@ from bayesnb.stats import (
     without_duplicates,
 )
 
-__all__ = ["Documents", "Multinomial", "log_coefficient"]
+__all__ = ["Documents", "Multinomial", "log_coefficient", "with_long_documents"]
 
 LEVELS = 16
 """Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
 """Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
+
+LONG = 2.0**22
+"""Length of a document from which its density is taken count by count, in a form that does not cancel: sums of n log n
+would leave an error of 1e-8."""
 
 LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
@@ -146,10 +152,26 @@ class Multinomial(ConjugateFamily):
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 
+    def of_each_column(self) -> Bernoulli:
+        concentration = np.asarray(self.concentration)
+        rest = concentration.sum(axis=-1, keepdims=True) - concentration
+        # Of a single word the rest is nothing, and its probability one.
+        return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
+
+    def statistics_of_each_column(self, statistics: Counts) -> Counts:
+        total = np.asarray(statistics.total)
+        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
+        return Counts(n, total, np.zeros(total.shape))
+
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self.row_log_ratio(parameters, x) + log_coefficient(x)[:, None]
+        result = self._log_ratio(parameters, x) + log_coefficient(x)[:, None]
+        return with_long_documents(result, Documents.of(x), log_multinomial, parameters["prob"])
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        ratio = self._log_ratio(parameters, x)
+        return with_long_documents(ratio, Documents.of(x), log_multinomial, parameters["prob"])
+
+    def _log_ratio(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
             # Classes innermost, as a sparse product reads them.
             log_prob = np.log(np.swapaxes(parameters["prob"], -1, -2), order="C")
@@ -157,16 +179,13 @@ class Multinomial(ConjugateFamily):
 
     def row_log_predictive(self, x: Any) -> Any:
         documents = Documents.of(x)
-        return self.row_log_predictive_ratio(documents) + documents.log_coefficient()[:, None]
+        result = documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
+        return with_long_documents(result, documents, log_dirichlet_multinomial, self.concentration)
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
-        concentration = np.asarray(self.concentration)
         documents = x if isinstance(x, Documents) else Documents.of(x)
-        lengths, document = np.unique(documents.length, return_inverse=True)
-        of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
-        result = documents.sum_log_rising(concentration)
-        result -= of_length[document]
-        return result
+        result = documents.log_rising_ratio(self.concentration)
+        return with_long_documents(result, documents, log_dirichlet_multinomial, self.concentration)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         concentration, total = np.asarray(self.concentration), np.asarray(statistics.total)
@@ -183,20 +202,18 @@ class Multinomial(ConjugateFamily):
             result -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
         # Whether a class without documents has words, too, is for the general way to see.
         peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
-        return np.where(peopled, result + documents.log_coefficient(), np.nan)
+        result = result + documents.log_coefficient()
+        for i in np.flatnonzero(length > LONG):
+            row = documents.counts[[i]].toarray()[0]
+            rest = _rest(total[codes[i]], row)
+            result[i] = log_dirichlet_multinomial(row, concentration[codes[i]] + rest)
+        return np.where(peopled, result, np.nan)
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        x = x.astype(jnp.float64)
-        cells = x[:, None, :]
-        logs = jnp.where(cells > 0, cells * jnp.log(parameters["prob"]), 0.0)
-        return logs.sum(axis=-1) + _device_log_coefficient(x)[:, None]
+        return log_multinomial(x.astype(jnp.float64)[:, None, :], parameters["prob"])
 
     def device_log_predictive(self, x: Any) -> Any:
-        # In float64, because sums over long documents nearly cancel.
-        x = x.astype(jnp.float64)
-        rising = log_rising(self.concentration, x[:, None, :]).sum(axis=-1)
-        of_length = log_rising(self.concentration.sum(axis=-1), x.sum(axis=-1, keepdims=True))
-        return rising - of_length + _device_log_coefficient(x)[:, None]
+        return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
@@ -235,6 +252,20 @@ class Documents:
         """Log multinomial coefficient of each row, shape (rows,)."""
         return gammaln(self.length + 1.0) - _with_data(self.others, _log_factorial(self.others.data)).sum(axis=1)
 
+    def log_rising_ratio(self, concentration: Any) -> np.ndarray:
+        """Log density of each row given its length, less the coefficient, shape (rows, classes).
+
+        Parameters
+        ----------
+        concentration : array, shape (classes, columns)
+        """
+        concentration = np.asarray(concentration)
+        lengths, document = np.unique(self.length, return_inverse=True)
+        of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
+        result = self.sum_log_rising(concentration)
+        result -= of_length[document]
+        return result
+
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
         r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
 
@@ -261,9 +292,28 @@ class Documents:
         if beyond.nnz:
             for c, weights in enumerate(concentration):
                 alpha = weights[beyond.indices]
-                rest = gammaln(alpha + beyond.data) - gammaln(alpha + highest)
+                rest = log_rising(alpha + highest, beyond.data - highest)
                 sums[:, c] += _with_data(beyond, rest).sum(axis=1)
         return sums
+
+
+def with_long_documents(
+    result: np.ndarray, documents: Documents, density: Callable[[Any, Any], np.ndarray], parameters: Any
+) -> np.ndarray:
+    """Log densities of rows, those of long documents taken one count after the other.
+
+    Parameters
+    ----------
+    result : array, shape (..., rows, classes)
+        Right for the others; overwritten.
+    documents : Documents
+    density : callable
+        From counts and parameters, the last axis of both the columns, to log densities.
+    parameters : array, shape (..., classes, columns)
+    """
+    for i in np.flatnonzero(documents.length > LONG):
+        result[..., i, :] = density(documents.counts[[i]].toarray()[0], np.asarray(parameters))
+    return result
 
 
 def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.ndarray:
