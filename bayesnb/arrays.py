@@ -63,9 +63,9 @@ def log_beta(a: Any, b: Any) -> Any:
 def log_rising(a: Any, x: Any) -> Any:
     r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
 
-    From 16 on it is a difference of Stirling's series, in which no term is larger than the result where `a` is large. The
-    relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which is
-    what the forms in `families.large_counts` avoid.
+    From 16 on it is a difference of Stirling's series, in which no term is larger than the result where `a` is large.
+    The relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which
+    is what the forms in `families.large_counts` avoid.
     """
     xp, special = namespace(a, x)
     large = xp.maximum(a, 16.0)

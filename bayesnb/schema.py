@@ -813,8 +813,8 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
         )
     if value < np.inf and value > LARGEST_COUNT and family.support is constraints.nonnegative_integer:
         raise ValueError(
-            f"{where}: {value:g} is above 2**53 = 9.0e15, up to which whole numbers are exact, as {name} needs; divide the "
-            "column by a common factor, or use nb.Gaussian()"
+            f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
+            "needs; divide the column by a common factor, or use nb.Gaussian()"
         )
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 

@@ -1,8 +1,8 @@
 r"""How large mutual information is by chance, where the cell does not depend on the class.
 
-The estimate at the maximum of the likelihood is never negative and is zero for no table with noise, so that its expectation
-without dependence is positive. To first order it is df / (2 N), with df the parameters that dependence adds and N the
-cells (Wilks 1938, *Annals of Mathematical Statistics* 9, 60-62); for tables it is known exactly.
+The estimate at the maximum of the likelihood is never negative and is zero for no table with noise, so that its
+expectation without dependence is positive. To first order it is df / (2 N), with df the parameters that dependence adds
+and N the cells (Wilks 1938, *Annals of Mathematical Statistics* 9, 60-62); for tables it is known exactly.
 """
 
 import numpy as np

@@ -1,13 +1,13 @@
 r"""Log densities of counts that keep their digits when the counts are large.
 
-A log density of a count x is about as large as log x, but the usual formula adds and subtracts terms of size x log x: at a
-count of 1e13 they leave an error of 0.1. Here every log-gamma function is split by Stirling's formula,
+A log density of a count x is about as large as log x, but the usual formula adds and subtracts terms of size x log x:
+at a count of 1e13 they leave an error of 0.1. Here every log-gamma function is split by Stirling's formula,
 
 .. math:: \log\Gamma(z) = (z - \tfrac12) \log z - z + \tfrac12 \log 2\pi + r(z),
 
-and the large terms meet as logarithms of ratios near one, which are taken of the difference from one: the saddle-point form
-of Loader (2000), *Fast and accurate computation of binomial probabilities*. What is left is an error of about eps times the
-distance between the count and its mean.
+and the large terms meet as logarithms of ratios near one, which are taken of the difference from one: the saddle-point
+form of Loader (2000), *Fast and accurate computation of binomial probabilities*. What is left is an error of about eps
+times the distance between the count and its mean.
 
 The formulas serve NumPy and JAX arrays.
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -15,12 +16,12 @@ from bayesnb.arrays import namespace, stirling_rest
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.information import COUNTED, PIECE_CELLS, divergence, integrated
 from bayesnb.families.large_counts import LOG_2_PI, log_negative_binomial, log_poisson, log_ratio
-from bayesnb.stats import Counts, class_sums, observed_weight
+from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
 
 __all__ = ["Poisson", "RateCounts", "rate_counts"]
 
 LARGEST_PRODUCT = 2.0**20
-"""Counts up to here take a matrix product, whose terms x log(rate) leave an error of 1e-9; larger ones their own form."""
+"""Counts up to here take a matrix product, whose terms x log(rate) leave an error of 1e-9."""
 
 LARGEST_TABLE = 512
 """Counts up to here look their log density up, where that takes fewer densities than there are cells."""
@@ -91,13 +92,12 @@ class Poisson(ConjugateFamily):
     ValueError
         If a hyperparameter is not positive and finite.
 
-    Notes
-    -----
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
-    Log densities are taken in the saddle-point form of Loader (2000), *Fast and accurate computation of binomial
-    probabilities*, whose error is about 1e-16 times the distance between a count and its mean. Measured against 60 digits,
-    up to 30 standard deviations from the mean: 2e-13 at counts of 1e3, 1e-11 at 1e6, 1e-10 at 1e9, 2e-9 at 1e11, 2e-8 at
-    1e13, 8e-7 at 9e15. Evidences have an error of about 1e-16 times the log Bayes factor of the column.
+    Notes ----- Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell
+    is refused. Log densities are taken in the saddle-point form of Loader (2000), *Fast and accurate computation of
+    binomial probabilities*, whose error is about 1e-16 times the distance between a count and its mean. Measured
+    against 60 digits, up to 30 standard deviations from the mean: 2e-13 at counts of 1e3, 1e-11 at 1e6, 1e-10 at 1e9,
+    2e-9 at 1e11, 2e-8 at 1e13, 8e-7 at 9e15. Evidences have an error of about 1e-16 times the log Bayes factor of the
+    column.
     """
 
     concentration: Hyperparameter = 1.0
@@ -121,8 +121,8 @@ class Poisson(ConjugateFamily):
 
     def statistics(self, x: np.ndarray, membership: np.ndarray) -> RateCounts:
         counts, observed = np.nan_to_num(x), ~np.isnan(x)
-        pooled = (counts.sum(axis=0) / np.maximum(observed.sum(axis=0), 1))[None]
-        log_density = np.where(observed, log_poisson(counts, pooled), 0.0)
+        pooled = counts.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        log_density = np.where(observed, self._cells(counts, lambda values: log_poisson(values, pooled)), 0.0)
         sums = class_sums(counts, membership), class_sums(log_density, membership)
         return _from_common_rate(observed_weight(x, membership), *sums, pooled)
 
@@ -196,7 +196,7 @@ class Poisson(ConjugateFamily):
         counts = np.where(observed, x, 0.0)
         if counts.max(initial=0.0) > LARGEST_PRODUCT:
             flat = rate.reshape(-1, rate.shape[-1])
-            sums = [np.where(observed, log_poisson(counts, one), 0.0).sum(axis=-1) for one in flat]
+            sums = [(observed * self._cells(counts, partial(log_poisson, rate=one))).sum(axis=-1) for one in flat]
             return np.swapaxes(np.reshape(sums, (*rate.shape[:-1], len(x))), -1, -2)
         with np.errstate(divide="ignore"):
             sums = log_weights(counts, np.log(rate)) - log_weights(observed.astype(np.float64), rate)
@@ -205,22 +205,32 @@ class Poisson(ConjugateFamily):
     def row_log_predictive(self, x: np.ndarray) -> Any:
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
-        looked_up = _from_table(self, counts, observed)
-        if looked_up is not None:
-            return looked_up
         result = np.empty((x.shape[0], np.shape(self.rate)[0]))
         for c, (a, b) in enumerate(zip(self.concentration, self.rate, strict=True)):
-            result[:, c] = np.where(observed, log_negative_binomial(counts, a, b), 0.0).sum(axis=-1)
+            cells = self._cells(counts, partial(log_negative_binomial, concentration=a, rate=b))
+            result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
         return result
 
+    def _cells(self, counts: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Log density of every count, shape (rows, columns); of small counts looked up in a table."""
+        highest = counts.max(initial=0.0)
+        if highest <= min(LARGEST_TABLE, len(counts) / 2) and not self.fractional:
+            table = log_density(np.arange(highest + 1)[:, None])
+            return table.ravel().take(counts.astype(np.intp) * counts.shape[1] + np.arange(counts.shape[1]))
+        return np.concatenate([log_density(counts[rows]) for rows in row_pieces(*counts.shape)])
+
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: RateCounts) -> np.ndarray | None:
-        observed = ~np.isnan(x)
-        counts = np.where(observed, x, 0.0)
-        n, total = statistics.n[codes] - observed, statistics.total[codes] - counts
-        if not np.asarray(self.possible(replace(statistics, n=n, total=total))).all():
-            return None
-        cells = log_negative_binomial(counts, self.concentration[codes] + total, self.rate[codes] + n)
-        return np.where(observed, cells, 0.0).sum(axis=-1)
+        result = np.empty(len(x))
+        for rows in row_pieces(*x.shape):
+            at = codes[rows]
+            observed = ~np.isnan(x[rows])
+            counts = np.where(observed, x[rows], 0.0)
+            n, total = statistics.n[at] - observed, statistics.total[at] - counts
+            if not np.asarray(self.possible(replace(statistics, n=n, total=total))).all():
+                return None
+            cells = log_negative_binomial(counts, self.concentration[at] + total, self.rate[at] + n)
+            result[rows] = np.where(observed, cells, 0.0).sum(axis=-1)
+        return result
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         return _device_sums(x, lambda counts: log_poisson(counts, parameters["rate"]))
@@ -249,19 +259,6 @@ def _log_gamma_density(x: Any, a: Any, b: Any) -> Any:
     xp, _ = namespace(x, a, b)
     excess = b * x - a
     return a * log_ratio(excess, a, b * x) - excess - xp.log(x) + 0.5 * (xp.log(a) - LOG_2_PI) - stirling_rest(a)
-
-
-def _from_table(family: Poisson, counts: np.ndarray, observed: np.ndarray) -> np.ndarray | None:
-    """Sums of log predictive densities, each looked up by its count; None where that is not the shorter way."""
-    highest = int(min(counts.max(initial=0.0), LARGEST_TABLE + 1))
-    if highest > min(LARGEST_TABLE, len(counts) // 2) or family.fractional:
-        return None
-    values = np.arange(highest + 1.0)[:, None, None]
-    table = log_negative_binomial(values, family.concentration, family.rate)
-    # A missing cell is certain under every class.
-    table = np.concatenate([table, np.zeros((1, *table.shape[1:]))])
-    places = np.where(observed, counts, highest + 1).astype(np.intp) * counts.shape[1] + np.arange(counts.shape[1])
-    return np.stack([table[:, c].ravel().take(places).sum(axis=1) for c in range(table.shape[1])], axis=1)
 
 
 def _information_of_counts(class_prob: np.ndarray, rate: np.ndarray, highest: float) -> np.ndarray:

@@ -88,8 +88,8 @@ def mutual_information(
     two counts as two cells; columns with weights that are no whole numbers take df / (2 N). The user guide has measured
     coverages and sizes.
 
-    All this presumes that the family fits the shape of its column. Where it does not, the numbers mislead: a Gaussian on
-    a skewed column with many zeros says 0.604 bits where bins of the same column give 0.091. `nb.check` sees such
+    All this presumes that the family fits the shape of its column. Where it does not, the numbers mislead: a Gaussian
+    on a skewed column with many zeros says 0.604 bits where bins of the same column give 0.091. `nb.check` sees such
     columns.
 
     Of a `Multinomial` block each word has a row: the feature is whether a token is that word. ``estimate`` draws the
