@@ -25,6 +25,7 @@ from bayesnb.stats import (
     class_sums,
     csr_pieces,
     csr_rows,
+    row_pieces,
     shared_csr,
     without_duplicates,
 )
@@ -291,8 +292,10 @@ class Documents:
         beyond = _where(others, others.data > highest)
         if beyond.nnz:
             for c, weights in enumerate(concentration):
-                alpha = weights[beyond.indices]
-                rest = log_rising(alpha + highest, beyond.data - highest)
+                rest = np.empty(beyond.nnz)
+                for entries in row_pieces(beyond.nnz, 1):
+                    alpha = weights[beyond.indices[entries]]
+                    rest[entries] = log_rising(alpha + highest, beyond.data[entries] - highest)
                 sums[:, c] += _with_data(beyond, rest).sum(axis=1)
         return sums
 
