@@ -69,6 +69,15 @@ class Multinomial(ConjugateFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    Notes
+    -----
+    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Documents of more than 4 million tokens take a form that does not cancel. Measured against 60 digits, with documents
+    that have the proportions of their class, the predictive log density has an error of 5e-11 at 1e4 tokens, 2e-8 at
+    4e6, and above 3e-12 at 1e8 and 3e-10 at 1e12, also for concentrations of 1e14. That of given word probabilities has
+    2e-6 at 1e10 tokens and 1e-4 at 1e12, because the probabilities themselves are rounded. An evidence adds log
+    multinomial coefficients: 4e-7 at 1e8 tokens, 4e-4 at 1e12.
+
     Examples
     --------
     Forty words in the proportions of the first class. Plugging in the mean word probabilities would claim 0.999999.

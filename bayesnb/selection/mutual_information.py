@@ -106,6 +106,10 @@ def mutual_information(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> found = nb.mutual_information(posterior, unit="bits")
     >>> found.loc[["flipper_length_mm", "sex"], ["estimate", "lower", "upper", "p_value"]].round(2)
+                       estimate  lower  upper  p_value
+    feature
+    flipper_length_mm      0.88   0.75   1.03     0.00
+    sex                    0.00   0.00   0.00     0.98
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
