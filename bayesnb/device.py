@@ -244,8 +244,9 @@ def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[
     x = rows if columns is None else jnp.take(rows, columns, axis=1)
     if categories is None:
         support = constraints.nonnegative if family.accepts_fractions else family.support
-        largest = LARGEST_COUNT if support is constraints.nonnegative_integer else jnp.finfo(x.dtype).max
-        allowed = support(x) & (x <= largest)
+        allowed = support(x) & (x < jnp.inf)
+        if support is constraints.nonnegative_integer:
+            allowed &= x <= LARGEST_COUNT
         return x, (allowed | jnp.isnan(x) if family.cell == "number" else allowed).all()
     if categories.ndim == 0:
         return x, ((x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)).all()

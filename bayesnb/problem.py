@@ -241,11 +241,11 @@ def check_decay(decay: Any) -> float:
 
 
 def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray) -> None:
-    far = block.family.too_far_from_zero(counted)
-    if far is None or not far.any():
+    means = block.family.too_far_from_zero(counted)
+    if means is None or np.isnan(means).all():
         return
-    c, j = (int(axis[0]) for axis in np.nonzero(far))
-    mean = np.asarray(counted.mean)[c, j]  # type: ignore[attr-defined]
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    mean = means[c, j]
     raise ValueError(
         f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
         f"deviations from zero, which leaves its densities too few digits: subtract a number near {mean:.3g} from the "

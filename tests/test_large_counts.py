@@ -12,8 +12,11 @@ from cases import membership
 from scipy.special import gammaln
 
 import bayesnb as nb
+from bayesnb.blocks import ModelStatistics
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
 from bayesnb.families.poisson import RateCounts, rate_counts
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.problem import Problem
 from bayesnb.stats import Counts
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
@@ -228,6 +231,17 @@ class TestStatistics:
         np.testing.assert_allclose(counted.log_base, expected, rtol=1e-12)
         older = Counts(counted.n, counted.total, -weights.T @ gammaln(np.nan_to_num(x) + 1))
         np.testing.assert_allclose(rate_counts(older).log_base, expected, rtol=1e-12)
+
+    def test_files_of_format_1_have_other_sums(self, rng, tmp_path):
+        X, y = rng.poisson(4.0, (20, 2)), np.arange(20) % 2
+        posterior = nb.fit(nb.Poisson(), X, y)
+        problem = posterior.problem
+        (new,) = problem.statistics.blocks
+        older = Counts(new.n, new.total, -np.eye(2)[y].T @ gammaln(X + 1.0))
+        statistics = ModelStatistics(problem.statistics.classes, (older,))
+        ExactPosterior(Problem(problem.model, statistics), posterior.inference).save(tmp_path / "older.nc")
+        again = nb.load(tmp_path / "older.nc")
+        assert again.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-12)
 
     def test_merges(self, rng):
         x, weights = rng.poisson([0.0, 0.05, 4.0, 1e12], (30, 4)).astype(float), membership(rng, 30, weighted=True)

@@ -168,7 +168,7 @@ class Family(ABC):
         return np.asarray(statistics.n) >= 0
 
     def too_far_from_zero(self, statistics: Any) -> np.ndarray | None:
-        """Which cells of (classes, columns) lie so far from zero that too few digits of their densities are left.
+        """Means, shape (classes, columns), so far from zero that too few digits of the densities are left; else NaN.
 
         None where that cannot happen. Such a model is refused, with the advice to subtract a number from the column.
         """

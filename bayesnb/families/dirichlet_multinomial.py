@@ -15,8 +15,7 @@ from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.families.large_counts import log_dirichlet_multinomial
-from bayesnb.families.multinomial import Documents, log_coefficient, with_long_documents
+from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.stats import LEVELS, Counts, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
@@ -169,7 +168,7 @@ class DirichletMultinomial(Family):
         flat = concentration.reshape(-1, concentration.shape[-1])
         with np.errstate(divide="ignore"):
             sums = documents.log_rising_ratio(flat) + documents.log_coefficient()[:, None]
-            sums = with_long_documents(sums, documents, log_dirichlet_multinomial, flat)
+            sums = documents.with_long(sums, flat)
         return np.moveaxis(sums.reshape(-1, *concentration.shape[:-1]), 0, -2)
 
     def story(self) -> tuple[str, list[str]]:

@@ -64,13 +64,14 @@ class Gaussian(ConjugateFamily):
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
 
-    Notes ----- Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a
-    mean of r standard deviations to 1e-16 r standard deviations, and a mean as well. With z the distance of a cell from
-    the mean in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z
-    = 4: 4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells alone makes 3e-10, 2e-8,
-    8e-7 and 8e-5 of it. Beyond 1e12 a fit is refused: subtract a number near the mean, in more digits than float64 has,
-    before the column becomes float64. A column of another unit, such as time stamps, has the same ratio and the same
-    error.
+    Notes
+    -----
+    Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a mean of r
+    standard deviations to 1e-16 r standard deviations, and a mean as well. With z the distance of a cell from the mean
+    in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z = 4:
+    4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone makes 3e-10,
+    2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit is refused: subtract a number near the mean before the cells become float64.
+    A change of unit leaves r and the error as they are.
     """
 
     loc: Hyperparameter = None
@@ -103,7 +104,8 @@ class Gaussian(ConjugateFamily):
 
     def too_far_from_zero(self, statistics: Moments) -> np.ndarray:
         posterior = self.update(statistics)
-        return np.abs(posterior.loc) > FARTHEST * np.sqrt(posterior.rate / posterior.concentration)
+        deviation = np.sqrt(posterior.rate / posterior.concentration)
+        return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc

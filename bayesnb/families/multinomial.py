@@ -1,6 +1,6 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -19,18 +19,20 @@ from bayesnb.families.bernoulli import Bernoulli, log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.stats import (
+    PIECE_CELLS,
     ClassCounts,
     Counts,
     all_whole,
     class_sums,
     csr_pieces,
     csr_rows,
+    dense,
     row_pieces,
     shared_csr,
     without_duplicates,
 )
 
-__all__ = ["Documents", "Multinomial", "log_coefficient", "with_long_documents"]
+__all__ = ["Documents", "Multinomial", "log_coefficient"]
 
 LEVELS = 16
 """Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
@@ -175,11 +177,11 @@ class Multinomial(ConjugateFamily):
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         result = self._log_ratio(parameters, x) + log_coefficient(x)[:, None]
-        return with_long_documents(result, Documents.of(x), log_multinomial, parameters["prob"])
+        return with_long_documents(result, x, x.sum(axis=1), log_multinomial, parameters["prob"])
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
         ratio = self._log_ratio(parameters, x)
-        return with_long_documents(ratio, Documents.of(x), log_multinomial, parameters["prob"])
+        return with_long_documents(ratio, x, x.sum(axis=1), log_multinomial, parameters["prob"])
 
     def _log_ratio(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
@@ -190,12 +192,12 @@ class Multinomial(ConjugateFamily):
     def row_log_predictive(self, x: Any) -> Any:
         documents = Documents.of(x)
         result = documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
-        return with_long_documents(result, documents, log_dirichlet_multinomial, self.concentration)
+        return documents.with_long(result, self.concentration)
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
         documents = x if isinstance(x, Documents) else Documents.of(x)
         result = documents.log_rising_ratio(self.concentration)
-        return with_long_documents(result, documents, log_dirichlet_multinomial, self.concentration)
+        return documents.with_long(result, self.concentration)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         concentration, total = np.asarray(self.concentration), np.asarray(statistics.total)
@@ -213,10 +215,9 @@ class Multinomial(ConjugateFamily):
         # Whether a class without documents has words, too, is for the general way to see.
         peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
         result = result + documents.log_coefficient()
-        for i in np.flatnonzero(length > LONG):
-            row = documents.counts[[i]].toarray()[0]
-            rest = _rest(total[codes[i]], row)
-            result[i] = log_dirichlet_multinomial(row, concentration[codes[i]] + rest)
+        for rows, counts in _long_documents(documents.counts, length, total.shape[1]):
+            others = _rest(total[codes[rows]], counts)
+            result[rows] = log_dirichlet_multinomial(counts, concentration[codes[rows]] + others)
         return np.where(peopled, result, np.nan)
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
@@ -276,6 +277,10 @@ class Documents:
         result -= of_length[document]
         return result
 
+    def with_long(self, result: np.ndarray, concentration: Any) -> np.ndarray:
+        """Log densities given Dirichlet-multinomial concentrations, right for long documents too."""
+        return with_long_documents(result, self.counts, self.length, log_dirichlet_multinomial, concentration)
+
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
         r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
 
@@ -310,22 +315,35 @@ class Documents:
 
 
 def with_long_documents(
-    result: np.ndarray, documents: Documents, density: Callable[[Any, Any], np.ndarray], parameters: Any
+    result: np.ndarray, x: Any, length: np.ndarray, density: Callable[[Any, Any], np.ndarray], parameters: Any
 ) -> np.ndarray:
-    """Log densities of rows, those of long documents taken one count after the other.
+    """Log densities of rows, those of long documents taken in a form that does not cancel.
 
     Parameters
     ----------
     result : array, shape (..., rows, classes)
-        Right for the others; overwritten.
-    documents : Documents
+        Right for the other documents; overwritten.
+    x : array or CSR array, shape (rows, columns)
+    length : array, shape (rows,)
     density : callable
         From counts and parameters, the last axis of both the columns, to log densities.
     parameters : array, shape (..., classes, columns)
     """
-    for i in np.flatnonzero(documents.length > LONG):
-        result[..., i, :] = density(documents.counts[[i]].toarray()[0], np.asarray(parameters))
+    parameters = np.asarray(parameters)
+    flat = parameters.reshape(-1, parameters.shape[-1])
+    for rows, counts in _long_documents(x, length, flat.size):
+        found = density(counts[:, None], flat).reshape(-1, *parameters.shape[:-1])
+        result[..., rows, :] = np.moveaxis(found, 0, -2)
     return result
+
+
+def _long_documents(x: Any, length: np.ndarray, cells: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions and dense counts of the long documents, some at a time, with so many cells for each."""
+    long = np.flatnonzero(length > LONG)
+    step = max(1, PIECE_CELLS // cells)
+    for start in range(0, len(long), step):
+        rows = long[start : start + step]
+        yield rows, dense(x[rows])
 
 
 def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.ndarray:
