@@ -17,7 +17,10 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["close", "in_float64", "log", "log_beta", "log_rising", "namespace", "to_numpy", "warn"]
+__all__ = ["close", "in_float64", "log", "log_beta", "log_rising", "namespace", "stirling_rest", "to_numpy", "warn"]
+
+
+HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 
 
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
@@ -67,33 +70,49 @@ def log_beta(a: Any, b: Any) -> Any:
 
 
 def log_rising(a: Any, x: Any) -> Any:
-    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and x >= 0.
+    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
 
-    Taken through the Beta function, so that the two terms do not cancel where `a` is large.
+    From 16 on it is a difference of Stirling's series, in which no term is larger than the result where `a` is large.
+    The relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which
+    is what the forms in `families.large_counts` avoid.
     """
     xp, special = namespace(a, x)
+    large = xp.maximum(a, 16.0)
+
+    def series() -> Any:
+        logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
+        return logs + (stirling_rest(large + x) - stirling_rest(large))
+
+    def direct() -> Any:
+        return special.gammaln(a + x) - special.gammaln(a)
+
     if xp is jnp:
-        return _log_rising_by_series(a, x)
-    positive = xp.where(x > 0, x, 1.0)
-    return xp.where(x > 0, special.gammaln(positive) - log_beta(a, positive), 0.0)
+        return jax.lax.cond((a < 16).any(), lambda: jnp.where(a < 16, direct(), series()), series)
+    if np.all(a >= 16):
+        return series()
+    return direct() if np.all(a < 16) else np.where(a < 16, direct(), series())
 
 
-def _log_rising_by_series(a: Any, x: Any) -> Any:
-    """`log_rising` where there is no `betaln` to rely on: from 16 on as a difference of Stirling's series."""
-    large = jnp.maximum(a, 16.0)
-    series = (large + x - 0.5) * jnp.log1p(x / large) + x * (jnp.log(large) - 1)
-    series += _stirling_rest(large + x) - _stirling_rest(large)
+def stirling_rest(z: Any) -> Any:
+    r"""What Stirling's formula lacks of the log-gamma function, for z > 0.
+
+    .. math:: \log\Gamma(z) - (z - \tfrac12) \log z + z - \tfrac12 \log 2\pi
+
+    From 16 on by the series 1/(12 z) - 1/(360 z³) + ..., to 1e-14; below by the log-gamma function itself.
+    """
+    xp, special = namespace(z)
+    large = xp.maximum(z, 16.0)
+    square = 1 / large**2
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
+    small = z < 16
 
     def with_small() -> Any:
-        return jnp.where(a < 16, jax.scipy.special.gammaln(a + x) - jax.scipy.special.gammaln(a), series)
+        low = xp.where(small, z, 1.0)
+        return xp.where(small, special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI, series)
 
-    return jax.lax.cond((a < 16).any(), with_small, lambda: series)
-
-
-def _stirling_rest(z: Any) -> Any:
-    """What Stirling's formula lacks of the log-gamma function; to 1e-14 from 16 on."""
-    square = 1 / z**2
-    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / z
+    if xp is jnp:
+        return jax.lax.cond(small.any(), with_small, lambda: series)
+    return with_small() if np.any(small) else series
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:

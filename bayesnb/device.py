@@ -17,7 +17,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.schema import OTHER, DeviceTable, Schema
+from bayesnb.schema import LARGEST_COUNT, OTHER, DeviceTable, Schema
 from bayesnb.stats import ClassCounts
 
 __all__ = ["count_on_device", "log_joint_on_device"]
@@ -245,6 +245,8 @@ def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[
     if categories is None:
         support = constraints.nonnegative if family.accepts_fractions else family.support
         allowed = support(x) & (x < jnp.inf)
+        if support is constraints.nonnegative_integer:
+            allowed &= x <= LARGEST_COUNT
         return x, (allowed | jnp.isnan(x) if family.cell == "number" else allowed).all()
     if categories.ndim == 0:
         return x, ((x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)).all()

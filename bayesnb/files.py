@@ -22,7 +22,7 @@ from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.families.poisson import Poisson
+from bayesnb.families.poisson import Poisson, RateCounts, rate_counts
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
@@ -43,14 +43,19 @@ from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["load", "save"]
 
-FORMAT = 1
-"""Version of the file's layout; a reader refuses a newer one."""
+FORMAT = 2
+"""Version of the file's layout; a reader refuses a newer one. Format 1 has sums of -log x! for Poisson columns."""
 
 FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
 INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
 STATISTICS: dict[str, Any] = {
     kind.__name__: jax.tree.structure(kind(*parts))
-    for kind, parts in ((Counts, [0] * 3), (Moments, [0] * 3), (Levels, [0, 0, 0, Tally(0, 0, 0), Tally(0, 0, 0)]))
+    for kind, parts in (
+        (Counts, [0] * 3),
+        (RateCounts, [0] * 3),
+        (Moments, [0] * 3),
+        (Levels, [0, 0, 0, Tally(0, 0, 0), Tally(0, 0, 0)]),
+    )
 }
 """How each kind of statistics is put together from its arrays."""
 
@@ -170,7 +175,7 @@ def _read_posterior(
     if description["statistics"] is not None:
         source = description.get("learned_from")
         learned_from = None if source is None else _read_model(source, arrays, schema, families)
-        statistics = _read_statistics(description["statistics"], arrays)
+        statistics = _read_statistics(description["statistics"], model.families, arrays)
         rows = _read_rows(description.get("unlabelled"), arrays)
         problem = Problem(model, statistics, learned_from, rows, growing=description.get("growing", False))
         model = problem.resolved
@@ -357,11 +362,17 @@ def _write_statistics(statistics: ModelStatistics, arrays: dict[str, list[np.nda
     return [type(block).__name__ for block in statistics.blocks]
 
 
-def _read_statistics(kinds: Sequence[str], arrays: Mapping[str, list[np.ndarray]]) -> ModelStatistics:
+def _read_statistics(
+    kinds: Sequence[str], families: Sequence[Family], arrays: Mapping[str, list[np.ndarray]]
+) -> ModelStatistics:
     leaves = iter(arrays["statistics"])
     classes = ClassCounts(next(leaves))
     structures = [STATISTICS[kind] for kind in kinds]
     blocks = tuple(jax.tree.unflatten(one, itertools.islice(leaves, one.num_leaves)) for one in structures)
+    blocks = tuple(
+        rate_counts(block) if type(family) is Poisson and type(block) is Counts else block
+        for family, block in zip(families, blocks, strict=True)
+    )
     return ModelStatistics(classes, blocks)
 
 

@@ -45,8 +45,18 @@ class Problem:
 
     @cached_property
     def resolved(self) -> NaiveBayes:
-        """The model with every default set to the numbers used."""
-        return self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+        """The model with every default set to the numbers used.
+
+        Raises
+        ------
+        ValueError
+            If a column lies too far from zero for its family.
+        """
+        model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+        for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
+            if not model.hyperpriors:
+                _refuse_far_from_zero(block, counted, model.schema.classes)  # type: ignore[union-attr]
+        return model
 
     @cached_property
     @in_float64
@@ -223,6 +233,19 @@ def _differ(one: Family, other: Family) -> bool:
         return False
     mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
     return len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs))
+
+
+def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray) -> None:
+    means = block.family.too_far_from_zero(counted)
+    if means is None or np.isnan(means).all():
+        return
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    mean = means[c, j]
+    raise ValueError(
+        f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
+        f"deviations from zero, which leaves its densities too few digits: subtract a number near {mean:.3g} from the "
+        "column, here and where you predict"
+    )
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

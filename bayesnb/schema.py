@@ -783,6 +783,10 @@ def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(values, return_inverse=True)
 
 
+LARGEST_COUNT = 2.0**53
+"""Beyond, float64 does not hold every whole number."""
+
+
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
     """Refuse cells outside the family's support.
 
@@ -809,6 +813,11 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
             f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
             "the word does not occur) or drop the row"
         )
+    if value < np.inf and value > LARGEST_COUNT and family.support is constraints.nonnegative_integer:
+        raise ValueError(
+            f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
+            "needs; divide the column by a common factor, or use nb.Gaussian()"
+        )
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
@@ -823,9 +832,9 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
         if support is constraints.boolean:
             inside = (cells == 0) | (cells == 1)
         elif support is constraints.nonnegative_integer:
-            if finite_and_not_negative(cells) and all_whole(cells):
+            if finite_and_not_negative(cells) and cells.max(initial=0.0) <= LARGEST_COUNT and all_whole(cells):
                 return np.False_
-            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells < np.inf)
+            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
         elif support is constraints.nonnegative and finite_and_not_negative(cells):
             return np.False_
         else:

@@ -250,7 +250,7 @@ def test_saved_posteriors_predict_bit_for_bit_the_same(posteriors, votes, kind, 
     assert loaded.log_joint(X).tobytes() == posterior.log_joint(X).tobytes()
     assert repr(loaded) == repr(posterior)
     with xr.open_datatree(path, engine="h5netcdf") as tree:
-        assert tree.attrs["bayesnb_format"] == 1
+        assert tree.attrs["bayesnb_format"] == 2
 
 
 def test_a_fresh_process_predicts_bit_for_bit_the_same(posteriors, votes, tmp_path):

@@ -29,6 +29,8 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import to_numpy
+from bayesnb.families.chance import by_chance
+from bayesnb.families.information import from_likelihood
 from bayesnb.families.pit import independent_pit
 from bayesnb.stats import Statistics
 
@@ -187,6 +189,13 @@ class Family(ABC):
         """Which cells of (classes, columns) hold statistics that some table could have given."""
         return np.asarray(statistics.n) >= 0
 
+    def too_far_from_zero(self, statistics: Any) -> np.ndarray | None:
+        """Means, shape (classes, columns), so far from zero that too few digits of the densities are left; else NaN.
+
+        None where that cannot happen. Such a model is refused, with the advice to subtract a number from the column.
+        """
+        return None
+
     def on_scale_of(self, pooled: Any) -> Self:
         """Fill in the hyperparameters that were left to the scale of the data.
 
@@ -252,6 +261,58 @@ class Family(ABC):
             If the family is one of count vectors and does not define it: `row_log_likelihood` then does it.
         """
         return _sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """Mutual information of the class and each column's cells under given parameters, in nats.
+
+        The default asks NumPyro's likelihood: it sums over counts, and integrates over quantiles.
+
+        Parameters
+        ----------
+        class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+        parameters : mapping
+            Arrays of shape (draws, classes, columns, ...); of a count vector, those of `parameters_of_each_column`.
+
+        Returns
+        -------
+        array, shape (draws, columns)
+
+        Raises
+        ------
+        NotImplementedError
+            If it is not known.
+        """
+        return from_likelihood(self.likelihood, class_prob, parameters)
+
+    def information_by_chance(self, weight: np.ndarray, statistics: Any) -> tuple[np.ndarray, np.ndarray]:
+        """How large mutual information is without dependence, at the maximum of the likelihood.
+
+        Parameters
+        ----------
+        weight : array, shape (classes, columns)
+            Observed cells of the classes that count.
+        statistics : Statistics
+            Of each column on its own.
+
+        Returns
+        -------
+        tuple of array, shape (columns,)
+            Degrees of freedom and expected information in nats: by default df / (2 N), df the parameters of a cell
+            times the classes but one.
+        """
+        return by_chance(weight, len(self.parameter_names()))
+
+    def of_each_column(self) -> "Family":
+        """The family of each column on its own, where the columns form one vector: whether one token is that word."""
+        return self
+
+    def statistics_of_each_column(self, statistics: Any) -> Any:
+        """Statistics for `of_each_column`."""
+        return statistics
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        """Parameters for `of_each_column`."""
+        return parameters
 
     def story(self) -> tuple[str, list[str]]:
         """The likelihood, and a line for each part of the prior, as the model's repr shows them."""

@@ -10,9 +10,11 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log_beta, namespace
+from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.beta import Beta
+from bayesnb.families.chance import tables_by_chance
+from bayesnb.families.information import divergence
 from bayesnb.stats import (
     ClassCounts,
     Counts,
@@ -49,6 +51,11 @@ class Bernoulli(ConjugateFamily):
     ------
     ValueError
         If a concentration is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured
+    against 60 digits, have a relative error of 4e-15 up to concentrations of 1e14 and 1e12 cells.
 
     Examples
     --------
@@ -114,16 +121,23 @@ class Bernoulli(ConjugateFamily):
         return dist.BetaBinomial(self.concentration1, self.concentration0, total_count=1)
 
     def log_evidence(self, statistics: Counts) -> Any:
-        posterior = self.update(statistics)
-        return log_beta(posterior.concentration1, posterior.concentration0) - log_beta(
-            self.concentration1, self.concentration0
-        )
+        ones, zeros = statistics.total, statistics.n - statistics.total
+        of_both = log_rising(self.concentration1 + self.concentration0, statistics.n)
+        return log_rising(self.concentration1, ones) + log_rising(self.concentration0, zeros) - of_both
 
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
 
     def mode(self) -> dict[str, Any]:
         return {"prob": beta_mode(self.concentration1, self.concentration0)}
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        prob = np.asarray(parameters["prob"])
+        # The values on an axis of their own would double the memory.
+        return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
+
+    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
+        return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         prob = np.asarray(parameters["prob"])

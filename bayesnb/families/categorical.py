@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log, namespace
+from bayesnb.arrays import log, log_rising, namespace
 from bayesnb.families.base import (
     ConjugateFamily,
     Hyperparameter,
@@ -22,6 +22,8 @@ from bayesnb.families.base import (
     format_number,
 )
 from bayesnb.families.bernoulli import log_of_rest
+from bayesnb.families.chance import tables_by_chance
+from bayesnb.families.information import divergence
 from bayesnb.stats import Counts, shared_csr
 
 __all__ = ["Categorical", "look_up"]
@@ -54,6 +56,11 @@ class Categorical(ConjugateFamily):
     ------
     ValueError
         If a concentration is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured
+    against 60 digits, have a relative error of 4e-15 up to concentrations of 1e14 and 1e12 cells.
 
     Examples
     --------
@@ -139,6 +146,12 @@ class Categorical(ConjugateFamily):
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        return divergence(class_prob, np.asarray(parameters["prob"]))
+
+    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
+        return tables_by_chance(statistics.total)
+
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
         return look_up(log(parameters["prob"]), x)
 
@@ -189,11 +202,8 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
 
     Murphy (2012), Eq. 5.24 without the multinomial coefficient.
     """
-    _, special = namespace(concentration, total)
-    sum_concentration = concentration.sum(axis=-1)
-    return (special.gammaln(concentration + total) - special.gammaln(concentration)).sum(axis=-1) - (
-        special.gammaln(sum_concentration + total.sum(axis=-1)) - special.gammaln(sum_concentration)
-    )
+    of_all = log_rising(concentration.sum(axis=-1), total.sum(axis=-1))
+    return log_rising(concentration, total).sum(axis=-1) - of_all
 
 
 def dirichlet_marginal(concentration: Any) -> dist.Distribution:

@@ -13,10 +13,11 @@ from scipy.special import digamma, polygamma
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.families.words import draw_words
-from bayesnb.stats import LEVELS, Levels, Tally, levels
+from bayesnb.stats import LEVELS, Counts, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
 
@@ -80,6 +81,10 @@ class DirichletMultinomial(Family):
     newsgroups of 1000 words (11,256 documents fitted to, 7489 predicted) and -184.4 on the Federalist Papers of
     Hamilton and Madison (seventy function words and the rest, ten-fold), where the best pairs reach -121.4 and -184.1
     and the multinomial -141.2 and -197.9. Of the newsgroups' labels 73.7 % are predicted, by the multinomial 72.1 %.
+
+    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Concentrations may be large: measured against 60 digits, a log density at concentrations of 1e14 has an error of
+    2e-14 at 100 tokens and 1e-11 at 1e9. The error in the tokens is that of `Multinomial`.
 
     Examples
     --------
@@ -149,14 +154,28 @@ class DirichletMultinomial(Family):
     def maximum_a_posteriori(self, statistics: Levels) -> dict[str, Any]:
         return {"concentration": _maximise(statistics, self.concentration, self.rate)}
 
+    def of_each_column(self) -> Bernoulli:
+        return Bernoulli()
+
+    def statistics_of_each_column(self, statistics: Levels) -> Counts:
+        """Tokens, as many as would tell as much if they were independent."""
+        total = np.asarray(statistics.total)
+        length = total.sum(axis=-1, keepdims=True)
+        effect = _design_effect(statistics)[:, None]
+        return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        concentration = np.asarray(parameters["concentration"])
+        return {"prob": concentration / concentration.sum(axis=-1, keepdims=True)}
+
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         documents = Documents.of(x)
         concentration = np.asarray(parameters["concentration"])
         flat = concentration.reshape(-1, concentration.shape[-1])
         with np.errstate(divide="ignore"):
-            sums = documents.sum_log_rising(flat) - log_rising(flat.sum(axis=-1), documents.length[:, None])
-        sums = (sums + documents.log_coefficient()[:, None]).reshape(-1, *concentration.shape[:-1])
-        return np.moveaxis(sums, 0, -2)
+            sums = documents.log_rising_ratio(flat) + documents.log_coefficient()[:, None]
+            sums = documents.with_long(sums, flat)
+        return np.moveaxis(sums.reshape(-1, *concentration.shape[:-1]), 0, -2)
 
     def story(self) -> tuple[str, list[str]]:
         hyperparameters = f"{format_number(self.concentration)}, {format_number(self.rate)}"
@@ -172,7 +191,7 @@ def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
     flat = both.reshape(*both.shape[:-2], -1)
     levels, beyond = statistics.levels, statistics.beyond
     low, high = (xp.asarray(tally.place).astype(int) for tally in (levels, beyond))
-    rest = special.gammaln(flat[..., high] + beyond.number) - special.gammaln(flat[..., high] + LEVELS)
+    rest = log_rising(flat[..., high] + LEVELS, beyond.number - LEVELS)
     total = xp.zeros((*flat.shape[:-1], num_classes))
     for place, terms in (
         (low, special.xlogy(levels.weight, flat[..., low] + levels.number)),
@@ -182,6 +201,29 @@ def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
         terms = xp.where(column == num_columns, -terms, terms)
         total = total.at[..., owner].add(terms) if xp is jnp else total + np.bincount(owner, terms, num_classes)
     return total[..., None]
+
+
+def _design_effect(statistics: Levels) -> np.ndarray:
+    r"""Variance of a word's share of a class's tokens over that of independent tokens, shape (classes,).
+
+    In a document of n tokens the variance is n + rho n (n - 1) times that of one token, with rho = 1 / (1 + A) the
+    probability that two tokens are one draw. It is estimated by the pairs of equal tokens, whose expected share is
+    :math:`\rho + (1 - \rho) \sum_v \theta_v^2`.
+    """
+    num_classes, width = statistics.total.shape[0], statistics.total.shape[1] + 1
+    low, high = statistics.levels, statistics.beyond
+    pairs = np.bincount(low.place, low.weight * 2 * low.number, num_classes * width)
+    pairs += np.bincount(
+        high.place, high.weight * (high.number * (high.number - 1) - LEVELS * (LEVELS - 1)), num_classes * width
+    )
+    pairs = pairs.reshape(num_classes, width)
+    total = np.asarray(statistics.total)
+    length = np.maximum(total.sum(axis=-1), 1.0)
+    all_pairs = np.maximum(pairs[:, -1], 1.0)
+    by_chance = ((total / length[:, None]) ** 2).sum(axis=-1)
+    excess = pairs[:, :-1].sum(axis=-1) / all_pairs - by_chance
+    rho = np.clip(excess / np.where(by_chance < 1, 1 - by_chance, 1.0), 0.0, 1.0)
+    return 1 + rho * all_pairs / length
 
 
 def _maximise(statistics: Levels, concentration: Any, rate: Any) -> np.ndarray:
@@ -236,7 +278,7 @@ class _OneClass:
 
     def value(self, alpha: np.ndarray) -> float:
         """The log likelihood."""
-        parts = self._sums(alpha, np.log, _log_ratio)
+        parts = self._sums(alpha, np.log, log_rising)
         return parts[:-1].sum() - parts[-1]
 
     def slopes(self, alpha: np.ndarray) -> np.ndarray:
@@ -265,11 +307,6 @@ class _OneClass:
         low = np.bincount(column, weight * of_level(at[column] + level), self.size)
         column, count, weight = self.high
         return low + np.bincount(column, weight * of_rest(at[column] + LEVELS, count - LEVELS), self.size)
-
-
-def _log_ratio(at: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Log of Gamma(at + rest) / Gamma(at), without cancellation where `at` is large."""
-    return np.sign(rest) * log_rising(np.minimum(at, at + rest), np.abs(rest))
 
 
 def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.information import integrated
 from bayesnb.families.student_t import GROUP, RATE, SMALLEST_REST, refitted, sum_of_logs
 from bayesnb.stats import Moments, device_moments, moments, moments_by_class, row_pieces
 
@@ -20,6 +21,9 @@ LOG_2_PI = float(np.log(2 * np.pi))
 
 COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
+
+FARTHEST = 1e12
+"""Standard deviations between a mean and zero beyond which the column is refused."""
 
 
 @jax.tree_util.register_dataclass
@@ -54,6 +58,15 @@ class Gaussian(ConjugateFamily):
     ------
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a mean of r
+    standard deviations to 1e-16 r standard deviations, and a mean as well. With z the distance of a cell from the mean
+    in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z = 4:
+    4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone makes 3e-10,
+    2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit is refused: subtract a number near the mean before the cells become float64.
+    A change of unit leaves r and the error as they are.
     """
 
     loc: Hyperparameter = None
@@ -83,6 +96,11 @@ class Gaussian(ConjugateFamily):
 
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)
+
+    def too_far_from_zero(self, statistics: Moments) -> np.ndarray:
+        posterior = self.update(statistics)
+        deviation = np.sqrt(posterior.rate / posterior.concentration)
+        return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc
@@ -122,11 +140,10 @@ class Gaussian(ConjugateFamily):
         return dist.StudentT(2 * jnp.asarray(self.concentration), self.loc, scale)
 
     def log_evidence(self, statistics: Moments) -> Any:
-        xp, special = namespace(self.rate, statistics.n)
+        xp, _ = namespace(self.rate, statistics.n)
         posterior = self.update(statistics)
         return (
-            special.gammaln(posterior.concentration)
-            - special.gammaln(self.concentration)
+            log_rising(self.concentration, 0.5 * statistics.n)
             + self.concentration * xp.log(self.rate)
             - posterior.concentration * xp.log(posterior.rate)
             + 0.5 * (xp.log(self.kappa) - xp.log(posterior.kappa))
@@ -143,6 +160,19 @@ class Gaussian(ConjugateFamily):
     def mode(self) -> dict[str, Any]:
         # Joint mode of (mean, variance): the conditional normal adds 1/2 to the inverse gamma's shape + 1.
         return {"mean": np.asarray(self.loc), "variance": self.rate / (self.concentration + 1.5)}
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        mean, deviation = np.asarray(parameters["mean"]), np.sqrt(parameters["variance"])
+        # A shift and a change of unit, the same for all classes, change no information and keep densities in range.
+        unit = deviation.max(axis=1, keepdims=True)
+        unit = np.where(np.isfinite(unit), unit, np.nan)
+        mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
+
+        def density(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+            z = (x - mean) / deviation
+            return np.exp(-0.5 * z**2) / (deviation * np.sqrt(2 * np.pi))
+
+        return integrated(class_prob, mean, deviation, -np.inf, density)
 
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
         mean = np.expand_dims(parameters["mean"], -2)

@@ -1,6 +1,6 @@
 """Vectors of counts, such as the words of a document, with a Dirichlet prior."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,16 +15,20 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
-from bayesnb.families.bernoulli import log_of_rest
+from bayesnb.families.bernoulli import Bernoulli, log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.words import draw_words
 from bayesnb.stats import (
+    PIECE_CELLS,
     ClassCounts,
     Counts,
     all_whole,
     class_sums,
     csr_pieces,
     csr_rows,
+    dense,
+    row_pieces,
     shared_csr,
     without_duplicates,
 )
@@ -36,6 +40,10 @@ LEVELS = 16
 
 PIECE_ENTRIES = 2**18
 """Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
+
+LONG = 2.0**22
+"""Length of a document from which its density is taken count by count, in a form that does not cancel: sums of n log n
+would leave an error of 1e-8."""
 
 LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
@@ -64,6 +72,15 @@ class Multinomial(ConjugateFamily):
     ------
     ValueError
         If a concentration is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Documents of more than 4 million tokens take a form that does not cancel. Measured against 60 digits, with documents
+    that have the proportions of their class, the predictive log density has an error of 5e-11 at 1e4 tokens, 2e-8 at
+    4e6, and above 3e-12 at 1e8 and 3e-10 at 1e12, also for concentrations of 1e14. That of given word probabilities has
+    2e-6 at 1e10 tokens and 1e-4 at 1e12, because the probabilities themselves are rounded. An evidence adds log
+    multinomial coefficients: 4e-7 at 1e8 tokens, 4e-4 at 1e12.
 
     Examples
     --------
@@ -154,10 +171,26 @@ class Multinomial(ConjugateFamily):
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 
+    def of_each_column(self) -> Bernoulli:
+        concentration = np.asarray(self.concentration)
+        rest = concentration.sum(axis=-1, keepdims=True) - concentration
+        # Of a single word the rest is nothing, and its probability one.
+        return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
+
+    def statistics_of_each_column(self, statistics: Counts) -> Counts:
+        total = np.asarray(statistics.total)
+        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
+        return Counts(n, total, np.zeros(total.shape))
+
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self.row_log_ratio(parameters, x) + log_coefficient(x)[:, None]
+        result = self._log_ratio(parameters, x) + log_coefficient(x)[:, None]
+        return with_long_documents(result, x, x.sum(axis=1), log_multinomial, parameters["prob"])
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        ratio = self._log_ratio(parameters, x)
+        return with_long_documents(ratio, x, x.sum(axis=1), log_multinomial, parameters["prob"])
+
+    def _log_ratio(self, parameters: Parameters, x: Any) -> Any:
         with np.errstate(divide="ignore"):
             # Classes innermost, as a sparse product reads them.
             log_prob = np.log(np.swapaxes(parameters["prob"], -1, -2), order="C")
@@ -165,16 +198,13 @@ class Multinomial(ConjugateFamily):
 
     def row_log_predictive(self, x: Any) -> Any:
         documents = Documents.of(x)
-        return self.row_log_predictive_ratio(documents) + documents.log_coefficient()[:, None]
+        result = documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
+        return documents.with_long(result, self.concentration)
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
-        concentration = np.asarray(self.concentration)
         documents = x if isinstance(x, Documents) else Documents.of(x)
-        lengths, document = np.unique(documents.length, return_inverse=True)
-        of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
-        result = documents.sum_log_rising(concentration)
-        result -= of_length[document]
-        return result
+        result = documents.log_rising_ratio(self.concentration)
+        return documents.with_long(result, self.concentration)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         concentration, total = np.asarray(self.concentration), np.asarray(statistics.total)
@@ -191,20 +221,17 @@ class Multinomial(ConjugateFamily):
             result -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
         # Whether a class without documents has words, too, is for the general way to see.
         peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
-        return np.where(peopled, result + documents.log_coefficient(), np.nan)
+        result = result + documents.log_coefficient()
+        for rows, counts in _long_documents(documents.counts, length, total.shape[1]):
+            others = _rest(total[codes[rows]], counts)
+            result[rows] = log_dirichlet_multinomial(counts, concentration[codes[rows]] + others)
+        return np.where(peopled, result, np.nan)
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        x = x.astype(jnp.float64)
-        cells = x[:, None, :]
-        logs = jnp.where(cells > 0, cells * jnp.log(parameters["prob"]), 0.0)
-        return logs.sum(axis=-1) + _device_log_coefficient(x)[:, None]
+        return log_multinomial(x.astype(jnp.float64)[:, None, :], parameters["prob"])
 
     def device_log_predictive(self, x: Any) -> Any:
-        # In float64, because sums over long documents nearly cancel.
-        x = x.astype(jnp.float64)
-        rising = log_rising(self.concentration, x[:, None, :]).sum(axis=-1)
-        of_length = log_rising(self.concentration.sum(axis=-1), x.sum(axis=-1, keepdims=True))
-        return rising - of_length + _device_log_coefficient(x)[:, None]
+        return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
@@ -243,6 +270,24 @@ class Documents:
         """Log multinomial coefficient of each row, shape (rows,)."""
         return gammaln(self.length + 1.0) - _with_data(self.others, _log_factorial(self.others.data)).sum(axis=1)
 
+    def log_rising_ratio(self, concentration: Any) -> np.ndarray:
+        """Log density of each row given its length, less the coefficient, shape (rows, classes).
+
+        Parameters
+        ----------
+        concentration : array, shape (classes, columns)
+        """
+        concentration = np.asarray(concentration)
+        lengths, document = np.unique(self.length, return_inverse=True)
+        of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
+        result = self.sum_log_rising(concentration)
+        result -= of_length[document]
+        return result
+
+    def with_long(self, result: np.ndarray, concentration: Any) -> np.ndarray:
+        """Log densities given Dirichlet-multinomial concentrations, right for long documents too."""
+        return with_long_documents(result, self.counts, self.length, log_dirichlet_multinomial, concentration)
+
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
         r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
 
@@ -268,10 +313,44 @@ class Documents:
         beyond = _where(others, others.data > highest)
         if beyond.nnz:
             for c, weights in enumerate(concentration):
-                alpha = weights[beyond.indices]
-                rest = gammaln(alpha + beyond.data) - gammaln(alpha + highest)
+                rest = np.empty(beyond.nnz)
+                for entries in row_pieces(beyond.nnz, 1):
+                    alpha = weights[beyond.indices[entries]]
+                    rest[entries] = log_rising(alpha + highest, beyond.data[entries] - highest)
                 sums[:, c] += _with_data(beyond, rest).sum(axis=1)
         return sums
+
+
+def with_long_documents(
+    result: np.ndarray, x: Any, length: np.ndarray, density: Callable[[Any, Any], np.ndarray], parameters: Any
+) -> np.ndarray:
+    """Log densities of rows, those of long documents taken in a form that does not cancel.
+
+    Parameters
+    ----------
+    result : array, shape (..., rows, classes)
+        Right for the other documents; overwritten.
+    x : array or CSR array, shape (rows, columns)
+    length : array, shape (rows,)
+    density : callable
+        From counts and parameters, the last axis of both the columns, to log densities.
+    parameters : array, shape (..., classes, columns)
+    """
+    parameters = np.asarray(parameters)
+    flat = parameters.reshape(-1, parameters.shape[-1])
+    for rows, counts in _long_documents(x, length, flat.size):
+        found = density(counts[:, None], flat).reshape(-1, *parameters.shape[:-1])
+        result[..., rows, :] = np.moveaxis(found, 0, -2)
+    return result
+
+
+def _long_documents(x: Any, length: np.ndarray, cells: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions and dense counts of the long documents, some at a time, with so many cells for each."""
+    long = np.flatnonzero(length > LONG)
+    step = max(1, PIECE_CELLS // cells)
+    for start in range(0, len(long), step):
+        rows = long[start : start + step]
+        yield rows, dense(x[rows])
 
 
 def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.ndarray:

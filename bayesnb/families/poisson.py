@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -9,13 +10,62 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.arrays import namespace, stirling_rest
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
+from bayesnb.families.information import COUNTED, PIECE_CELLS, divergence, integrated
+from bayesnb.families.large_counts import LOG_2_PI, log_negative_binomial, log_poisson, log_ratio
 from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
 
-__all__ = ["Poisson"]
+__all__ = ["Poisson", "RateCounts", "rate_counts"]
+
+LARGEST_PRODUCT = 2.0**20
+"""Counts up to here take a matrix product, whose terms x log(rate) leave an error of 1e-9."""
+
+LARGEST_TABLE = 512
+"""Counts up to here look their log density up, where that takes fewer densities than there are cells."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RateCounts(Counts):
+    r"""Counts of Poisson cells; ``log_base`` is the log likelihood at its maximum.
+
+    That is :math:`\sum_i w_i \log p(x_i \mid \bar x)` with :math:`\bar x` the mean of the class's cells. The sum of
+    log x! would be as large as N x log x, and an evidence is a small difference from it.
+
+    Attributes
+    ----------
+    n, total, log_base : array, shape (classes, columns)
+    """
+
+    @property
+    def mean(self) -> Any:
+        """Total / n, zero where nothing was observed."""
+        xp, _ = namespace(self.n)
+        return self.total / xp.where(self.n == 0, 1.0, self.n)
+
+    def at(self, rate: Any) -> Any:
+        """Log likelihood at a rate, less that at the mean; zero where nothing was observed."""
+        xp, _ = namespace(self.n, rate)
+        mean = xp.where(self.total > 0, self.mean, 1.0)
+        excess = xp.where(self.total > 0, rate - mean, 0.0)
+        counted = self.total * (log_ratio(excess, mean, mean + excess) - excess / mean)
+        return xp.where(self.total > 0, counted, -self.n * rate)
+
+    def __add__(self, other: Self) -> Self:
+        whole = super().__add__(other)
+        return replace(whole, log_base=whole.log_base + self.at(whole.mean) + other.at(whole.mean))
+
+    def __sub__(self, other: Self) -> Self:
+        rest = super().__sub__(other)
+        positive = replace(rest, total=rest.total * (rest.total > 0))
+        return replace(rest, log_base=rest.log_base - positive.at(self.mean) - other.at(self.mean))
+
+    def pooled(self) -> Self:
+        whole = super().pooled()
+        return replace(whole, log_base=whole.log_base + self.at(whole.mean).sum(axis=0, keepdims=True))
 
 
 @jax.tree_util.register_dataclass
@@ -41,6 +91,14 @@ class Poisson(ConjugateFamily):
     ------
     ValueError
         If a hyperparameter is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Log densities are taken in the saddle-point form of Loader (2000), *Fast and accurate computation of binomial
+    probabilities*, whose error is about 1e-16 times the distance between a count and its mean. Measured against 60
+    digits, up to 30 standard deviations from the mean: 2e-13 at counts of 1e3, 1e-11 at 1e6, 1e-10 at 1e9, 2e-9 at
+    1e11, 2e-8 at 1e13, 8e-7 at 9e15. Evidences have an error of about 1e-16 times the log Bayes factor of the column.
     """
 
     concentration: Hyperparameter = 1.0
@@ -62,16 +120,20 @@ class Poisson(ConjugateFamily):
     def likelihood(self, rate: Any) -> dist.Distribution:
         return dist.Poisson(rate)
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
-        counts = np.nan_to_num(x)
-        log_base = -class_sums(gammaln(counts + 1.0), membership)
-        return Counts(observed_weight(x, membership), class_sums(counts, membership), log_base)
+    def statistics(self, x: np.ndarray, membership: np.ndarray) -> RateCounts:
+        counts, observed = np.nan_to_num(x), ~np.isnan(x)
+        pooled = counts.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        log_density = np.where(observed, self._cells(counts, lambda values: log_poisson(values, pooled)), 0.0)
+        sums = class_sums(counts, membership), class_sums(log_density, membership)
+        return _from_common_rate(observed_weight(x, membership), *sums, pooled)
 
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> RateCounts:
         observed = ~jnp.isnan(x)
         counts = jnp.where(observed, x, 0.0)
+        pooled = counts.sum(axis=0, keepdims=True) / jnp.maximum(observed.sum(axis=0, keepdims=True), 1)
+        log_density = jnp.where(observed, log_poisson(counts, pooled), 0.0)
         n = membership.T @ observed.astype(x.dtype)
-        return Counts(n, membership.T @ counts, -membership.T @ jax.scipy.special.gammaln(counts + 1))
+        return _from_common_rate(n, membership.T @ counts, membership.T @ log_density, pooled)
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
@@ -82,10 +144,8 @@ class Poisson(ConjugateFamily):
         mean = pooled.total / np.maximum(pooled.n, np.finfo(np.float64).tiny)
         return replace(self, rate=self.concentration / np.where(mean > 0, mean, 1.0))
 
-    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        rate = parameters["rate"]
-        _, special = namespace(rate, statistics.n)
-        return special.xlogy(statistics.total, rate) - statistics.n * rate
+    def log_likelihood(self, parameters: Parameters, statistics: RateCounts) -> Any:
+        return statistics.at(parameters["rate"])
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
@@ -97,15 +157,19 @@ class Poisson(ConjugateFamily):
     def predictive(self) -> dist.Distribution:
         return dist.GammaPoisson(self.concentration, self.rate)
 
-    def log_evidence(self, statistics: Counts) -> Any:
-        xp, special = namespace(self.concentration, statistics.n)
+    def log_evidence(self, statistics: RateCounts) -> Any:
+        r"""Log density of the cells, the rate integrated out.
+
+        By Bayes' theorem it is, at any rate, the likelihood times the prior density over the posterior density. At the
+        posterior mean, both gamma densities are near their modes where the prior agrees with the data.
+        """
         posterior = self.update(statistics)
+        rate = posterior.concentration / posterior.rate
+        prior = _log_gamma_density(rate, self.concentration, self.rate)
         return (
             statistics.log_base
-            + special.gammaln(posterior.concentration)
-            - special.gammaln(self.concentration)
-            + self.concentration * xp.log(self.rate)
-            - posterior.concentration * xp.log(posterior.rate)
+            + statistics.at(rate)
+            + (prior - _log_gamma_density(rate, posterior.concentration, posterior.rate))
         )
 
     def mean(self) -> dict[str, Any]:
@@ -114,10 +178,27 @@ class Poisson(ConjugateFamily):
     def mode(self) -> dict[str, Any]:
         return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
 
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        rate = np.asarray(parameters["rate"])
+        class_prob = np.broadcast_to(class_prob, rate.shape)
+        highest = (rate + 9 * np.sqrt(rate) + 30).max(axis=(0, 1))
+        result = np.empty((len(rate), rate.shape[2]))
+        # A column of large counts needs a long sum, which the others are spared.
+        magnitude = np.ceil(np.log2(highest))
+        for power in np.unique(magnitude):
+            together = magnitude == power
+            at = class_prob[:, :, together], rate[:, :, together]
+            result[:, together] = _information_of_counts(*at, float(highest[together].max()))
+        return result
+
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
         rate = np.asarray(parameters["rate"])
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
+        if counts.max(initial=0.0) > LARGEST_PRODUCT:
+            flat = rate.reshape(-1, rate.shape[-1])
+            sums = [(observed * self._cells(counts, partial(log_poisson, rate=one))).sum(axis=-1) for one in flat]
+            return np.swapaxes(np.reshape(sums, (*rate.shape[:-1], len(x))), -1, -2)
         with np.errstate(divide="ignore"):
             sums = log_weights(counts, np.log(rate)) - log_weights(observed.astype(np.float64), rate)
         return np.swapaxes(sums - gammaln(counts + 1.0).sum(axis=-1), -1, -2)
@@ -126,9 +207,30 @@ class Poisson(ConjugateFamily):
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
         result = np.empty((x.shape[0], np.shape(self.rate)[0]))
-        for c in range(result.shape[1]):
-            cells = _log_predictive(self.concentration[c], self.rate[c], counts)
+        for c, (a, b) in enumerate(zip(self.concentration, self.rate, strict=True)):
+            cells = self._cells(counts, partial(log_negative_binomial, concentration=a, rate=b))
             result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
+        return result
+
+    def _cells(self, counts: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Log density of every count, shape (rows, columns); of small counts looked up in a table."""
+        highest = counts.max(initial=0.0)
+        if highest <= min(LARGEST_TABLE, len(counts) / 2) and not self.fractional:
+            table = log_density(np.arange(highest + 1)[:, None])
+            return table.ravel().take(counts.astype(np.intp) * counts.shape[1] + np.arange(counts.shape[1]))
+        return np.concatenate([log_density(counts[rows]) for rows in row_pieces(*counts.shape)])
+
+    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: RateCounts) -> np.ndarray | None:
+        result = np.empty(len(x))
+        for rows in row_pieces(*x.shape):
+            at = codes[rows]
+            observed = ~np.isnan(x[rows])
+            counts = np.where(observed, x[rows], 0.0)
+            n, total = statistics.n[at] - observed, statistics.total[at] - counts
+            if not np.asarray(self.possible(replace(statistics, n=n, total=total))).all():
+                return None
+            cells = log_negative_binomial(counts, self.concentration[at] + total, self.rate[at] + n)
+            result[rows] = np.where(observed, cells, 0.0).sum(axis=-1)
         return result
 
     def row_log_refitted(
@@ -141,13 +243,10 @@ class Poisson(ConjugateFamily):
         return result
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        rate = parameters["rate"]
-        return _device_sums(x, lambda counts: jnp.where(counts > 0, counts * jnp.log(rate), 0.0) - rate)
+        return _device_sums(x, lambda counts: log_poisson(counts, parameters["rate"]))
 
     def device_log_predictive(self, x: Any) -> Any:
-        a, b = self.concentration, self.rate
-        constant, log_weight = a * jnp.log1p(1 / b), jnp.log1p(b)
-        return _device_sums(x, lambda counts: log_rising(a, counts) - constant - counts * log_weight)
+        return _device_sums(x, lambda counts: log_negative_binomial(counts, self.concentration, self.rate))
 
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
@@ -179,19 +278,55 @@ def _refitted(
         result[:, c] -= np.where(missing, 0.0, counts * of_count + a * of_shape).sum(axis=-1)
     possible = prior.possible(rest)
     own = prior.take(codes).on_scale_of(scale).update(jax.tree.map(lambda leaf: np.where(possible, leaf, 0.0), rest))
-    density = np.where(missing, 0.0, _log_predictive(own.concentration, own.rate, counts)).sum(axis=-1)
+    density = np.where(missing, 0.0, log_negative_binomial(counts, own.concentration, own.rate)).sum(axis=-1)
     result[np.arange(len(x)), codes] = np.where(possible.all(axis=-1), density, np.nan)
     return result
 
 
-def _log_predictive(a: Any, b: Any, counts: np.ndarray) -> np.ndarray:
-    """Log density of counts whose rate has a gamma distribution of shape a and rate b, negative binomial."""
-    return log_rising(a, counts) - gammaln(counts + 1.0) - a * np.log1p(1 / b) - counts * np.log1p(b)
+def rate_counts(counts: Counts) -> RateCounts:
+    """Statistics from counts whose ``log_base`` is the sum of -log x!, as files of format 1 hold them."""
+    mean = counts.total / np.where(counts.n == 0, 1.0, counts.n)
+    return RateCounts(counts.n, counts.total, counts.log_base + xlogy(counts.total, mean) - counts.total)
+
+
+def _from_common_rate(n: Any, total: Any, log_density: Any, rate: Any) -> RateCounts:
+    """Statistics of cells whose log density at one rate for all classes is known."""
+    counted = RateCounts(n, total, log_density)
+    return replace(counted, log_base=log_density - counted.at(rate))
+
+
+def _log_gamma_density(x: Any, a: Any, b: Any) -> Any:
+    """Log of the gamma density; its largest terms are differences from the mean a / b."""
+    xp, _ = namespace(x, a, b)
+    excess = b * x - a
+    return a * log_ratio(excess, a, b * x) - excess - xp.log(x) + 0.5 * (xp.log(a) - LOG_2_PI) - stirling_rest(a)
+
+
+def _information_of_counts(class_prob: np.ndarray, rate: np.ndarray, highest: float) -> np.ndarray:
+    """Mutual information of counts, none of which is above `highest`, shape (draws, columns)."""
+
+    def density(x: np.ndarray, rate: np.ndarray, _: np.ndarray | None = None) -> np.ndarray:
+        return np.exp(log_poisson(x, rate))
+
+    counts = np.arange(min(int(highest) + 1, COUNTED), dtype=np.float64)
+    log_factorial = gammaln(counts + 1)
+    total = np.empty((len(rate), rate.shape[2]))
+    step = max(1, PIECE_CELLS // (rate.shape[1] * rate.shape[2] * len(counts)))
+    for start in range(0, len(rate), step):
+        piece = slice(start, start + step)
+        cells = np.exp(xlogy(counts, rate[piece, ..., None]) - rate[piece, ..., None] - log_factorial)
+        total[piece] = divergence(class_prob[piece], cells)
+    if highest >= COUNTED:
+        edge = COUNTED - 0.5
+        total += integrated(class_prob, rate, np.sqrt(np.maximum(rate, 1.0)), edge, density)
+        # Euler-Maclaurin: a sum from a on is the integral from a - 1/2 on, and a 24th of the slope there.
+        ends = density(np.array([COUNTED - 1.0, COUNTED]), rate[..., None])
+        total += divergence(class_prob, ends, np.array([-1.0, 1.0]) / 24)
+    return total
 
 
 def _device_sums(x: Any, log_density: Callable[[Any], Any]) -> Any:
-    """Sum over observed cells of a log density less log x!, in float64, shape (rows, classes)."""
+    """Sum over observed cells of a log density, in float64, shape (rows, classes)."""
     observed = ~jnp.isnan(x)
     counts = jnp.where(observed, x.astype(jnp.float64), 0.0)
-    sums = jnp.where(observed[:, None, :], log_density(counts[:, None, :]), 0.0).sum(axis=-1)
-    return sums - jax.scipy.special.gammaln(counts + 1).sum(axis=-1, keepdims=True)
+    return jnp.where(observed[:, None, :], log_density(counts[:, None, :]), 0.0).sum(axis=-1)

@@ -28,8 +28,8 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     Returns
     -------
     matplotlib.figure.Figure
-        The point is the value at the posterior mean of the parameters, the small stroke the mean over the posterior and
-        the bar the interval.
+        The point is the estimate, the bar its interval, and the small stroke the posterior mean, which noise and prior
+        pull up. Without data there is no estimate, and the value at the parameters' posterior mean takes its place.
 
     Raises
     ------
@@ -39,15 +39,13 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     from matplotlib.lines import Line2D
 
     frame = _frame(found, options)
-    shown = frame.sort_values("at_posterior_mean", ascending=False, kind="stable")[
-        : whole_number("max_features", max_features)
-    ]
+    ranked_by = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"
+    shown = frame.sort_values(ranked_by, ascending=False, kind="stable")[: whole_number("max_features", max_features)]
     at = np.arange(len(shown))
     figure, axis = row_axis([wrap(name, 30) for name in shown.index], row_height=0.22, width=6.4)
-    known = shown["mean"].notna().any()
     axis.hlines(at, shown["lower"], shown["upper"], color="0.45", linewidth=1.6, zorder=2)
     axis.scatter(shown["mean"], at, marker="|", s=70, color="black", linewidth=1.2, zorder=3)
-    axis.scatter(shown["at_posterior_mean"], at, s=28, facecolors="white", edgecolors="C0", zorder=4)
+    axis.scatter(shown[ranked_by], at, s=28, facecolors="white", edgecolors="C0", zorder=4)
     axis.set_xlim(left=-0.015 * axis.get_xlim()[1])
     axis.tick_params(axis="x", labelsize=8)
     axis.set_xlabel(f"mutual information with the class ({frame.attrs.get('unit', 'nats')})", fontsize=9)
@@ -55,13 +53,13 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     number = number if len(shown) == len(frame) else f"the top {len(shown)} of {number}"
     figure.suptitle(f"What a feature says about the class: {number}", fontsize=10)
     point = Line2D([], [], color="C0", marker="o", markerfacecolor="white", markersize=5, linestyle="none")
-    handles, texts = [point], ["at the posterior mean"]
-    if known:
-        handles += [
-            Line2D([], [], color="black", marker="|", markersize=8, linestyle="none"),
-            Line2D([], [], color="0.45", linewidth=1.6),
-        ]
-        texts += ["posterior mean of it", f"{frame.attrs.get('prob', 0.89):.4g} interval"]
+    handles, texts = [point], ["estimate" if ranked_by == "estimate" else "at the posterior mean"]
+    if shown["lower"].notna().any():
+        handles.append(Line2D([], [], color="0.45", linewidth=1.6))
+        texts.append(f"{frame.attrs.get('prob', 0.89):.4g} interval")
+    if shown["mean"].notna().any():
+        handles.append(Line2D([], [], color="black", marker="|", markersize=8, linestyle="none"))
+        texts.append("posterior mean, pulled up by the prior")
     figure.legend(handles, texts, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return figure
 
@@ -69,7 +67,7 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
 def _frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:
     if isinstance(found, Posterior):
         return mutual_information(found, **options)
-    columns = {"at_posterior_mean", "mean", "lower", "upper"}
+    columns = {"estimate", "lower", "upper", "at_posterior_mean", "mean"}
     if not isinstance(found, pd.DataFrame) or not columns <= set(found.columns):
         raise TypeError(f"found is a {type(found).__name__}: give a posterior, or what nb.mutual_information gave")
     if options:

@@ -1,15 +1,26 @@
 """The evidence that a feature depends on the class, in closed form."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from bayesnb.arrays import in_float64
-from bayesnb.inclusion import feature_names, in_order, log_evidences, log_inclusion, read_inclusion, spread_inclusion
+from bayesnb.blocks import ModelStatistics
+from bayesnb.inclusion import (
+    feature_names,
+    in_order,
+    log_evidences,
+    log_inclusion,
+    read_inclusion,
+    shared_families,
+    spread_inclusion,
+)
 from bayesnb.posterior.base import Posterior
 
-__all__ = ["feature_evidence"]
+__all__ = ["column_inclusion", "feature_evidence"]
 
 
 @in_float64
@@ -79,3 +90,28 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
         index=pd.Index(feature_names(blocks), name="feature"),
         dtype=np.float64,
     )
+
+
+def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
+    """Inclusion probability of every column at prior probability 1/2, each word of a vector on its own.
+
+    Returns
+    -------
+    list of array, shape (columns,)
+        For each block; NaN where there is none.
+    """
+    found = []
+    for i, block in enumerate(posterior.model.blocks):
+        log_bayes_factor = np.full(len(block.columns), np.nan)
+        problem = posterior.problem
+        if problem is not None and problem.unlabelled is None and not problem.model.hyperpriors:
+            try:
+                shared_families([block])
+                apart = replace(block, family=block.family.of_each_column())
+                counted = block.family.statistics_of_each_column(problem.statistics.blocks[i])
+                ((own, shared),) = log_evidences([apart], ModelStatistics(problem.statistics.classes, (counted,)))
+                log_bayes_factor = own - shared
+            except ValueError:
+                pass
+        found.append(expit(log_bayes_factor))
+    return found

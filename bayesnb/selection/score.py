@@ -8,7 +8,7 @@ from bayesnb.families.base import Family
 from bayesnb.inference.fit import fit
 from bayesnb.model import NaiveBayes
 from bayesnb.schema import as_table
-from bayesnb.selection.mutual_information import information_at_mean
+from bayesnb.selection.mutual_information import information_estimate
 
 __all__ = ["mutual_information_score"]
 
@@ -30,8 +30,8 @@ def mutual_information_score(
     Returns
     -------
     array, shape (columns,)
-        At the posterior means of the parameters (`mutual_information`); NaN for columns that are not in the
-        model, which ``SelectKBest`` ranks last.
+        The column ``estimate`` of `mutual_information`: what is beyond chance, zero where nothing is; NaN for columns
+        that are not in the model, which ``SelectKBest`` ranks last.
 
     Raises
     ------
@@ -48,14 +48,14 @@ def mutual_information_score(
     >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, 1, 0]], ["a", "a", "b", "b"]
     >>> score = partial(nb.mutual_information_score, model=nb.Bernoulli(), unit="bits")
     >>> score(X, y).round(2)
-    array([0.19, 0.  , 0.  ])
+    array([0.67, 0.  , 0.  ])
     >>> make_pipeline(SelectKBest(score, k=1), BernoulliNB()).fit(X, y).predict(X).tolist()
     ['a', 'a', 'b', 'b']
     """
     table = as_table(X)
     posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
     scores = np.full(len(table.names), np.nan)
-    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_at_mean(
+    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_estimate(
         posterior, unit
     )
     return scores

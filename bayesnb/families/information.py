@@ -1,0 +1,162 @@
+"""Mutual information of a class and a cell under given parameters: sums over values, and integrals."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+from scipy.special import ndtr
+
+from bayesnb.families.fast import quantile
+
+__all__ = ["COUNTED", "PIECE_CELLS", "divergence", "from_likelihood", "integrated"]
+
+PIECE_CELLS = 2**20
+"""Densities at a time: eight mebibytes for each array of them."""
+
+CACHED_CELLS = 2**16
+"""Densities at a time in an integral, which needs several arrays of them: half a mebibyte stays in the cache."""
+
+BREAKS = np.arange(-9.0, 9.5, 1.0)
+"""Standard deviations from each class's mean between which a rule of Gauss and Legendre integrates."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+COUNTED = 4096
+"""Counts below are summed one by one; beyond, a sum over counts is an integral."""
+
+TAIL = 7
+"""Standard normal deviate beyond whose quantiles a density is left out: 3e-12 of it."""
+
+
+def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -> np.ndarray:
+    """Sum over classes and values of p(c) times the divergence of p(x | c) from p(x).
+
+    Parameters
+    ----------
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    density : array, shape (draws, classes, columns, values)
+    weight : array, shape (draws, columns, values) or such that it broadcasts
+        Weight of each value in a sum that stands for an integral.
+
+    Returns
+    -------
+    array, shape (draws, columns)
+    """
+    prior = class_prob[..., None]
+    average = (prior * density).sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.log(density / average)
+        terms *= density
+    # Where a density is zero, and where it is so small that its share of the average is rounded to zero.
+    terms[~np.isfinite(terms)] = 0.0
+    # Term by term p log(p / q) - p + q, which is never negative and adds up to the same.
+    terms += average
+    terms -= density
+    np.maximum(terms, 0.0, out=terms)
+    return ((prior * terms).sum(axis=1) * weight).sum(axis=-1)
+
+
+def integrated(
+    class_prob: np.ndarray,
+    centre: np.ndarray,
+    scale: np.ndarray,
+    lowest: float,
+    density: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """`divergence` as an integral over x above `lowest`.
+
+    Composite rules of Gauss and Legendre, eight nodes between neighbours of the points that lie whole scales from the
+    classes' centres.
+
+    Parameters
+    ----------
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    centre, scale : array, shape (draws, classes, columns)
+        Where the densities lie, and how wide they are.
+    lowest : float
+    density : callable
+        From x, centre and scale, of shapes that broadcast, to p(x | c).
+
+    Returns
+    -------
+    array, shape (draws, columns)
+    """
+    num_draws, num_classes, num_columns = centre.shape
+    class_prob = np.broadcast_to(class_prob, centre.shape)
+    result = np.empty((num_draws, num_columns))
+    nodes = (num_classes * len(BREAKS) - 1) * len(NODES)
+    for draws, columns in _pieces(num_draws, num_columns, num_classes * nodes):
+        piece = draws, slice(None), columns
+        breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * BREAKS, 1, 2)
+        breaks = np.sort(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest), axis=-1)
+        half = np.diff(breaks, axis=-1)[..., None] / 2
+        x = (breaks[..., :-1, None] + half * (1 + NODES)).reshape(*breaks.shape[:2], -1)
+        weight = (half * WEIGHTS).reshape(x.shape)
+        cells = density(x[:, None], centre[piece][..., None], scale[piece][..., None])
+        result[draws, columns] = divergence(class_prob[piece], cells, weight)
+    return result
+
+
+def from_likelihood(
+    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+) -> np.ndarray:
+    """Mutual information under any NumPyro likelihood of numbers.
+
+    A continuous density is integrated over its own quantiles, class by class; counts are summed up to 4096.
+
+    Parameters
+    ----------
+    likelihood : callable
+        From parameters to the distribution of a cell.
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    parameters : mapping
+        Arrays of shape (draws, classes, columns).
+
+    Returns
+    -------
+    array, shape (draws, columns)
+
+    Raises
+    ------
+    NotImplementedError
+        If cells are neither counts of moderate size nor numbers whose quantile function is known.
+    """
+    with jax.enable_x64(True):
+        distribution = likelihood(**parameters)
+        if distribution.event_shape:
+            raise NotImplementedError
+        if distribution.is_discrete:
+            return divergence(class_prob, _of_counts(distribution))
+        edges = np.arange(-TAIL, TAIL)[:, None] + (1 + NODES) / 2
+        deviate = edges.reshape(-1, *[1] * len(distribution.batch_shape))
+        weight = np.tile(WEIGHTS / 2, 2 * TAIL).reshape(deviate.shape[0], 1, 1)
+        weight = weight * np.exp(-0.5 * deviate[:, 0] ** 2) / np.sqrt(2 * np.pi)
+        # x of class c on the first axis but one, densities under every class on the axis of classes.
+        x = quantile(distribution, ndtr(deviate))
+        result = np.zeros((x.shape[1], x.shape[3]))
+        for c in range(x.shape[2]):
+            density = np.exp(np.asarray(distribution.log_prob(x[:, :, [c]])))
+            average = (class_prob * density).sum(axis=2)
+            result += (class_prob[:, c] * np.log(density[:, :, c] / average) * weight).sum(axis=0)
+        return result
+
+
+def _of_counts(distribution: dist.Distribution) -> np.ndarray:
+    """Probabilities of counts from zero on, shape (draws, classes, columns, counts)."""
+    highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
+    if distribution.support is not constraints.nonnegative_integer or not highest < COUNTED:
+        raise NotImplementedError
+    counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
+    return np.moveaxis(np.exp(np.asarray(distribution.log_prob(counts))), 0, -1)
+
+
+def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:
+    """Draws and columns whose densities fit the memory together, with so many cells for each draw and column."""
+    columns = max(1, min(num_columns, CACHED_CELLS // cells))
+    draws = max(1, CACHED_CELLS // (cells * columns))
+    for start in range(0, num_draws, draws):
+        for first in range(0, num_columns, columns):
+            yield slice(start, start + draws), slice(first, first + columns)

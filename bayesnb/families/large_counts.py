@@ -1,0 +1,137 @@
+r"""Log densities of counts that keep their digits when the counts are large.
+
+A log density of a count x is about as large as log x, but the usual formula adds and subtracts terms of size x log x:
+at a count of 1e13 they leave an error of 0.1. Here every log-gamma function is split by Stirling's formula,
+
+.. math:: \log\Gamma(z) = (z - \tfrac12) \log z - z + \tfrac12 \log 2\pi + r(z),
+
+and the large terms meet as logarithms of ratios near one, which are taken of the difference from one: the saddle-point
+form of Loader (2000), *Fast and accurate computation of binomial probabilities*. What is left is an error of about eps
+times the distance between the count and its mean.
+
+The formulas serve NumPy and JAX arrays.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import namespace, stirling_rest
+
+__all__ = [
+    "LOG_2_PI",
+    "log_dirichlet_multinomial",
+    "log_multinomial",
+    "log_negative_binomial",
+    "log_poisson",
+    "log_ratio",
+]
+
+LOG_2_PI = float(np.log(2 * np.pi))
+
+
+def log_poisson(x: Any, rate: Any) -> Any:
+    """Log density of a Poisson distribution.
+
+    Parameters
+    ----------
+    x : array
+        Numbers from zero.
+    rate : array
+        From zero; broadcasts against `x`.
+
+    Returns
+    -------
+    array
+    """
+    xp, _ = namespace(x, rate)
+    seen = xp.where(x > 0, x, 1.0)
+    excess = rate - seen
+    with np.errstate(divide="ignore"):
+        found = seen * log_ratio(excess, seen, rate) - excess
+    return xp.where(x > 0, found - 0.5 * (LOG_2_PI + xp.log(seen)) - stirling_rest(seen), -rate)
+
+
+def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
+    r"""Log density of a Poisson count whose rate has a gamma distribution.
+
+    With a the concentration, b the rate of the gamma distribution and :math:`d = (a - b x) / (1 + b)`,
+
+    .. math::
+        a \log\Big(1 - \frac{d}{a}\Big) + x \log\Big(1 + \frac{d}{x}\Big) + \frac12 \log\frac{a}{2\pi x (a + x)}
+        + r(a + x) - r(a) - r(x).
+
+    Parameters
+    ----------
+    x : array
+        Numbers from zero.
+    concentration, rate : array
+        Positive; broadcast against `x`.
+
+    Returns
+    -------
+    array
+    """
+    xp, _ = namespace(x, concentration, rate)
+    seen = xp.where(x > 0, x, 1.0)
+    both, share = concentration + seen, 1 / (1 + rate)
+    difference = (concentration - rate * seen) * share
+    large = concentration * log_ratio(-difference, concentration, both * (rate * share))
+    large = large + seen * log_ratio(difference, seen, both * share)
+    # Two logarithms, because the product may leave the range of the numbers.
+    root = 0.5 * (xp.log(concentration / both) - xp.log(seen) - LOG_2_PI)
+    rest = stirling_rest(both) - stirling_rest(concentration) - stirling_rest(seen)
+    return xp.where(x > 0, large + (root + rest), -concentration * xp.log1p(1 / rate))
+
+
+def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
+    r"""Log density of vectors of counts whose probabilities have a Dirichlet distribution.
+
+    With n the sum of the counts and A that of the concentrations, it is the density of negative binomial counts of the
+    same rate A / n, given their sum: each of them is near its mean where the vector is.
+
+    Parameters
+    ----------
+    x : array, shape (..., columns)
+        Numbers from zero.
+    concentration : array, shape (..., columns)
+        Positive; broadcasts against `x`.
+
+    Returns
+    -------
+    array, shape (...,)
+    """
+    xp, _ = namespace(x, concentration)
+    length, whole = x.sum(axis=-1), concentration.sum(axis=-1)
+    rate = whole / xp.where(length > 0, length, 1.0)
+    of_columns = log_negative_binomial(x, concentration, rate[..., None]).sum(axis=-1)
+    return xp.where(length > 0, of_columns - log_negative_binomial(length, whole, rate), 0.0)
+
+
+def log_multinomial(x: Any, prob: Any) -> Any:
+    """Log density of vectors of counts: that of Poisson counts, given their sum.
+
+    Parameters
+    ----------
+    x, prob : array, shape (..., columns)
+        Counts, and probabilities that add up to one; they broadcast.
+
+    Returns
+    -------
+    array, shape (...,)
+    """
+    length = x.sum(axis=-1)
+    return log_poisson(x, length[..., None] * prob).sum(axis=-1) - log_poisson(length, length)
+
+
+def log_ratio(difference: Any, below: Any, above: Any) -> Any:
+    """Log of above / below, which differ by `difference`; below is positive."""
+    xp, _ = namespace(difference, below, above)
+    relative = difference / below
+    far = relative < -0.5
+    if xp is not np:
+        return xp.where(far, xp.log(above / below), xp.log1p(xp.where(far, 0.0, relative)))
+    if not np.any(far):
+        return np.log1p(relative)
+    with np.errstate(divide="ignore"):
+        return np.where(far, np.log(np.where(far, above / below, 1.0)), np.log1p(np.where(far, 0.0, relative)))

@@ -1,0 +1,117 @@
+"""What the data say of each column's mutual information with the class, beside what chance alone would."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
+
+from bayesnb.blocks import Block
+
+__all__ = ["information_in_data"]
+
+LARGEST_STATISTIC = 1e4
+"""A chi-squared statistic from which the noncentral distribution is Sankaran's: to 1e-7 of its probabilities."""
+
+HALVINGS = 80
+
+
+def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str, np.ndarray]:
+    """Estimate, interval and p-value of a block's columns, in nats.
+
+    Parameters
+    ----------
+    block : Block
+    statistics : Statistics
+        Of the labelled rows.
+    prob : float
+        Probability of the interval.
+
+    Returns
+    -------
+    dict of array, shape (columns,)
+        ``estimate``, ``lower``, ``upper`` and ``p_value``, as `mutual_information` says.
+    """
+    family = block.family.of_each_column()
+    counted = block.family.statistics_of_each_column(statistics)
+    size = len(block.columns)
+    unknown = np.full(size, np.nan)
+    nothing = dict.fromkeys(("estimate", "lower", "upper", "p_value"), unknown)
+    parameters = family.maximum_likelihood(counted)
+    if parameters is None:
+        return nothing
+    weight, parameters = _where_known(np.asarray(counted.n), parameters)
+    total = weight.sum(axis=0)
+    share = weight / np.where(total > 0, total, 1.0)
+    try:
+        plug_in = family.mutual_information(share[None], {name: value[None] for name, value in parameters.items()})[0]
+    except NotImplementedError:
+        return nothing
+    df, expected = family.information_by_chance(weight, counted)
+    usable = (total > 0) & (df > 0)
+    safe_df, safe_expected = np.where(usable, df, 1.0), np.where(usable, expected, 1.0)
+    statistic = safe_df * np.maximum(plug_in, 0.0) / safe_expected
+    most = np.log(len(weight))
+    ends = [
+        np.where(
+            usable, np.minimum(noncentrality(statistic, safe_df, level) / (2 * np.maximum(total, 1e-300)), most), np.nan
+        )
+        for level in ((1 + prob) / 2, (1 - prob) / 2)
+    ]
+    nothing_to_find = np.where(total > 0, 0.0, np.nan)
+    return {
+        "estimate": np.where(usable, np.maximum(plug_in - expected, 0.0), nothing_to_find),
+        "lower": ends[0],
+        "upper": ends[1],
+        "p_value": np.where(usable, chdtrc(safe_df, statistic), 1 + nothing_to_find),
+    }
+
+
+def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Weights of the classes whose likelihood has a maximum, and parameters that are numbers in the others too."""
+    values = {name: np.asarray(value) for name, value in parameters.items()}
+    known = n > 0
+    for value in values.values():
+        known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
+    weight = np.where(known, n, 0.0)
+    # A class without weight adds nothing, whatever its parameters.
+    heaviest = weight.argmax(axis=0)
+    filled = {}
+    for name, value in values.items():
+        own = value[heaviest, np.arange(n.shape[1])][None]
+        filled[name] = np.where(known.reshape(*n.shape, *[1] * (value.ndim - 2)), value, own)
+    return weight, filled
+
+
+def noncentrality(statistic: np.ndarray, df: np.ndarray, level: float) -> np.ndarray:
+    """The noncentrality of a chi-squared distribution that puts a probability below a value; zero where all put less.
+
+    Parameters
+    ----------
+    statistic, df : array
+    level : float
+
+    Returns
+    -------
+    array
+    """
+    found = np.zeros(np.shape(statistic))
+    some = chdtr(df, statistic) > level
+    near = some & (statistic <= LARGEST_STATISTIC)
+    found[near] = chndtrinc(statistic[near], df[near], level)
+    far = some & ~near
+    found[far] = _far_noncentrality(statistic[far], df[far], level)
+    return found
+
+
+def _far_noncentrality(x: np.ndarray, df: np.ndarray, level: float) -> np.ndarray:
+    """As `noncentrality`, for large values, by the approximation of Sankaran (1963), *Biometrika* 50, 199-204."""
+    low, high = np.zeros(x.shape), x + 20 * np.sqrt(x) + 100
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        both = df + middle
+        h = 1 - 2 * both * (df + 3 * middle) / (3 * (df + 2 * middle) ** 2)
+        p, m = (df + 2 * middle) / both**2, (h - 1) * (1 - 3 * h)
+        mean = 1 + h * p * (h - 1 - 0.5 * (2 - h) * m * p)
+        below = ndtr(((x / both) ** h - mean) / (h * np.sqrt(2 * p) * (1 + 0.5 * m * p))) > level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2

@@ -1,0 +1,121 @@
+"""Mutual information of a posterior's parameters: at their mean, and averaged over draws."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.blocks import Block, ClassPrior, draw_parameters
+from bayesnb.families.base import Family, Parameters
+from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.families.information import PIECE_CELLS
+from bayesnb.inclusion import draw_averaged
+from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.base import Posterior, flatten
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["information_at_mean", "mean_information"]
+
+CHAINS, DRAWS = 4, 50
+"""Draws from a closed form, unless the user says."""
+
+
+def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
+    """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
+    with np.errstate(divide="ignore"):  # an infinite mean
+        mean = posterior._mean_parameters()
+    class_prob = np.asarray(mean.class_prob)[None, :, None]
+    found = []
+    for block, parameters in zip(posterior.model.blocks, mean.blocks, strict=True):
+        values = block.family.parameters_of_each_column(parameters)
+        values = {name: np.asarray(value)[None] for name, value in values.items()}
+        pieces = [
+            _information(block, class_prob, {name: value[:, :, columns] for name, value in values.items()})
+            for columns in _pieces(block, 1, class_prob.shape[1])
+        ]
+        found.append(np.concatenate(pieces, axis=1)[0])
+    return found
+
+
+def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.ndarray]:
+    """Mutual information averaged over draws, in nats, for each block an array of shape (columns,).
+
+    NaN of a point, which has no distribution.
+    """
+    blocks = posterior.model.blocks
+    if isinstance(posterior, PointPosterior):
+        return [np.full(len(block.columns), np.nan) for block in blocks]
+    draws = _Draws(posterior, num_draws, key)
+    class_prob = draws.class_prob[..., None]
+    return [
+        np.concatenate(
+            [
+                _information(block, class_prob, draws.of_columns(i, columns)).mean(axis=0)
+                for columns in _pieces(block, len(class_prob), len(posterior.classes))
+            ]
+        )
+        for i, block in enumerate(blocks)
+    ]
+
+
+def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """Mutual information of some columns, shape (draws, columns); NaN where the family does not know it."""
+    try:
+        return block.family.of_each_column().mutual_information(class_prob, parameters)
+    except NotImplementedError:
+        return np.full((len(class_prob), next(iter(parameters.values())).shape[2]), np.nan)
+
+
+class _Draws:
+    """Draws of the parameters, some columns at a time: those of a large vocabulary do not fit the memory at once.
+
+    Attributes
+    ----------
+    class_prob : array, shape (draws, classes)
+    """
+
+    def __init__(self, posterior: Posterior, num_draws: int | None, key: Any) -> None:
+        self._posterior = posterior
+        self._rng = random_generator(key)
+        if isinstance(posterior, SampledPosterior):
+            given = flatten(posterior._parameters(None, num_draws, key))
+            self.class_prob = given.class_prob
+            self._given = [
+                block.family.parameters_of_each_column(parameters)
+                for block, parameters in zip(posterior.model.blocks, given.blocks, strict=True)
+            ]
+            return
+        assert isinstance(posterior, ExactPosterior | AveragedPosterior)
+        number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
+        self.class_prob = draw_parameters(posterior.class_posterior, (), self._rng, (number,)).class_prob
+
+    def of_columns(self, block: int, columns: slice) -> dict[str, np.ndarray]:
+        """Draws of the parameters of some columns of a block, shape (draws, classes, columns, ...)."""
+        posterior, shape = self._posterior, self.class_prob.shape[:1]
+        if isinstance(posterior, SampledPosterior):
+            return {name: np.asarray(value)[:, :, columns] for name, value in self._given[block].items()}
+        assert isinstance(posterior, ExactPosterior | AveragedPosterior)
+        nothing = ClassPrior(None, np.ones(1))
+        own = _marginal(posterior.families[block], columns)
+        if isinstance(posterior, ExactPosterior):
+            return draw_parameters(nothing, [own], self._rng, shape).blocks[0]
+        shared = _marginal(posterior.shared[block], columns)
+        inclusion = posterior._inclusion[block]
+        weights = np.broadcast_to(inclusion, len(posterior.model.blocks[block].columns))[columns]
+        return draw_averaged(nothing, [own], [shared], [weights], self._rng, shape).blocks[0]
+
+
+def _marginal(family: Family, columns: slice) -> Family:
+    """The distribution of some columns' parameters on their own."""
+    return family.of_each_column().take((slice(None), columns))
+
+
+def _pieces(block: Block, num_draws: int, num_classes: int) -> Iterator[slice]:
+    """Columns of a block, as many at a time as keep their draws in memory."""
+    categories = np.shape(jax.tree.leaves(block.family)[0])[2:]
+    step = max(1, PIECE_CELLS // (num_draws * num_classes * int(np.prod(categories))))
+    for start in range(0, len(block.columns), step):
+        yield slice(start, min(start + step, len(block.columns)))

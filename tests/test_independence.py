@@ -1,0 +1,329 @@
+"""Mutual information beside what chance alone makes of it: estimate, interval, p-value and inclusion."""
+
+import itertools
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.integrate
+import scipy.stats
+from cases import Exponential
+from scipy.special import xlogy
+
+import bayesnb as nb
+from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, tables_by_chance
+from bayesnb.selection.independence import information_in_data, noncentrality
+
+OF_DATA = ["estimate", "lower", "upper", "p_value"]
+
+
+def information(table):
+    """Mutual information of a table of counts, shape (classes, categories)."""
+    joint = table / table.sum()
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    return (xlogy(joint, joint) - xlogy(joint, np.where(joint > 0, apart, 1.0))).sum()
+
+
+def counted(y, x, shape):
+    return np.bincount(y * shape[1] + x, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+
+
+class TestChance:
+    @pytest.mark.parametrize(
+        ("y", "x"), [([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 2, 2]), ([0, 1, 1, 1, 1, 1, 1], [0] * 5 + [1] * 2)]
+    )
+    def test_average_over_all_permutations(self, y, x):
+        y, x = np.array(y), np.array(x)
+        shape = y.max() + 1, x.max() + 1
+        expected = np.mean([information(counted(y[list(p)], x, shape)) for p in itertools.permutations(range(len(y)))])
+        df, found = tables_by_chance(counted(y, x, shape)[:, None])
+        assert found.item() == pytest.approx(expected, rel=1e-12)
+        assert df.item() == (shape[0] - 1) * (shape[1] - 1)
+
+    def test_five_by_ten_at_a_hundred_rows(self, rng):
+        """The case of the study: .214 where df / 2N says .18."""
+        y, x = np.arange(100) % 5, rng.integers(0, 10, 100)
+        draws = [information(counted(rng.permutation(y), x, (5, 10))) for _ in range(1000)]
+        _, found = tables_by_chance(counted(y, x, (5, 10))[:, None])
+        assert abs(found.item() - np.mean(draws)) < 4 * np.std(draws) / np.sqrt(1000)
+        assert 0.2 < found.item() < 0.23
+
+    @pytest.mark.parametrize(
+        ("a", "b", "total"), [(500, 600, 2000), (4000, 200, 5000), (1e6, 2e5, 1e9), (1990, 150, 2000)]
+    )
+    def test_large_cells_by_moments(self, a, b, total):
+        a, b, total = (np.array([float(value)]) for value in (a, b, total))
+        assert (a * b / total > 0.9 * LARGEST_MEAN).all()
+        assert _by_moments(a, b, total) == pytest.approx(_by_sum(a, b, total), rel=1e-4)
+
+    def test_sums_by_scipy(self):
+        for a, b, total in [(20, 13, 100), (90, 30, 100), (7, 1, 9), (300, 300, 1000)]:
+            n = np.arange(max(0, a + b - total), min(a, b) + 1)
+            terms = scipy.stats.hypergeom.pmf(n, total, a, b) * xlogy(n, n * total / (a * b)) / total
+            found = _by_sum(*(np.array([float(value)]) for value in (a, b, total)))
+            assert found.item() == pytest.approx(terms.sum(), rel=1e-10)
+
+    def test_unseen_and_broken(self):
+        table = np.array([[3.0, 0, 1, 2], [1, 0, 2, 2], [0, 0, 0, 0], [1, 0, 4, 3]])
+        df, found = tables_by_chance(table[:, None])
+        seen = table[[0, 1, 3]][:, [0, 2, 3]]
+        assert df.item() == 4
+        assert found == tables_by_chance(seen[:, None])[1]
+        df, found = tables_by_chance(0.5 * seen[:, None])
+        assert found == pytest.approx(4 / seen.sum())
+        assert [value.item() for value in tables_by_chance(table[:1, None])] == [0, 0]
+
+
+@pytest.mark.parametrize("df", [1, 4, 36, 500])
+@pytest.mark.parametrize("level", [0.055, 0.5, 0.945])
+def test_noncentrality(df, level):
+    x = df + np.array([3.0, 30.0, 300.0, 9e3, 2e4, 3e6])
+    found = noncentrality(x, np.full(x.shape, float(df)), level)
+    positive = found > 0
+    np.testing.assert_array_equal(positive, scipy.stats.chi2.cdf(x, df) > level)
+    np.testing.assert_allclose(scipy.stats.ncx2.cdf(x, df, found)[positive], level, atol=1e-7)
+    assert noncentrality(np.array([0.1 * df]), np.array([float(df)]), 0.5) == 0
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """Sixty tables of five classes and ten categories without dependence, as the columns of one."""
+    rng = np.random.default_rng(11)
+    y = np.arange(100) % 5
+    return pd.DataFrame(rng.integers(0, 10, (100, 60))).add_prefix("c").astype("category"), y
+
+
+class TestNothingToFind:
+    def test_five_classes_and_ten_categories(self, noise):
+        found = nb.mutual_information(nb.fit(nb.Categorical(), *noise), num_draws=5)
+        # The posterior sees something in every table.
+        assert found["mean"].mean() > 0.15
+        assert found["at_posterior_mean"].min() > 0.03
+        # What is beyond chance is next to nothing; five of sixty p-values below 1/20 have a chance of 1 in 60.
+        assert found["estimate"].mean() < 0.03
+        assert (found["lower"] > 0).sum() <= 8
+        assert (found["p_value"] < 0.05).sum() <= 8
+        assert scipy.stats.kstest(found["p_value"], "uniform").pvalue > 1e-3
+        assert nb.mutual_information_score(*noise, model=nb.Categorical()).mean() == pytest.approx(
+            found["estimate"].mean()
+        )
+
+    def test_shuffled_columns_of_every_family(self):
+        """Sizes in 400 tables of a hundred rows: at most 38 p-values below .05, as 1 in 1e4 right tests would have."""
+        rng = np.random.default_rng(3)
+        y = np.arange(100) % 5
+        for family, cells in (
+            (nb.Bernoulli(), rng.integers(0, 2, (100, 400)).astype(float)),
+            (nb.Gaussian(), rng.normal(size=(100, 400))),
+            (nb.Poisson(), rng.poisson(3.0, (100, 400)).astype(float)),
+        ):
+            found = measured(family, cells, y)
+            assert (found["p_value"] < 0.05).sum() <= 38, family
+            assert abs(found["estimate"].mean()) < 0.01
+
+
+def measured(family, cells, y, prob=0.89):
+    model = nb.NaiveBayes(family).bind(cells, y)
+    statistics = model.statistics(cells, y).blocks
+    found = [information_in_data(block, one, prob) for block, one in zip(model.blocks, statistics, strict=True)]
+    return {name: np.concatenate([one[name] for one in found]) for name in OF_DATA}
+
+
+def test_coverage_of_a_weak_dependence():
+    """Within four standard errors of 89 % in 1,000 tables, and the estimate without bias."""
+    rng = np.random.default_rng(5)
+    y = np.arange(1000) % 5
+    prob = 0.3 + 0.1 * np.arange(-2, 3)
+    truth = information(np.stack([prob, 1 - prob], axis=1))
+    found = measured(nb.Bernoulli(), (rng.uniform(size=(1000, 1000)) < prob[y][:, None]).astype(float), y)
+    inside = ((found["lower"] <= truth) & (truth <= found["upper"])).mean()
+    assert abs(inside - 0.89) < 4 * np.sqrt(0.89 * 0.11 / 1000)
+    assert abs(found["estimate"].mean() - truth) < 4 * found["estimate"].std() / np.sqrt(1000)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 3, 60)
+    X = pd.DataFrame(
+        {
+            "hue": rng.choice(["blue", "green", "red"], 60),
+            "seen": (rng.uniform(size=60) < 0.2 + 0.3 * y).astype(float),
+            "length": rng.normal(y, 1.0),
+            "calls": rng.poisson(2.0 + y).astype(float),
+        }
+    )
+    return X, np.array(["x", "y", "z"])[y]
+
+
+FAMILIES = {"hue": nb.Categorical(), "seen": nb.Bernoulli(), "length": nb.Gaussian(), "calls": nb.Poisson()}
+
+
+class TestByHand:
+    def test_categories(self, table):
+        X, y = table
+        found = nb.mutual_information(nb.fit(nb.NaiveBayes(FAMILIES), X, y), "bits", num_draws=1)
+        cells = pd.crosstab(y, X["hue"]).to_numpy(float)
+        df, chance = (value.item() for value in tables_by_chance(cells[:, None]))
+        statistic = df * information(cells) / chance
+        row = found.loc["hue"]
+        assert row["estimate"] == pytest.approx(max(information(cells) - chance, 0.0) / np.log(2), abs=1e-14)
+        assert row["p_value"] == pytest.approx(scipy.stats.chi2.sf(statistic, 4), rel=1e-12)
+        for end, level in (("lower", 0.945), ("upper", 0.055)):
+            noncentral = 120 * row[end] * np.log(2)
+            below = scipy.stats.ncx2.cdf(statistic, 4, max(noncentral, 1e-12))
+            assert below == pytest.approx(level, abs=1e-9) or (noncentral == 0 and below < level)
+
+    @pytest.mark.parametrize(("name", "parameters"), [("length", 2), ("calls", 1)])
+    def test_numbers(self, table, name, parameters):
+        X, y = table
+        found = nb.mutual_information(nb.fit(nb.NaiveBayes(FAMILIES), X, y), num_draws=1).loc[name]
+        share = np.unique(y, return_counts=True)[1] / 60
+        groups = X[name].groupby(y)
+        if name == "length":
+            grid = np.linspace(-15, 20, 70_001)
+            density = scipy.stats.norm.pdf(
+                grid, groups.mean().to_numpy()[:, None], groups.std(ddof=0).to_numpy()[:, None]
+            )
+            density *= grid[1] - grid[0]
+        else:
+            density = scipy.stats.poisson.pmf(np.arange(60), groups.mean().to_numpy()[:, None])
+        chance = 2 * parameters / 120
+        plug_in = information(share[:, None] * density)
+        assert found["estimate"] == pytest.approx(plug_in - chance, abs=1e-8)
+        assert found["p_value"] == pytest.approx(scipy.stats.chi2.sf(120 * plug_in, 2 * parameters), rel=1e-5)
+
+    def test_does_not_depend_on_prior_or_inference(self, table):
+        X, y = table
+        exact = nb.fit(nb.NaiveBayes(FAMILIES), X, y)
+        expected = nb.mutual_information(exact, num_draws=1)[OF_DATA]
+        strong = {**FAMILIES, "hue": nb.Categorical(30.0), "seen": nb.Bernoulli(5.0, 9.0)}
+        sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=X, y=y)
+        for posterior in (
+            nb.fit(nb.NaiveBayes(strong), X, y),
+            nb.fit(nb.NaiveBayes(FAMILIES), X, y, nb.MLE()),
+            sampled,
+        ):
+            pd.testing.assert_frame_equal(nb.mutual_information(posterior, num_draws=1)[OF_DATA], expected)
+
+    def test_weights_are_repeated_rows(self, table, rng):
+        X, y = table
+        weight = rng.integers(0, 4, 60)
+        weighted = nb.fit(nb.NaiveBayes(FAMILIES), X, y, sample_weight=weight)
+        at = np.repeat(np.arange(60), weight)
+        repeated = nb.fit(nb.NaiveBayes(FAMILIES), X.iloc[at], y[at])
+        given, expected = (nb.mutual_information(posterior, num_draws=1)[OF_DATA] for posterior in (weighted, repeated))
+        np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-12)
+
+    def test_missing_cells_and_empty_classes_do_not_count(self, table, rng):
+        X, y = table
+        for name in FAMILIES:
+            model = nb.NaiveBayes({name: FAMILIES[name]})
+            gone = rng.uniform(size=60) < 0.3
+            holes = X[[name]].copy()
+            holes.loc[gone] = None
+            holes = nb.fit(model, holes, y, classes=["w", "x", "y", "z"])
+            without = nb.fit(model, X.loc[~gone, [name]], y[~gone])
+            given, expected = (nb.mutual_information(posterior, num_draws=1)[OF_DATA] for posterior in (holes, without))
+            np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-12)
+
+    def test_a_class_without_a_maximum_does_not_count(self, rng):
+        X, y = rng.normal(size=(41, 1)), np.append(np.arange(40) % 2, 2)
+        with_one, without = (nb.mutual_information(nb.fit(nb.Gaussian(), X[:n], y[:n]), num_draws=1) for n in (41, 40))
+        np.testing.assert_allclose(with_one[OF_DATA], without[OF_DATA], rtol=1e-9)
+
+
+class TestWords:
+    def test_a_word_is_a_column_of_tokens(self, rng):
+        X, y = rng.poisson([3.0, 1.0, 8.0], (30, 3)).astype(float), np.arange(30) % 3
+        found = nb.mutual_information(nb.fit(nb.Multinomial([0.5, 1.0, 2.0]), X, y), num_draws=1)
+        tokens = np.repeat(np.tile(np.arange(3), 30), X.ravel().astype(int))
+        owner = np.repeat(np.repeat(y, 3), X.ravel().astype(int))
+        each = (tokens[:, None] == np.arange(3)).astype(float)
+        prior = nb.Bernoulli([0.5, 1.0, 2.0], [3.0, 2.5, 1.5])
+        expected = nb.mutual_information(nb.fit(prior, each, owner), num_draws=1)
+        same = [*OF_DATA, "inclusion_probability"]
+        np.testing.assert_allclose(found[same], expected[same], rtol=1e-9, atol=1e-12)
+
+    def test_bursts_divide_the_number_of_tokens(self, rng):
+        alpha, length = np.array([4.0, 10.0, 6.0]), 50
+        X = rng.multinomial(length, rng.dirichlet(alpha, 3000)).astype(float)
+        counted = nb.DirichletMultinomial().statistics(X, np.ones((3000, 1)))
+        family = nb.DirichletMultinomial()
+        apart = family.statistics_of_each_column(counted)
+        effect = 1 + (length - 1) / (1 + alpha.sum())
+        np.testing.assert_allclose(150_000 / apart.n, effect, rtol=0.05)
+        np.testing.assert_allclose(apart.total / apart.n, X.sum(axis=0, keepdims=True) / 150_000)
+        y = np.arange(3000) % 3
+        p_value = nb.mutual_information(
+            nb.from_samples(
+                nb.NaiveBayes(family).bind(X, y),
+                {"class_prob": np.full((1, 1, 3), 1 / 3), "x_concentration": np.ones((1, 1, 3, 3))},
+                X=X,
+                y=y,
+            )
+        )["p_value"]
+        assert (p_value > 0.01).all()
+        as_tokens = nb.mutual_information(nb.fit(nb.Multinomial(), X, y), num_draws=1)["p_value"]
+        assert (as_tokens < p_value).all()
+
+
+class TestOtherFamilies:
+    def test_of_the_user(self):
+        rate, probs = np.array([0.5, 2.0, 3.0]), np.array([0.3, 0.3, 0.4])
+        found = Exponential().mutual_information(probs[None, :, None], {"rate": rate[None, :, None]})
+
+        def integrand(x):
+            density = scipy.stats.expon.pdf(x, scale=1 / rate)
+            return (probs * density * np.log(density / (probs @ density))).sum()
+
+        expected = scipy.integrate.quad(integrand, 0, 60, epsabs=1e-12, limit=400)[0]
+        assert found.item() == pytest.approx(expected, abs=1e-8)
+
+    def test_counts_of_the_user(self):
+        class Plain(nb.Poisson):
+            mutual_information = nb.ConjugateFamily.mutual_information
+
+        at = np.full((1, 3, 1), 1 / 3), {"rate": np.array([0.2, 3.0, 40.0])[None, :, None]}
+        np.testing.assert_allclose(Plain().mutual_information(*at), nb.Poisson().mutual_information(*at), rtol=1e-7)
+
+    def test_unknown_information_is_nan(self, rng):
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Unknown(Exponential):
+            def likelihood(self, rate):
+                return dist.MixtureGeneral(dist.Categorical(probs=np.ones(1)), [dist.Exponential(rate)])
+
+        X, y = rng.exponential(size=(20, 1)), np.arange(20) % 2
+        found = nb.mutual_information(nb.fit(nb.NaiveBayes({0: Unknown()}), X, y), num_draws=2)
+        assert found[[*OF_DATA, "at_posterior_mean", "mean"]].isna().all(axis=None)
+        assert found["inclusion_probability"].notna().all()
+
+
+class TestWithoutData:
+    def test_given_parameters(self, table):
+        found = nb.mutual_information(nb.fit(nb.NaiveBayes(FAMILIES), *table).plugin())
+        assert found[[*OF_DATA, "inclusion_probability", "mean"]].isna().all(axis=None)
+        assert found["at_posterior_mean"].notna().all()
+
+    def test_without_evidence(self, table):
+        X, y = table
+        by_class = nb.fit(nb.NaiveBayes({"seen": nb.Bernoulli([[1.0], [2.0], [1.0]]), "calls": nb.Poisson()}), X, y)
+        found = nb.mutual_information(by_class, num_draws=1)["inclusion_probability"]
+        assert np.isnan(found["seen"])
+        assert (
+            found["calls"]
+            == nb.feature_evidence(nb.fit(nb.NaiveBayes({"calls": nb.Poisson()}), X, y)).loc["calls"].iloc[1]
+        )
+
+    def test_rows_without_a_label(self, table):
+        X, y = table
+        labels = pd.Series(y).where(np.arange(60) < 40)
+        posterior = nb.fit(nb.NaiveBayes({"seen": nb.Bernoulli()}), X, labels, nb.MAP())
+        found = nb.mutual_information(posterior, num_draws=1)
+        labelled = nb.mutual_information(nb.fit(nb.NaiveBayes({"seen": nb.Bernoulli()}), X[:40], y[:40]), num_draws=1)
+        np.testing.assert_allclose(found[OF_DATA], labelled[OF_DATA])
+        assert found["inclusion_probability"].isna().all()
