@@ -22,6 +22,7 @@ from bayesnb.families.base import (
     format_number,
 )
 from bayesnb.families.bernoulli import log_of_rest
+from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.stats import Counts, shared_csr
 
 __all__ = ["Categorical", "look_up"]
@@ -111,9 +112,7 @@ class Categorical(ConjugateFamily):
         return (statistics.total >= 0).all(axis=-1)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        prob = parameters["prob"]
-        _, special = namespace(prob, statistics.n)
-        return special.xlogy(statistics.total, prob).sum(axis=-1)
+        return times_log(statistics.total, in_logs(parameters, "prob")).sum(axis=-1)
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
