@@ -14,7 +14,7 @@ from bayesnb.inference.coordinates.draws import Walk, distributions, draw_sites
 from bayesnb.inference.coordinates.gamma import BentGamma
 from bayesnb.inference.coordinates.normal import Anchored
 from bayesnb.inference.coordinates.plain import Plain
-from bayesnb.inference.coordinates.simplex import BentSimplex, Sticks, concentration_of
+from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks, concentration_of
 
 __all__ = ["choose"]
 
@@ -78,7 +78,7 @@ def _of_simplex(site: _Site) -> Coordinate:
         of_each = gammaln(prior.sum(axis=-1)) - gammaln(prior).sum(axis=-1)
         normaliser = np.broadcast_to(of_each, shape[:-1]).sum()
     if shape[-1] < 2 or np.min(prior) >= 1:
-        return Sticks(normaliser)
+        return Logit(normaliser) if isinstance(site.prior, dist.Beta) else Sticks(normaliser)
     return BentSimplex(_excess(_steady(labelled, shape)), _steady(posterior, shape).sum(axis=-1), normaliser)
 
 

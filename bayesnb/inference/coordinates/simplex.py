@@ -7,15 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jax.nn import log_sigmoid
 from jax.scipy.special import gammaln, logsumexp
 
 from bayesnb.families.fast import log_gammas
 from bayesnb.families.log_probability import LogProbability
 from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position
-from bayesnb.inference.coordinates.bend import bend, unbend
+from bayesnb.inference.coordinates.bend import bend, log_sigmoid, unbend
 
-__all__ = ["BentSimplex", "Sticks", "concentration_of"]
+__all__ = ["BentSimplex", "Logit", "Sticks", "concentration_of"]
 
 
 def concentration_of(prior: Any) -> Any:
@@ -33,6 +32,33 @@ def concentration_of(prior: Any) -> Any:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Logit(Coordinate):
+    r"""The logit of a probability with a Beta prior, for concentrations of one and above.
+
+    With :math:`\log p = \log \sigma(z)` and :math:`\log(1 - p) = \log p - z`, the density of z is
+    :math:`a \log p + b \log(1 - p)`: the change of variables adds one to both exponents of the prior.
+
+    Attributes
+    ----------
+    log_normaliser : array, scalar, or None
+        Of the prior's density; None where a concentration depends on another site.
+    """
+
+    log_normaliser: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        log_prob = log_sigmoid(z)
+        log_rest = log_prob - z
+        log_density = (prior.concentration1 * log_prob + prior.concentration0 * log_rest).sum()
+        log_density += _log_normaliser(self.log_normaliser, concentration_of(prior), z.shape)
+        return Position(LogProbability(log_prob, log_rest), jnp.exp(log_prob), log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        return drawn.logs[0] - drawn.logs[1]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Sticks(Coordinate):
     r"""Stick-breaking, for concentrations of one and above.
 
@@ -41,28 +67,27 @@ class Sticks(Coordinate):
     .. math:: \log p_k = \log \sigma(z_k) + \sum_{j<k} \log \sigma(-z_j), \qquad
               \log \left| \partial p / \partial z \right| = \sum_k \log p_k ,
 
-    so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one. For a Beta prior, z
-    is the logit.
+    so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one.
 
     Attributes
     ----------
     log_normaliser : array, scalar, or None
-        Of the prior's density; None where the concentration depends on another site.
+        As for `Logit`.
     """
 
     log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
-        left = jnp.cumsum(log_sigmoid(-z), axis=-1)
-        nothing = jnp.zeros_like(z[..., :0].sum(axis=-1, keepdims=True))
-        taken = jnp.concatenate([log_sigmoid(z), nothing], axis=-1)
-        log_prob = taken + jnp.concatenate([nothing, left], axis=-1)
-        concentration = concentration_of(prior)
-        log_density = (concentration * log_prob).sum() + _log_normaliser(self.log_normaliser, concentration, log_prob)
-        return _position(log_prob, prior, log_density)
+        taken = log_sigmoid(z)
+        left = jnp.cumsum(taken - z, axis=-1)
+        edge = ((0, 0),) * (z.ndim - 1)
+        log_prob = jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0)))
+        log_density = (prior.concentration * log_prob).sum()
+        log_density += _log_normaliser(self.log_normaliser, prior.concentration, log_prob.shape[:-1])
+        return Position(LogProbability(log_prob), jnp.exp(log_prob), log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        log_prob = _log_simplex(drawn)
+        log_prob = drawn.logs[0]
         left = np.exp(log_prob[..., :0:-1]).cumsum(axis=-1)[..., ::-1]
         return log_prob[..., :-1] - np.log(left)
 
@@ -91,7 +116,7 @@ class BentSimplex(Coordinate):
     total : array, shape (...)
         B.
     log_normaliser : array, scalar, or None
-        As for `Sticks`.
+        As for `Logit`.
     """
 
     excess: Any
@@ -107,31 +132,21 @@ class BentSimplex(Coordinate):
             (concentration * log_prob).sum()
             + (self.total * log_total - jnp.exp(log_total)).sum()
             + log_slope.sum()
-            + _log_normaliser(self.log_normaliser, concentration, log_prob)
+            + _log_normaliser(self.log_normaliser, concentration, log_total.shape)
         )
-        return _position(log_prob, prior, log_density)
+        parts = (log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)
+        value = LogProbability(*parts)
+        return Position(value, jnp.exp(value.log), log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        log_prob = _log_simplex(drawn)
+        log_prob = drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
         log_total = log_gammas(np.broadcast_to(self.total, log_prob.shape[:-1]), rng)
         return unbend(log_prob + log_total[..., None], self.excess)
 
 
-def _log_simplex(drawn: Drawn) -> np.ndarray:
-    """Logarithms of all categories, shape (..., categories)."""
-    return drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
-
-
-def _position(log_prob: Any, prior: dist.Distribution, log_density: Any) -> Position:
-    if isinstance(prior, dist.Beta):
-        value = LogProbability(log_prob[..., 0], log_prob[..., 1])
-    else:
-        value = LogProbability(log_prob)
-    return Position(value, jnp.exp(value.log), log_density)
-
-
-def _log_normaliser(known: Any, concentration: Any, log_prob: Any) -> Any:
+def _log_normaliser(known: Any, concentration: Any, shape: tuple[int, ...]) -> Any:
+    """Log of the constant of all densities of a site, whose number is that of elements of `shape`."""
     if known is not None:
         return known
-    concentration = jnp.broadcast_to(concentration, log_prob.shape)
-    return (gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)).sum()
+    of_each = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+    return jnp.broadcast_to(of_each, shape).sum()
