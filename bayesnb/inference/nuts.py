@@ -59,6 +59,12 @@ class NUTS(Inference):
     Where every family has a closed form, draws from it tell the sampler the scale of each parameter, and warm-up has
     only the size of a step to find. The density that is sampled, and what is accepted, do not use the closed form.
 
+    The sampler moves in unconstrained coordinates, which are chosen by the prior distribution of each parameter, for
+    families outside the package as well. Probabilities with a Dirichlet or Beta prior are held as logarithms, which do
+    not underflow: by stick-breaking where all concentrations are at least one, and else as log-gamma variables in a
+    coordinate with light tails. A Gaussian class mean is the distance from the posterior's centre in standard
+    deviations. The closed form tunes the coordinates; whatever it says, the density is that of prior and likelihood.
+
     Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
     chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes that
     nothing names, because they have no labelled row and the same prior, are named alike in all draws.
@@ -74,6 +80,7 @@ class NUTS(Inference):
         Raise it towards 1 against divergences. By default 0.6 where the closed form tells the scale, which is near the
         cheapest (Betancourt, Byrne and Girolami 2014, arXiv:1411.6669), else 0.8.
     max_tree_depth : int, default 10
+        A trajectory has at most 2 to this power, less one, steps.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
         variable CI is set.
@@ -81,8 +88,9 @@ class NUTS(Inference):
     Warns
     -----
     ConvergenceWarning
-        If there are divergences, a rank-normalised R-hat above 1.01, or a bulk or tail effective sample size below 100
-        a chain (Vehtari et al. 2021).
+        If there are divergences, trajectories that `max_tree_depth` cuts off, an E-BFMI below 0.3 in a chain
+        (Betancourt 2016), a rank-normalised R-hat above 1.01, or a bulk or tail effective sample size below 100 a chain
+        (Vehtari et al. 2021). The message says what to change.
 
     Raises
     ------
@@ -280,10 +288,14 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
 def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, *, unlabelled: bool) -> None:
     problems = diagnostics.problems()
     if problems:
-        remedy = f"raise num_samples (now {num_samples}) or num_warmup (now {settings.num_warmup})"
-        if diagnostics.divergences:
-            remedy = f"raise target_accept_prob (now {settings.target_accept_prob}) towards 1"
+        now = {
+            "num_warmup": settings.num_warmup,
+            "num_samples": num_samples,
+            "target_accept_prob": settings.target_accept_prob,
+            "max_tree_depth": settings.max_tree_depth,
+        }
         instead = "nb.Exact() needs no sampling where the model is conjugate"
         if unlabelled:
             instead = "nb.Gibbs() has no steps to tune where the model is conjugate"
-        warn(f"NUTS: {'; '.join(problems)}; {remedy}. {instead}", ConvergenceWarning)
+        shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
+        warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}. {instead}", ConvergenceWarning)
