@@ -204,8 +204,8 @@ def sbc(
 
     A fit has a problem if `Diagnostics.problems` finds one: divergences, an E-BFMI below 0.3, trajectories cut off,
     and, with limits wider than for a fit alone, an R-hat above 1.05 or an effective sample size below 50. Their number
-    is part of the verdict. Above a tenth of the fits the verdict is UNDECIDED where it would be YES: a sampler that misses
-    the same part of every posterior may still rank uniformly.
+    is part of the verdict. Above a tenth of the fits the verdict is UNDECIDED where it would be YES: a sampler that
+    misses the same part of every posterior may still rank uniformly.
 
     Calibration is not precision: the prior itself is calibrated in each of its parameters, and a small mistake in a
     hyperparameter needs many simulations to be seen.

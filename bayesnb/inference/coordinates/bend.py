@@ -72,7 +72,9 @@ def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
     below = _sigmoid_of_minus(z)
     log_above = log_sigmoid(z)
     far = z < FAR
-    log_softplus = jnp.where(far, z, jnp.log(jnp.where(far, 1.0, z - log_above)))
+    # Not z - log_above, which loses its digits to the left of zero.
+    softplus = jnp.maximum(z, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(z)))
+    log_softplus = jnp.where(far, z, jnp.log(jnp.where(far, 1.0, softplus)))
     ratio = jnp.exp(log_above - log_softplus)
     slope = ratio + excess * below
     curvature = ratio * (below - ratio) - excess * below * (1.0 - below)
