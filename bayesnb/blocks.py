@@ -29,6 +29,7 @@ __all__ = [
     "log_evidence",
     "log_joint",
     "log_prior_density",
+    "off_boundary",
     "statistics_program",
     "summed",
     "updated",
@@ -244,13 +245,20 @@ def draw_parameters(
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
+def off_boundary(value: Any) -> np.ndarray:
+    """A parameter's draws, those that were rounded to zero or one moved to the next number inside.
+
+    There every density is finite: no logarithm of zero, and no zero times infinity.
+    """
+    limits = np.finfo(np.float64)
+    return np.where(value == 0, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
+
+
 def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
     """Log density of all parameters under their priors, the leading shape of the parameters."""
-    tiny = np.finfo(np.float64).tiny
 
     def score(value: Any, distribution: dist.Distribution) -> np.ndarray:
-        # Where a density is finite at a boundary, it is so next to it, too, and without infinity times zero.
-        log_density = np.asarray(distribution.log_prob(np.where(value == 0, tiny, value)))
+        log_density = np.asarray(distribution.log_prob(off_boundary(value)))
         leading = parameters.class_prob.shape[:-1]
         return log_density.reshape(*leading, -1).sum(axis=-1)
 
