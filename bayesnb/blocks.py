@@ -246,12 +246,12 @@ def draw_parameters(
 
 
 def off_boundary(value: Any) -> np.ndarray:
-    """A parameter's draws, those that were rounded to zero or one moved to the next number inside.
+    """A parameter's draws, those that underflowed or were rounded to one moved to the next normal number inside.
 
     There every density is finite: no logarithm of zero, and no zero times infinity.
     """
     limits = np.finfo(np.float64)
-    return np.where(value == 0, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
+    return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
 
 
 def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:

@@ -23,11 +23,14 @@ LARGEST_LOG = 700.0
 class BentGamma(Coordinate):
     r"""A rate (Gamma prior), or a variance whose precision is meant (InverseGamma prior), by its bent logarithm.
 
-    :math:`\log \lambda = u(z) - \log b` with the posterior's rate b. For a shape of one and more, the rate or precision
-    itself is softplus(z) / b: its logarithm has a long left tail where the shape is near one.
+    :math:`\log \lambda = u(z) - \log b` with the posterior's rate b. For a shape near one, the rate or precision itself
+    is softplus(z) / b, because its logarithm has a long left tail. Where the shape is large, the logarithm has the
+    shorter tails, and u = z.
 
     Attributes
     ----------
+    bent : array of bool
+        Where u is bent.
     excess : array
         Of the bend: 1 / a - 1 for a the smaller of one and the posterior's shape.
     log_rate : array
@@ -36,12 +39,14 @@ class BentGamma(Coordinate):
         Of the prior's density; None where the hyperparameters depend on another site.
     """
 
+    bent: Any
     excess: Any
     log_rate: Any
     log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
         u, log_slope = bend(z, self.excess)
+        u, log_slope = jnp.where(self.bent, u, z), jnp.where(self.bent, log_slope, 0.0)
         log_gamma = u - self.log_rate
         shape, rate = jnp.asarray(prior.concentration), jnp.asarray(prior.rate)
         log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope).sum()
@@ -55,4 +60,5 @@ class BentGamma(Coordinate):
         return Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        return unbend(drawn.logs[0] + self.log_rate, self.excess)
+        u = drawn.logs[0] + self.log_rate
+        return np.where(self.bent, unbend(u, self.excess), u)
