@@ -11,10 +11,11 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from bayesnb.arrays import log, namespace, to_numpy
-from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.arrays import log, to_numpy
+from bayesnb.families.base import ConjugateFamily, Family, Sample
 from bayesnb.families.categorical import dirichlet_log_evidence
 from bayesnb.families.fast import draw
+from bayesnb.families.log_probability import LogProbability, SampledParameters, times_log
 from bayesnb.stats import ClassCounts, Statistics
 
 __all__ = [
@@ -28,9 +29,12 @@ __all__ = [
     "log_evidence",
     "log_joint",
     "log_prior_density",
+    "off_boundary",
     "statistics_program",
     "summed",
     "updated",
+    "walk_family",
+    "walk_sites",
 ]
 
 CLASS_SITE = "class_prob"
@@ -172,9 +176,8 @@ class ClassPrior:
         return self.concentration / self.concentration.sum(axis=-1, keepdims=True)
 
     def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
-        """Log probability of the labels, shape (...,)."""
-        _, special = namespace(prob, counts.n)
-        return special.xlogy(counts.n, prob).sum(axis=-1)
+        """Log probability of the labels, shape (...,); `prob` is an array or a `LogProbability`."""
+        return times_log(counts.n, prob).sum(axis=-1)
 
     def log_evidence(self, counts: ClassCounts) -> Any:
         """Log probability of the labels, class probabilities integrated out."""
@@ -242,13 +245,20 @@ def draw_parameters(
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
+def off_boundary(value: Any) -> np.ndarray:
+    """A parameter's draws, those that underflowed or were rounded to one moved to the next normal number inside.
+
+    There every density is finite: no logarithm of zero, and no zero times infinity.
+    """
+    limits = np.finfo(np.float64)
+    return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
+
+
 def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
     """Log density of all parameters under their priors, the leading shape of the parameters."""
-    tiny = np.finfo(np.float64).tiny
 
     def score(value: Any, distribution: dist.Distribution) -> np.ndarray:
-        # Where a density is finite at a boundary, it is so next to it, too, and without infinity times zero.
-        log_density = np.asarray(distribution.log_prob(np.where(value == 0, tiny, value)))
+        log_density = np.asarray(distribution.log_prob(off_boundary(value)))
         leading = parameters.class_prob.shape[:-1]
         return log_density.reshape(*leading, -1).sum(axis=-1)
 
@@ -267,32 +277,51 @@ def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], param
     return total
 
 
+def walk_sites(class_prior: ClassPrior, families: Sequence[Family], sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of `statistics_program`."""
+    class_prior.prior(sample)
+    for i, family in enumerate(families):
+        walk_family(i, family, sample)
+
+
+def walk_family(i: int, family: Family, sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of the family at position `i`."""
+    family.prior(lambda name, distribution: sample(f"{i}.{name}", distribution))
+
+
 def statistics_program(
     class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics, *, integrated: bool = False
 ) -> ModelParameters:
     """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
 
     Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
-    `integrated`, all parameters that have a closed form are integrated out and have no site. Returns the values of the
-    sites.
+    `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
+    probability's site to a `LogProbability`, whose logarithms the families' log likelihood then takes. Returns the
+    values of the sites.
     """
     class_prob = None
     blocks: list[dict[str, Any]] = []
     if integrated:
         numpyro.factor("classes", class_prior.log_evidence(statistics.classes))
     else:
-        class_prob = jnp.asarray(class_prior.prior(numpyro.sample))
-        numpyro.factor("classes", class_prior.log_likelihood(class_prob, statistics.classes))
+        drawn = class_prior.prior(numpyro.sample)
+        numpyro.factor("classes", class_prior.log_likelihood(drawn, statistics.classes))
+        class_prob = jnp.asarray(drawn.prob if isinstance(drawn, LogProbability) else drawn)
     for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
         if integrated and isinstance(family, ConjugateFamily):
             numpyro.factor(f"{i}", family.log_evidence(counted).sum())
             blocks.append({})
             continue
+        logs: dict[str, LogProbability] = {}
 
-        def sample(name: str, distribution: dist.Distribution, i: int = i) -> Any:
-            return numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+        def sample(name: str, distribution: dist.Distribution, i: int = i, logs: dict[str, Any] = logs) -> Any:
+            value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+            if isinstance(value, LogProbability):
+                logs[name] = value
+                return value.prob
+            return value
 
         values = family.prior(sample)
-        numpyro.factor(f"{i}", family.log_likelihood(values, counted).sum())
+        numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
         blocks.append(values)
     return ModelParameters(class_prob, tuple(blocks))

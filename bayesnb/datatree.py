@@ -11,7 +11,7 @@ from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import CLASS_SITE, ModelParameters
+from bayesnb.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
@@ -163,7 +163,7 @@ def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.n
     found: dict[str, np.ndarray] = {}
 
     def score(value: Any, distribution: dist.Distribution, column: int | None) -> np.ndarray:
-        cells = np.asarray(distribution.log_prob(value))
+        cells = np.asarray(distribution.log_prob(off_boundary(value)))
         cells = cells if column is None else cells[..., column]
         return cells.reshape(*cells.shape[:2], -1).sum(axis=-1)
 

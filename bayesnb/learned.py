@@ -15,11 +15,25 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from bayesnb.blocks import ClassPrior, ModelParameters, ModelStatistics, draw_parameters, statistics_program
-from bayesnb.families.base import Family
+from bayesnb.blocks import (
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    statistics_program,
+    walk_family,
+)
+from bayesnb.families.base import ConjugateFamily, Family, Sample
 from bayesnb.families.fast import draw
 
-__all__ = ["LearnedPrior", "learned_program", "placeholder", "placeholder_codes", "sample_hyperparameters"]
+__all__ = [
+    "LearnedPrior",
+    "learned_program",
+    "placeholder",
+    "placeholder_codes",
+    "sample_hyperparameters",
+    "walk_learned",
+]
 
 FIRST_CODE = 2.0
 """Places are numbered from here; one stands for every learned hyperparameter in the arrays beside them."""
@@ -132,6 +146,14 @@ def sample_hyperparameters(hyperpriors: Mapping[str, dist.Distribution]) -> dict
         name: numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
         for name, distribution in hyperpriors.items()
     }
+
+
+def walk_learned(prior: LearnedPrior, sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of `learned_program`."""
+    _, families = prior.given({name: sample(name, prior.hyperpriors[name]) for name in prior.names})
+    for i, family in enumerate(families):
+        if not isinstance(family, ConjugateFamily):
+            walk_family(i, family, sample)
 
 
 def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:

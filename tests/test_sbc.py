@@ -43,6 +43,19 @@ class Drawn(nb.Inference):
 
 
 @dataclass(frozen=True)
+class Reported(Drawn):
+    """Exact draws, with what a sampler would report where a share of the fits fails."""
+
+    share: float = 0.0
+
+    def fit(self, problem, *, key=0):
+        posterior = super().fit(problem, key=key)
+        failed = np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform() < self.share
+        stats = {"diverging": np.full((2, 200), failed), "energy": np.random.default_rng(0).normal(size=(2, 200))}
+        return nb.SampledPosterior(problem, problem.resolved, posterior.parameters, stats, self)
+
+
+@dataclass(frozen=True)
 class HalfTheRows(nb.NUTS):
     """A sampler whose data count half."""
 
@@ -134,6 +147,49 @@ def test_a_posterior_that_ignores_the_data_is_caught_by_the_log_likelihood_alone
     assert fine.drop("log_likelihood").all()
     assert not fine["log_likelihood"]
     assert "log_likelihood" in result.verdict
+
+
+def test_fits_with_problems_are_counted(coins):
+    """A few leave the verdict as it is; many make no YES of uniform PIT values, and no less of a NO."""
+    sound = sbc(coins, Reported(), num_simulations=60, key=3)
+    assert not sound.problems.any(axis=None)
+    assert "problems" not in sound.verdict
+    few = sbc(coins, Reported(share=0.04), num_simulations=60, key=3)
+    number = int(few.problems["divergences"].sum())
+    assert 1 <= number <= 6
+    assert few.uniform
+    assert few.verdict.startswith("YES")
+    assert f"{number} of 60 fits have problems: divergences in {number}." in few.verdict
+    np.testing.assert_array_equal(few.pit, sound.pit)
+    many = sbc(coins, Reported(share=0.5), num_simulations=60, key=3)
+    assert not many.uniform
+    assert many.verdict.startswith("UNDECIDED")
+    assert f"{many.problems['divergences'].sum()} of 60 fits" in many.verdict
+    np.testing.assert_array_equal(many.table, sound.table)
+    wrong = sbc(coins, Reported(lambda value: value**1.5, share=0.5), num_simulations=200, key=3)
+    assert wrong.verdict.startswith("NO")
+    assert "fits have problems" in wrong.verdict
+
+
+def test_draws_that_are_too_few_or_apart_are_problems(coins):
+    @dataclass(frozen=True)
+    class Apart(Drawn):
+        def fit(self, problem, *, key=0):
+            drawn = super().fit(problem, key=key).parameters
+            apart = jax.tree.map(lambda leaf: leaf * np.array([1.0, 0.6]).reshape(2, *[1] * (leaf.ndim - 1)), drawn)
+            return nb.SampledPosterior(problem, problem.resolved, apart, {}, self)
+
+    @dataclass(frozen=True)
+    class Few(Drawn):
+        def fit(self, problem, *, key=0):
+            drawn = jax.tree.map(lambda leaf: leaf[:, :15], super().fit(problem, key=key).parameters)
+            return nb.SampledPosterior(problem, problem.resolved, drawn, {}, self)
+
+    assert sbc(coins, Apart(), num_simulations=20).problems["R-hat"].all()
+    found = sbc(coins, Few(), num_simulations=20)
+    assert found.problems["bulk ESS"].all()
+    assert not found.uniform
+    assert not sbc(coins, num_simulations=20).problems.any(axis=None)
 
 
 def test_draws_tell_what_the_closed_form_tells(coins):

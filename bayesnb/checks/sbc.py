@@ -31,8 +31,10 @@ from bayesnb.inference.nuts import NUTS, ConvergenceWarning, shows_progress, tqd
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.sites import coordinate
 from bayesnb.stats import ClassCounts
@@ -48,6 +50,12 @@ RANK_DRAWS = 100
 MIN_SIMULATIONS = 20
 """Fewer PIT values show no shape."""
 
+LEAST_ESS, LARGEST_R_HAT = 50, 1.05
+"""Draws of a fit that miss these are a problem: wider limits than for a fit alone, as errors average out over fits."""
+
+MOST_PROBLEMS = 0.1
+"""Share of fits with problems above which uniform PIT values are no YES."""
+
 
 @dataclass(frozen=True)
 class SBC:
@@ -56,15 +64,19 @@ class SBC:
     Attributes
     ----------
     uniform : bool
-        Whether no test speaks against uniform PIT values.
+        Whether the verdict is YES: no test speaks against uniform PIT values, and at most a tenth of the fits have
+        problems.
     verdict : str
-        The answer in words.
+        The answer in words: YES, NO, or UNDECIDED where the PIT values are uniform but more fits have problems.
     table : pandas.DataFrame
         A row per scalar parameter and one for ``log_likelihood``: ``mean_pit`` (0.5 if right; above, the posterior lies
         too low), ``sd_pit`` (0.289 if right; above, the posterior is too narrow), ``p_value`` of the test of
         uniformity.
     pit : pandas.DataFrame
         The PIT values, a row per simulation and a column per row of `table`.
+    problems : pandas.DataFrame
+        Which fits have which problems, a row per simulation and a column of booleans per kind (divergences, E-BFMI,
+        tree depth, R-hat, bulk ESS, tail ESS); no column is True for an inference without draws of its own.
     error_rate : float
         Probability of a wrong no, divided evenly among the tests.
     num_rows : int
@@ -79,6 +91,7 @@ class SBC:
     verdict: str
     table: pd.DataFrame
     pit: pd.DataFrame
+    problems: pd.DataFrame
     error_rate: float
     num_rows: int
     model: NaiveBayes
@@ -170,7 +183,7 @@ def sbc(
     Returns
     -------
     SBC
-        Its `uniform` is True if no test speaks against.
+        Its `uniform` is True if no test speaks against and few fits have problems.
 
     Raises
     ------
@@ -188,6 +201,11 @@ def sbc(
     461-488. Exact posteriors give the PIT of a parameter in closed form. Draws are thinned to 100, among which the true
     value has rank r, and the PIT is (r + u) / 101 with u uniform. ArviZ's ``pot_c`` tests uniformity (Tesso and Vehtari
     2026), with the error rate shared evenly by all tests (Bonferroni).
+
+    A fit has a problem if `Diagnostics.problems` finds one: divergences, an E-BFMI below 0.3, trajectories cut off,
+    and, with limits wider than for a fit alone, an R-hat above 1.05 or an effective sample size below 50. Their number
+    is part of the verdict. Above a tenth of the fits the verdict is UNDECIDED where it would be YES: a sampler that
+    misses the same part of every posterior may still rank uniformly.
 
     Calibration is not precision: the prior itself is calibrated in each of its parameters, and a small mistake in a
     hyperparameter needs many simulations to be seen.
@@ -208,7 +226,7 @@ def sbc(
         raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
     model, total_count = _ready_model(model, X, y, total_count)
     inference = _ready_inference(inference, model)
-    pits = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
+    pits, problems = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
 
     labels = model.sites.scalar_labels() | {JOINT: [JOINT]}
     pit = pd.DataFrame(
@@ -224,11 +242,13 @@ def sbc(
         }
     ).rename_axis("parameter")
     against = table[table["p_value"] < error_rate / len(table)].sort_values("p_value", kind="stable")
+    many = problems.any(axis=1).mean() > MOST_PROBLEMS
     return SBC(
-        uniform=against.empty,
-        verdict=_verdict(against, len(table), num_simulations, error_rate),
+        uniform=against.empty and not many,
+        verdict=_verdict(against, problems, len(table), error_rate),
         table=table,
         pit=pit,
+        problems=problems,
         error_rate=error_rate,
         num_rows=num_rows,
         model=model,
@@ -341,15 +361,16 @@ def _simulations(
     total_count: Any,
     key: jax.Array,
     progress: bool | None,
-) -> dict[str, np.ndarray]:
-    """PIT values by site, leading axis the simulation."""
+) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
+    """PIT values by site, leading axis the simulation; and the problems of each fit."""
     prior_key, *keys = jax.random.split(key, num_simulations + 1)
     prior = model.draw_prior(random_generator(prior_key), (num_simulations,))
     by_name = model.sites.by_name(prior)
     for site, values in by_name.items():
         if not np.isfinite(values).all():
             raise ValueError(f"the prior of {site!r} draws {values[~np.isfinite(values)][0]}: give a narrower one")
-    found = []
+    found: list[dict[str, np.ndarray]] = []
+    problems: list[dict[str, bool]] = []
     hidden = not shows_progress(progress)
     for k in tqdm(range(num_simulations), desc="SBC", unit="fit", disable=hidden):
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
@@ -357,13 +378,25 @@ def _simulations(
         rng = random_generator(data_key)
         problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
         with warnings.catch_warnings():
-            # One short chain may not convince by itself; all simulations together do or do not.
+            # Not one warning for each fit: the verdict counts them.
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
+        problems.append(_problems(posterior))
     # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
-    return {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
+    pits = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
+    index = pd.RangeIndex(num_simulations, name="simulation")
+    return pits, pd.DataFrame(problems, index=index, columns=list(KINDS), dtype="boolean").fillna(False).astype(bool)
+
+
+def _problems(posterior: Posterior) -> dict[str, bool]:
+    """Kinds of problems that the draws of a fit have; none where there are no draws to judge."""
+    if not isinstance(posterior, SampledPosterior):
+        return {}
+    diagnostics = posterior.diagnostics
+    found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
+    return dict.fromkeys(found, True)
 
 
 def _draw_statistics(
@@ -459,15 +492,30 @@ def _thinned(values: np.ndarray) -> np.ndarray:
     return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
 
 
-def _verdict(against: pd.DataFrame, num_tests: int, num_simulations: int, error_rate: float) -> str:
-    if against.empty:
+def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
+    num_simulations = len(problems)
+    trouble = _in_words(problems)
+    if not against.empty:
+        worst = against.iloc[0]
         return (
-            f"YES, the posterior is calibrated as far as {num_simulations} simulations tell: none of {num_tests} tests "
-            f"speaks against (error rate {error_rate:g})."
+            f"NO, the posterior is not calibrated: the PIT values of {len(against)} of {num_tests} quantities are not "
+            f"uniform over {num_simulations} simulations, least of all {against.index[0]} (p "
+            f"{shown_p(worst.p_value)}, mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and "
+            f"0.29).{trouble}"
         )
-    worst = against.iloc[0]
-    return (
-        f"NO, the posterior is not calibrated: the PIT values of {len(against)} of {num_tests} quantities are not "
-        f"uniform over {num_simulations} simulations, least of all {against.index[0]} (p {shown_p(worst.p_value)}, "
-        f"mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and 0.29)."
-    )
+    no_test = f"none of {num_tests} tests speaks against (error rate {error_rate:g})"
+    if problems.any(axis=1).mean() > MOST_PROBLEMS:
+        return (
+            f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
+            f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
+        )
+    return f"YES, the posterior is calibrated as far as {num_simulations} simulations tell: {no_test}.{trouble}"
+
+
+def _in_words(problems: pd.DataFrame) -> str:
+    """How many fits have problems, and of which kinds; empty where none has."""
+    number = int(problems.any(axis=1).sum())
+    if not number:
+        return ""
+    kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
+    return f" {number} of {len(problems)} fits have problems: {kinds}."

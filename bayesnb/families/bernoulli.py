@@ -10,11 +10,12 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.arrays import log_rising
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.beta import Beta
 from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.information import divergence
+from bayesnb.families.log_probability import in_logs, times_log, times_log_rest
 from bayesnb.stats import (
     ClassCounts,
     Counts,
@@ -104,10 +105,8 @@ class Bernoulli(ConjugateFamily):
         return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        prob = parameters["prob"]
-        _, special = namespace(prob, statistics.n)
-        ones, zeros = statistics.total, statistics.n - statistics.total
-        return special.xlogy(ones, prob) + special.xlog1py(zeros, -prob)
+        prob = in_logs(parameters, "prob")
+        return times_log(statistics.total, prob) + times_log_rest(statistics.n - statistics.total, prob)
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

@@ -24,6 +24,7 @@ from bayesnb.families.base import (
 from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.information import divergence
+from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.stats import Counts, shared_csr
 
 __all__ = ["Categorical", "look_up"]
@@ -119,9 +120,7 @@ class Categorical(ConjugateFamily):
         return (statistics.total >= 0).all(axis=-1)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        prob = parameters["prob"]
-        _, special = namespace(prob, statistics.n)
-        return special.xlogy(statistics.total, prob).sum(axis=-1)
+        return times_log(statistics.total, in_logs(parameters, "prob")).sum(axis=-1)
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

@@ -15,7 +15,7 @@ import scipy.special
 
 from bayesnb.families.gamma_vector import GammaVector
 
-__all__ = ["as_key", "cdf", "draw", "quantile", "random_generator", "whole_number"]
+__all__ = ["as_key", "cdf", "draw", "log_gammas", "quantile", "random_generator", "whole_number"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -56,6 +56,23 @@ def draw(distribution: dist.Distribution, rng: np.random.Generator, sample_shape
     return np.asarray(_draw(distribution, rng, (*sample_shape, *distribution.batch_shape)))
 
 
+def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Logarithms of independent gamma variables of rate one, which do not underflow.
+
+    Gamma(a) is distributed as Gamma(a + 1) U^(1 / a), with U uniform.
+
+    Parameters
+    ----------
+    concentration : array
+    rng : numpy.random.Generator
+    shape : tuple of int, optional
+        By default that of `concentration`.
+    """
+    concentration = np.asarray(concentration)
+    shape = concentration.shape if shape is None else shape
+    return np.log(rng.standard_gamma(concentration + 1, shape)) + np.log(rng.uniform(size=shape)) / concentration
+
+
 @singledispatch
 def _draw(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     key = jax.random.key(int(rng.integers(2**32)))
@@ -70,9 +87,8 @@ def _(distribution: dist.Beta, rng: np.random.Generator, shape: tuple[int, ...])
 @_draw.register
 def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     concentration = np.asarray(distribution.concentration)
-    # Gamma(a) = Gamma(a + 1) U^(1 / a): in logs, a small concentration does not underflow to a row of zeros.
-    size = (*shape, concentration.shape[-1])
-    log_gamma = np.log(rng.standard_gamma(concentration + 1, size)) + np.log(rng.uniform(size=size)) / concentration
+    # In logs, a small concentration does not underflow to a row of zeros.
+    log_gamma = log_gammas(concentration, rng, (*shape, concentration.shape[-1]))
     weight = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
     return weight / weight.sum(axis=-1, keepdims=True)
 

@@ -13,11 +13,12 @@ import scipy.sparse
 from numpyro.distributions import constraints
 from scipy.special import gammaln
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.arrays import log_rising
 from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
 from bayesnb.families.bernoulli import Bernoulli, log_of_rest
 from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
+from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.families.words import draw_words
 from bayesnb.stats import (
     PIECE_CELLS,
@@ -145,9 +146,7 @@ class Multinomial(ConjugateFamily):
         return (statistics.n >= 0) & enough & (statistics.total >= 0)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        prob = parameters["prob"]
-        _, special = namespace(prob, statistics.n)
-        return special.xlogy(statistics.total, prob).sum(axis=-1, keepdims=True)
+        return times_log(statistics.total, in_logs(parameters, "prob")).sum(axis=-1, keepdims=True)
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

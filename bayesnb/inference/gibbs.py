@@ -138,10 +138,10 @@ class Gibbs(Inference):
         problems = posterior.diagnostics.problems()
         if problems:
             assert posterior.problem is not None
-            remedy = f"raise num_samples (now {self.num_samples}) or num_warmup (now {self.num_warmup})"
+            settings = f"The settings are num_warmup (now {self.num_warmup}), num_samples (now {self.num_samples})."
             if exchangeable(posterior.problem):
-                remedy += ", or give fewer classes or some labels: the chains may stand on different groupings"
-            warn(f"Gibbs: {'; '.join(problems)}; {remedy}", ConvergenceWarning)
+                settings += " The chains may hold different groupings: fewer classes or some labels help against it."
+            warn(f"Gibbs: {'; '.join(problems)}. {settings}", ConvergenceWarning)
 
 
 def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

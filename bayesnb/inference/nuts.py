@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
-from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy, warn
 from bayesnb.families.fast import as_key, random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
+from bayesnb.inference.coordinates.base import Coordinate
+from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.targets import Target, target_of
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
@@ -28,6 +29,9 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 
 __all__ = ["NUTS", "ConvergenceWarning", "shows_progress", "tqdm"]
+
+Coordinates = dict[str, Coordinate]
+"""By site."""
 
 FIRST_STEPS = 25
 """Steps of the first call, the fewest between two looks at the progress bar and two chances to interrupt."""
@@ -55,6 +59,12 @@ class NUTS(Inference):
     Where every family has a closed form, draws from it tell the sampler the scale of each parameter, and warm-up has
     only the size of a step to find. The density that is sampled, and what is accepted, do not use the closed form.
 
+    The sampler moves in unconstrained coordinates, which are chosen by the prior distribution of each parameter, for
+    families outside the package as well. Probabilities with a Dirichlet or Beta prior are held as logarithms, which do
+    not underflow: by stick-breaking where all concentrations are at least one, and else as log-gamma variables in a
+    coordinate with light tails. A Gaussian class mean is the distance from the posterior's centre in standard
+    deviations. The closed form tunes the coordinates; whatever it says, the density is that of prior and likelihood.
+
     Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
     chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes that
     nothing names, because they have no labelled row and the same prior, are named alike in all draws.
@@ -70,6 +80,7 @@ class NUTS(Inference):
         Raise it towards 1 against divergences. By default 0.6 where the closed form tells the scale, which is near the
         cheapest (Betancourt, Byrne and Girolami 2014, arXiv:1411.6669), else 0.8.
     max_tree_depth : int, default 10
+        A trajectory has at most 2 to this power, less one, steps.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
         variable CI is set.
@@ -77,8 +88,9 @@ class NUTS(Inference):
     Warns
     -----
     ConvergenceWarning
-        If there are divergences, a rank-normalised R-hat above 1.01, or a bulk or tail effective sample size below 100
-        a chain (Vehtari et al. 2021).
+        If there are divergences, trajectories that `max_tree_depth` cuts off, an E-BFMI below 0.3 in a chain
+        (Betancourt 2016), a rank-normalised R-hat above 1.01, or a bulk or tail effective sample size below 100 a chain
+        (Vehtari et al. 2021). The message says what to change.
 
     Raises
     ------
@@ -116,10 +128,11 @@ class NUTS(Inference):
         with jax.enable_x64(True):
             arguments = target.arguments
             keys = jax.random.split(chain_key, self.num_chains)
-            starts, scale = target.starts(random_generator(start_key), self.num_chains)
+            beginning = target.begin(random_generator(start_key), self.num_chains)
             compiled = {"program": target.program, "settings": settings, "vectorised": _vectorised()}
-            states = _begin(starts, scale, keys, arguments, **compiled)
-            advance = partial(_advance, arguments=arguments, **compiled)
+            given = {"coordinates": beginning.coordinates, "arguments": arguments, **compiled}
+            states = _begin(beginning.points, beginning.variance, keys, **given)
+            advance = partial(_advance, **given)
             sites, stats = self._run(advance, states, settings.num_warmup)
         stats = _rename(stats, self.max_tree_depth)
         posterior = target.posterior(sites, stats, random_generator(draw_key), self)
@@ -182,9 +195,9 @@ class _Settings(NamedTuple):
     adapt_mass_matrix: bool
 
 
-def _sampler(program: Callable, arguments: tuple[Any, ...], settings: _Settings) -> Any:
+def _sampler(program: Callable, arguments: tuple[Any, ...], coordinates: Coordinates, settings: _Settings) -> Any:
     """NumPyro's NUTS for the program's density: its init and its step."""
-    init, step = hmc(partial(potential_energy, program, arguments, {}), algo="NUTS")
+    init, step = hmc(partial(potential, program, arguments, coordinates), algo="NUTS")
     return partial(init, **settings._asdict()), step
 
 
@@ -195,23 +208,22 @@ def _vectorised() -> bool:
 
 @partial(jax.jit, static_argnames=("program", "settings", "vectorised"))
 def _begin(
-    starts: dict[str, Any],
-    scale: dict[str, Any],
+    points: dict[str, Any],
+    variance: dict[str, Any],
     keys: jax.Array,
+    coordinates: Coordinates,
     arguments: tuple[Any, ...],
     program: Callable,
     settings: _Settings,
     vectorised: bool,
 ) -> list[Any]:
     """States before the first step: of each chain, or of all chains in one with a leading axis."""
-    unconstrain = jax.vmap(partial(unconstrain_fn, program, arguments, {}))
-    variance = jax.vmap(lambda point: ravel_pytree(point)[0])(unconstrain(scale)).var(axis=0)
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
-        init, _ = _sampler(program, arguments, settings)
-        return init(point, rng_key=key, inverse_mass_matrix=variance)
+        init, _ = _sampler(program, arguments, coordinates, settings)
+        return init(point, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
 
-    together = jax.vmap(one_chain)(unconstrain(starts), keys)
+    together = jax.vmap(one_chain)(points, keys)
     return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
 
 
@@ -222,7 +234,13 @@ def _most_steps(state: Any) -> int:
 
 @partial(jax.jit, static_argnames=("program", "settings", "vectorised"))
 def _advance(
-    state: Any, num_steps: int, arguments: tuple[Any, ...], program: Callable, settings: _Settings, vectorised: bool
+    state: Any,
+    num_steps: int,
+    coordinates: Coordinates,
+    arguments: tuple[Any, ...],
+    program: Callable,
+    settings: _Settings,
+    vectorised: bool,
 ) -> Any:
     """Run one chain, or all in one state, for some steps.
 
@@ -230,7 +248,7 @@ def _advance(
     """
 
     def one_chain(state: Any) -> Any:
-        init, step = _sampler(program, arguments, settings)
+        init, step = _sampler(program, arguments, coordinates, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
         init(state.z, rng_key=state.rng_key)
 
@@ -243,7 +261,7 @@ def _advance(
                 "diverging": state.diverging,
                 "step_size": state.adapt_state.step_size,
             }
-            return constrain_fn(program, arguments, {}, state.z), stats
+            return stored_values(program, arguments, coordinates, state.z), stats
 
         def one_step(i: Any, carried: Any) -> Any:
             state, draws = carried
@@ -270,10 +288,14 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
 def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, *, unlabelled: bool) -> None:
     problems = diagnostics.problems()
     if problems:
-        remedy = f"raise num_samples (now {num_samples}) or num_warmup (now {settings.num_warmup})"
-        if diagnostics.divergences:
-            remedy = f"raise target_accept_prob (now {settings.target_accept_prob}) towards 1"
+        now = {
+            "num_warmup": settings.num_warmup,
+            "num_samples": num_samples,
+            "target_accept_prob": settings.target_accept_prob,
+            "max_tree_depth": settings.max_tree_depth,
+        }
         instead = "nb.Exact() needs no sampling where the model is conjugate"
         if unlabelled:
             instead = "nb.Gibbs() has no steps to tune where the model is conjugate"
-        warn(f"NUTS: {'; '.join(problems)}; {remedy}. {instead}", ConvergenceWarning)
+        shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
+        warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}. {instead}", ConvergenceWarning)

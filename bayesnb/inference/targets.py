@@ -5,7 +5,7 @@ Missing labels are never sampled, but summed out.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -24,11 +24,13 @@ from bayesnb.blocks import (
     draw_parameters,
     statistics_program,
     updated,
+    walk_sites,
 )
 from bayesnb.families.base import ConjugateFamily, Family, Parameters
+from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
 from bayesnb.inference.relabel import relabel
-from bayesnb.learned import learned_program
+from bayesnb.learned import learned_program, walk_learned
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
@@ -42,9 +44,6 @@ Sites = dict[str, np.ndarray]
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
 target."""
-
-SCALE_CELLS = 2**24
-"""Numbers in the draws that tell the scale: a thousand draws where the model is not wide."""
 
 
 class Target(ABC):
@@ -82,8 +81,8 @@ class Target(ABC):
         """Whether the closed form tells the scale of every parameter, so that nothing is left to adapt but the step."""
 
     @abstractmethod
-    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
-        """Where chains start, and draws whose variance is near the target's; by site, leading axis the point."""
+    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+        """The coordinates of the sites, where so many chains start, and the scale."""
 
     @abstractmethod
     def posterior(
@@ -108,22 +107,23 @@ class _Parameters(Target):
     def knows_scale(self) -> bool:
         return self.problem.conjugate
 
-    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
-        return self._starts(self.problem.statistics, rng, number)
+    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+        return self._begin(self.problem.statistics, rng, number)
 
-    def _starts(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
-        tempered = self._draws(statistics * TEMPERATURE, rng, number)
-        size = sum(value[0].size for value in tempered.values())
-        return tempered, self._draws(statistics, rng, max(100, min(1000, SCALE_CELLS // size)))
-
-    def _draws(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Sites:
-        """Draws from the posterior given statistics; from the prior where there is no closed form."""
-        class_prior, families = updated(self.model.class_prior, self.model.families, statistics)
-        drawn = draw_parameters(class_prior, families, rng, (number,))
-        draws = {} if class_prior.probs is not None else {CLASS_SITE: _inside(drawn.class_prob)}
-        for i, block in enumerate(drawn.blocks):
-            draws |= {f"{i}.{name}": value for name, value in block.items()}
-        return draws
+    def _begin(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Beginning:
+        """Begin at the closed form given these statistics."""
+        class_prior, families = self.model.class_prior, self.model.families
+        given = [
+            updated(class_prior, families, counted)
+            for counted in (statistics, self.problem.statistics, statistics * TEMPERATURE)
+        ]
+        walks = Walks(*(partial(walk_sites, *pair) for pair in [(class_prior, families), *given]))
+        # Without a closed form, the update gives the prior itself.
+        pairs = enumerate(zip(families, given[0][1], strict=True))
+        closed = {
+            f"{i}.{name}" for i, (prior, after) in pairs if after is not prior for name in prior.parameter_names()
+        }
+        return begin(walks, {CLASS_SITE, *closed}, rng, number)
 
     def posterior(
         self,
@@ -201,11 +201,11 @@ class _Mixture(_Parameters):
 
     knows_scale = False
 
-    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
+    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         rows = self.problem.unlabelled
         assert rows is not None
         membership = first_responsibilities(self.problem, rng) * rows.weights[:, None]
-        return self._starts(self.problem.statistics + rows.count(self.model, membership), rng, number)
+        return self._begin(self.problem.statistics + rows.count(self.model, membership), rng, number)
 
     def posterior(
         self,
@@ -233,13 +233,9 @@ class _Hyperparameters(Target):
 
     knows_scale = False
 
-    def starts(self, rng: np.random.Generator, number: int) -> tuple[Sites, Sites]:
-        return self._prior_draws(rng, number), self._prior_draws(rng, 100)
-
-    def _prior_draws(self, rng: np.random.Generator, number: int) -> Sites:
-        drawn = self.model.draw_prior(rng, (number,))
-        of_blocks = {f"{i}.{name}": value for i in self._sampled_blocks for name, value in drawn.blocks[i].items()}
-        return {**drawn.hyperparameters, **of_blocks}
+    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+        prior = partial(walk_learned, self.model.learned)
+        return begin(Walks(prior, prior, prior, prior), (), rng, number)
 
     @in_float64
     def posterior(
@@ -266,9 +262,3 @@ def target_of(problem: Problem) -> Target:
     if problem.unlabelled is not None:
         return _Mixture(problem)
     return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)
-
-
-def _inside(prob: np.ndarray) -> np.ndarray:
-    """Probabilities moved off the boundary, where the unconstrained scale has no finite point."""
-    tiny = np.finfo(np.float64).tiny
-    return np.clip(prob, tiny, None) / np.clip(prob, tiny, None).sum(axis=-1, keepdims=True)

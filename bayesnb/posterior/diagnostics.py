@@ -7,7 +7,16 @@ import numpy as np
 
 from bayesnb.posterior.convergence import rhat_and_ess
 
-__all__ = ["Diagnostics", "diagnose"]
+__all__ = ["KINDS", "MIN_E_BFMI", "Diagnostics", "diagnose", "e_bfmi"]
+
+MIN_E_BFMI = 0.3
+"""Betancourt (2016): below, the energy changes so little from draw to draw that the tails are explored slowly."""
+
+KINDS = ("divergences", "E-BFMI", "tree depth", "R-hat", "bulk ESS", "tail ESS")
+"""Kinds of problems, in the order in which they are told."""
+
+MORE_DRAWS = "raise num_samples or num_warmup"
+NOT_MOVING = "a chain does not move there, and more draws do not help: raise num_warmup or target_accept_prob"
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,6 +31,11 @@ class Diagnostics:
         Rank-normalised split R-hat and effective sample sizes of Vehtari et al. (2021), *Bayesian Analysis* 16(2).
         R-hat is NaN with one chain.
     divergences : int
+        Draws whose trajectory diverged.
+    saturated : int
+        Draws whose trajectory was cut off, because its tree had the largest depth allowed.
+    e_bfmi : array, shape (chains,)
+        See `e_bfmi`; NaN where the sampler reports no energy.
     num_chains, num_draws : int
     """
 
@@ -30,6 +44,8 @@ class Diagnostics:
     ess_bulk: np.ndarray
     ess_tail: np.ndarray
     divergences: int
+    saturated: int
+    e_bfmi: np.ndarray
     num_chains: int
     num_draws: int
 
@@ -44,26 +60,70 @@ class Diagnostics:
         return f"Diagnostics({self})"
 
     def problems(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> list[str]:
-        """What is wrong with the draws, in words; empty if nothing is."""
-        found = []
-        if self.divergences:
-            found.append(
-                f"{self.divergences} of {self.num_chains * self.num_draws} draws diverged: the draws may miss part "
-                "of the "
-                "posterior"
-            )
+        """What is wrong with the draws and what to do, in words; empty if nothing is."""
+        return list(self.problems_by_kind(max_r_hat=max_r_hat, min_ess_per_chain=min_ess_per_chain).values())
+
+    def problems_by_kind(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> dict[str, str]:
+        """As `problems`, by kind, one of `KINDS`.
+
+        More draws are advised only where the trajectories themselves are sound: they remove no bias.
+        """
+        found = self._of_trajectories()
+        more = "this follows from the above, and more draws alone do not help" if found else MORE_DRAWS
         worst = _worst(self.r_hat, largest=True)
         if worst is not None and self.r_hat[worst] > max_r_hat:
-            found.append(f"R-hat is {self.r_hat[worst]:.3f} for {self.labels[worst]}: the chains disagree")
-        for name, ess in (("bulk", self.ess_bulk), ("tail", self.ess_tail)):
+            found["R-hat"] = f"R-hat is {self.r_hat[worst]:.3f} for {self.labels[worst]}: the chains disagree; {more}"
+        for kind, ess in (("bulk ESS", self.ess_bulk), ("tail ESS", self.ess_tail)):
             worst = _worst(ess, largest=False)
             if worst is not None and ess[worst] < min_ess_per_chain * self.num_chains:
-                found.append(
-                    f"{name} ESS is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and "
-                    "standard "
-                    "errors"
+                found[kind] = (
+                    f"{kind} is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and standard "
+                    f"errors; {more if ess[worst] > 0 else NOT_MOVING}"
                 )
         return found
+
+    def _of_trajectories(self) -> dict[str, str]:
+        """What is wrong with the trajectories of a Hamiltonian sampler."""
+        found = {}
+        draws = self.num_chains * self.num_draws
+        if self.divergences:
+            found["divergences"] = (
+                f"{self.divergences} of {draws} draws diverged: the draws may miss part of the posterior; raise "
+                "target_accept_prob towards 1"
+            )
+        worst = _worst(self.e_bfmi, largest=False)
+        if worst is not None and self.e_bfmi[worst] < MIN_E_BFMI:
+            found["E-BFMI"] = (
+                f"E-BFMI is {self.e_bfmi[worst]:.2f} in chain {worst}: the tails are explored too slowly; raise "
+                "num_warmup, or give a prior with lighter tails"
+            )
+        if self.saturated:
+            found["tree depth"] = (
+                f"{self.saturated} of {draws} draws reached max_tree_depth: their trajectories were cut off; raise "
+                "max_tree_depth"
+            )
+        return found
+
+
+def e_bfmi(energy: np.ndarray) -> np.ndarray:
+    """Estimated Bayesian fraction of missing information of a Hamiltonian sampler.
+
+    The mean square change of the energy between draws, over its variance (Betancourt 2016, arXiv:1604.00695). Near two
+    where draws are independent, near zero where the momentum cannot bring the energy across its range.
+
+    Parameters
+    ----------
+    energy : array, shape (chains, draws)
+
+    Returns
+    -------
+    array, shape (chains,)
+        NaN where the energy does not change.
+    """
+    if energy.shape[1] < 2:
+        return np.full(len(energy), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (np.diff(energy, axis=1) ** 2).mean(axis=1) / energy.var(axis=1, ddof=1)
 
 
 def diagnose(
@@ -94,6 +154,8 @@ def diagnose(
         ess_bulk=ess_bulk,
         ess_tail=ess_tail,
         divergences=int(np.sum(sample_stats.get("diverging", 0))),
+        saturated=int(np.sum(sample_stats.get("reached_max_tree_depth", 0))),
+        e_bfmi=e_bfmi(np.asarray(sample_stats.get("energy", np.full((chains, steps), np.nan)))),
         num_chains=chains,
         num_draws=steps,
     )

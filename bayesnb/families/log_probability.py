@@ -1,0 +1,74 @@
+"""Probabilities that a sampler knows by their logarithms.
+
+Under a small concentration a probability is often below the smallest float64, 1e-308, and its complement below the
+spacing of numbers next to one, 1e-16. Their logarithms are ordinary numbers. A sampler therefore hands a family both:
+the probability, and its logarithm for `Family.log_likelihood`. A family that does not ask for the logarithm takes the
+probability, which is rounded up to the smallest number, so that no density is infinite.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from bayesnb.arrays import namespace
+
+__all__ = ["LogProbability", "SampledParameters", "in_logs", "times_log", "times_log_rest"]
+
+
+class LogProbability(NamedTuple):
+    """Logarithms of a probability p, JAX arrays.
+
+    Attributes
+    ----------
+    log : array
+        log p.
+    log_rest : array, optional
+        log(1 - p); not given for the parts of a simplex.
+    """
+
+    log: Any
+    log_rest: Any = None
+
+    @property
+    def prob(self) -> Any:
+        """The probability, strictly between zero and one."""
+        limits = jnp.finfo(self.log.dtype)
+        prob = jnp.exp(jnp.maximum(self.log, jnp.log(limits.tiny)))
+        return prob if self.log_rest is None else jnp.minimum(prob, 1 - limits.epsneg)
+
+
+class SampledParameters(dict[str, Any]):
+    """Parameters by name, arrays, some of which are also known by their logarithms.
+
+    Attributes
+    ----------
+    logs : mapping
+        `LogProbability` by the name of the parameter.
+    """
+
+    def __init__(self, values: Mapping[str, Any], logs: Mapping[str, LogProbability]) -> None:
+        super().__init__(values)
+        self.logs = logs
+
+
+def in_logs(parameters: Mapping[str, Any], name: str) -> Any:
+    """A probability among the parameters: its logarithms where they are known, else the array."""
+    logs = parameters.logs if isinstance(parameters, SampledParameters) else {}
+    return logs.get(name, parameters[name])
+
+
+def times_log(count: Any, prob: Any) -> Any:
+    """Product of a count and log p, zero where the count is zero; `prob` is an array or a `LogProbability`."""
+    if isinstance(prob, LogProbability):
+        return count * prob.log
+    _, special = namespace(prob, count)
+    return special.xlogy(count, prob)
+
+
+def times_log_rest(count: Any, prob: Any) -> Any:
+    """As `times_log`, with log(1 - p)."""
+    if isinstance(prob, LogProbability):
+        return count * prob.log_rest
+    _, special = namespace(prob, count)
+    return special.xlog1py(count, -prob)

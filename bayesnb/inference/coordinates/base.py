@@ -1,0 +1,74 @@
+"""What a coordinate says: the value at a point, the density there, and the point of a value."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpyro.distributions as dist
+
+__all__ = ["Coordinate", "Drawn", "Position"]
+
+
+class Position(NamedTuple):
+    """A site at a point of the sampler.
+
+    Attributes
+    ----------
+    value : array or LogProbability
+        What the program takes, inside the support even where the exact number underflows.
+    stored : array
+        The draw as results hold it; a probability may underflow to zero.
+    log_density : array, scalar
+        Log density of the point under the site's prior: the change of variables is part of it.
+    """
+
+    value: Any
+    stored: Any
+    log_density: Any
+
+
+class Drawn(NamedTuple):
+    """Draws of a site by NumPy.
+
+    Attributes
+    ----------
+    value : array
+    logs : tuple of array
+        Logarithms that do not underflow: of a simplex, of a gamma variable, of a probability and its complement; empty
+        for any other distribution.
+    """
+
+    value: np.ndarray
+    logs: tuple[np.ndarray, ...] = ()
+
+
+class Coordinate(ABC):
+    """A smooth one-to-one map between unconstrained numbers z and the values of a site.
+
+    Subclasses are registered as JAX pytrees. Their arrays tune the map to the target, as a step size does, and may come
+    from the closed form: whatever they hold, the density is the target's.
+    """
+
+    @abstractmethod
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        """Value and log density at z, under JAX.
+
+        Parameters
+        ----------
+        z : array
+        prior : Distribution
+            The site's distribution in the program, `Independent` and `ExpandedDistribution` taken off.
+        """
+
+    @abstractmethod
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        """The z of draws, in NumPy; one of them, at random, where the map has more dimensions than the site.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            One leading axis.
+        prior : Distribution
+            As for `at`, given the draws of the sites before.
+        rng : numpy.random.Generator
+        """

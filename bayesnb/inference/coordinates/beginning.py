@@ -1,0 +1,77 @@
+"""Where a sampler begins: coordinates, first points and scale."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesnb.inference.coordinates.base import Coordinate
+from bayesnb.inference.coordinates.choose import choose
+from bayesnb.inference.coordinates.draws import Walk, distributions, draw_sites
+
+__all__ = ["Beginning", "Walks", "begin"]
+
+SCALE_CELLS = 2**23
+"""Numbers in the draws that tell the scale: a thousand draws where the model is not wide."""
+
+
+class Walks(NamedTuple):
+    """The distribution of every site under four conditions.
+
+    Attributes
+    ----------
+    prior : Walk
+    posterior : Walk
+        The closed form, or a guess at the posterior: where most of it lies.
+    labelled : Walk
+        The closed form given the labelled rows alone: how heavy the tails are, because a row without a label need not
+        belong to a class.
+    start : Walk
+        Wider than the posterior.
+    """
+
+    prior: Walk
+    posterior: Walk
+    labelled: Walk
+    start: Walk
+
+
+class Beginning(NamedTuple):
+    """What a sampler begins with, all by site.
+
+    Attributes
+    ----------
+    coordinates : dict of Coordinate
+    points : dict of array
+        Where chains start, leading axis the chain.
+    variance : dict of array
+        Of the coordinates, near the target's.
+    """
+
+    coordinates: dict[str, Coordinate]
+    points: dict[str, np.ndarray]
+    variance: dict[str, np.ndarray]
+
+
+def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, number: int) -> Beginning:
+    """Choose coordinates, draw the points where so many chains start, and measure the scale.
+
+    Parameters
+    ----------
+    walks : Walks
+    closed : collection of str
+        Sites that have a closed form given the labels; of the others all walks say no more than the prior.
+    rng : numpy.random.Generator
+    number : int
+    """
+    coordinates = choose(walks.prior, walks.posterior, walks.labelled, closed, rng)
+
+    def points(walk: Walk, number: int) -> dict[str, np.ndarray]:
+        drawn = draw_sites(walk, rng, number)
+        priors = distributions(walks.prior, {name: of_site.value for name, of_site in drawn.items()})
+        return {name: coordinates[name].point(drawn[name], priors[name], rng) for name in drawn}
+
+    starts = points(walks.start, number)
+    size = sum(value[0].size for value in starts.values())
+    scale = points(walks.posterior, max(100, min(1000, SCALE_CELLS // max(1, size))))
+    return Beginning(coordinates, starts, {name: value.var(axis=0) for name, value in scale.items()})

@@ -1,0 +1,129 @@
+"""What is said of draws: by hand-made arrays, each with one thing wrong."""
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+
+import bayesnb as nb
+from bayesnb.inference.nuts import _rename
+from bayesnb.posterior.diagnostics import diagnose, e_bfmi
+
+RNG = np.random.default_rng(5)
+DRAWS = RNG.normal(size=(4, 500, 2))
+STATS = {
+    "diverging": np.zeros((4, 500), dtype=bool),
+    "reached_max_tree_depth": np.zeros((4, 500), dtype=bool),
+    "energy": RNG.normal(size=(4, 500)),
+}
+
+
+def problems(draws=DRAWS, **stats):
+    return diagnose({"x": draws}, {**STATS, **stats}).problems_by_kind()
+
+
+def slow_energy():
+    energy = STATS["energy"].copy()
+    energy[2] = np.cumsum(energy[2]) * 0.3
+    return energy
+
+
+def marked(*places):
+    marks = np.zeros((4, 500), dtype=bool)
+    for place in places:
+        marks[place] = True
+    return marks
+
+
+def test_sound_draws_have_no_problem():
+    assert problems() == {}
+    assert diagnose({"x": DRAWS}, {}).problems() == []  # draws from elsewhere, without statistics
+    assert np.isnan(diagnose({"x": DRAWS}, {}).e_bfmi).all()
+
+
+@pytest.mark.parametrize(
+    ("stats", "kind", "words", "remedy"),
+    [
+        ({"diverging": marked((0, 3), (2, 9))}, "divergences", "2 of 2000 draws diverged", "raise target_accept_prob"),
+        ({"reached_max_tree_depth": marked((1, 7))}, "tree depth", "1 of 2000 draws", "raise max_tree_depth"),
+        ({"energy": slow_energy()}, "E-BFMI", "in chain 2", "raise num_warmup"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_thing_wrong_with_the_trajectories(stats, kind, words, remedy):
+    (found,) = problems(**stats).items()
+    assert found[0] == kind
+    assert words in found[1]
+    assert remedy in found[1]
+    assert "num_samples" not in found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        (lambda x: x + np.arange(4)[:, None, None], ["R-hat", "bulk ESS"]),
+        (lambda x: x[:, :60], ["bulk ESS", "tail ESS"]),
+    ],
+    ids=["chains apart", "short chains"],
+)
+def test_chains_apart_and_short_chains(change, kinds):
+    found = problems(change(DRAWS), diverging=marked()[:, :60], energy=STATS["energy"][:, :60])
+    assert [kind for kind in found if kind != "R-hat" or kind in kinds][: len(kinds)] == kinds
+    assert all("raise num_samples" in words for words in found.values())
+
+
+def test_more_draws_are_not_advised_where_trajectories_fail():
+    found = problems(DRAWS + np.arange(4)[:, None, None], diverging=marked((0, 0)))
+    assert list(found)[:2] == ["divergences", "R-hat"]
+    assert not any("num_samples" in words for words in found.values())
+    assert "more draws alone do not help" in found["R-hat"]
+
+
+def test_a_chain_that_does_not_move():
+    still = DRAWS.copy()
+    still[..., 1] = 0.5
+    words = problems(still)["bulk ESS"]
+    assert "x[1]" in words
+    assert "more draws do not help" in words
+
+
+def test_e_bfmi_equals_arviz():
+    energy = np.stack([STATS["energy"][0], np.cumsum(STATS["energy"][1]), STATS["energy"][2] ** 2])
+    np.testing.assert_allclose(e_bfmi(energy), array_stats.bfmi(energy), rtol=1e-12)
+    assert np.isnan(e_bfmi(energy[:, :1])).all()
+    assert np.isnan(e_bfmi(np.ones((2, 9)))).all()
+
+
+def test_the_limit_of_e_bfmi_is_three_tenths():
+    rng = np.random.default_rng(2)
+    for persistence, seen in ((0.7, False), (0.9, True)):  # of an autoregression, E-BFMI is 2 (1 - persistence)
+        energy = np.zeros((1, 20_000))
+        for t in range(1, energy.shape[1]):
+            energy[:, t] = persistence * energy[:, t - 1] + rng.normal()
+        found = diagnose({"x": rng.normal(size=(1, 20_000))}, {"energy": energy})
+        np.testing.assert_allclose(found.e_bfmi, 2 * (1 - persistence), rtol=0.1)
+        assert ("E-BFMI" in found.problems_by_kind()) == seen
+
+
+def test_tree_depths_from_numbers_of_steps():
+    """A tree of depth d has between 2^(d - 1) and 2^d - 1 steps."""
+    stats = _rename({"n_steps": np.array([[1, 2, 3, 4, 7, 8, 511, 512, 1023]])}, 10)
+    np.testing.assert_array_equal(stats["tree_depth"], [[1, 2, 2, 3, 3, 4, 9, 10, 10]])
+    np.testing.assert_array_equal(stats["reached_max_tree_depth"], [[False] * 7 + [True] * 2])
+    assert _rename({"n_steps": np.array([[1, 3, 4]])}, 2)["reached_max_tree_depth"].tolist() == [[False, True, True]]
+
+
+@pytest.fixture(scope="module")
+def coins():
+    rng = np.random.default_rng(11)
+    return nb.NaiveBayes(nb.Bernoulli()), rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+
+
+def test_nuts_reports_and_judges_its_trajectories(coins):
+    sampled = nb.fit(*coins, nb.NUTS(num_samples=500))
+    assert sampled.diagnostics.saturated == 0
+    np.testing.assert_allclose(sampled.diagnostics.e_bfmi, array_stats.bfmi(sampled.sample_stats["energy"]))
+    assert (sampled.diagnostics.e_bfmi > 0.5).all()
+    with pytest.warns(nb.ConvergenceWarning, match=r"draws reached max_tree_depth.*max_tree_depth \(now 1\)"):
+        cut = nb.fit(*coins, nb.NUTS(num_samples=500, max_tree_depth=1))
+    assert cut.diagnostics.saturated == 2000
+    assert cut.sample_stats["reached_max_tree_depth"].all()
