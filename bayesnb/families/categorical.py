@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log, log_rising, namespace
+from bayesnb.arrays import log, log_rising
 from bayesnb.families.base import (
     ConjugateFamily,
     Hyperparameter,
