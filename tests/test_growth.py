@@ -29,7 +29,7 @@ def in_parts(described, *edges, inference=None, y=Y, **options):
 
 
 def assert_same(one, other):
-    """The same evidence and predictions, and the same parameters but for the order of the categories."""
+    """The same evidence and predictions, and the same parameters up to the order of the categories."""
     assert one.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
     np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=1e-12)
     for position, categories in other.model.schema.categories.items():
