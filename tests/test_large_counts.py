@@ -12,6 +12,7 @@ from cases import membership
 from scipy.special import gammaln
 
 import bayesnb as nb
+from bayesnb import schema
 from bayesnb.blocks import ModelStatistics
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
 from bayesnb.families.poisson import RateCounts, rate_counts
@@ -102,7 +103,8 @@ class TestPoissonCounts:
         found = nb.loo(averaged, X, y).elpd_i.values[:4]
         np.testing.assert_allclose(found, -np.log1p(np.exp(-np.array(left_out))), rtol=0, atol=10 * atol)
 
-    def test_on_the_device(self, case):
+    def test_on_the_device(self, case, monkeypatch):
+        monkeypatch.setattr(schema, "on_accelerator", lambda array: True)
         X, y, new, model, (predictive, plug_in, evidence, _), atol = case
         with jax.enable_x64(True):
             given = jnp.asarray(X)
@@ -134,6 +136,9 @@ class TestPoissonCounts:
         (log_negative_binomial, (9e15, 0.5, 1e-3), -8995502997774.1934),
         (log_negative_binomial, (50, 1e14, 1e12), -18.219257652356214),
         (log_negative_binomial, (1e3, 1e13, 2), -4054651058158.7781),
+        (log_negative_binomial, (10, 1e3, 1e-9), -20669.247839568474),
+        (log_negative_binomial, (1e3, 2, 1e9), -20716.357083169096),
+        (log_poisson, (1e3, 1e-9), -26635.394015435574),
         (log_poisson, (0, 3), -3.0),
         (log_poisson, (7, 2.5), -4.6111262379463288),
         (log_poisson, (1e6, 1e6 + 1e3), -8.3263608119869763),
@@ -262,7 +267,8 @@ class TestStatistics:
 
 class TestRefusals:
     @pytest.mark.parametrize("family", [nb.Poisson(), nb.Multinomial()], ids=["poisson", "multinomial"])
-    def test_counts_beyond_the_whole_numbers(self, family):
+    def test_counts_beyond_the_whole_numbers(self, family, monkeypatch):
+        monkeypatch.setattr(schema, "on_accelerator", lambda array: True)
         X, y = np.array([[3.0, 1.0], [2.0**53, 2.0]]), ["a", "b"]
         posterior = nb.fit(family, X, y)
         for action in (

@@ -494,6 +494,13 @@ class ConjugateFamily(Family):
         """
         return _sum_over_cells(self.take(None).predictive(), x)
 
+    def cell_log_predictive(self, x: np.ndarray) -> np.ndarray | None:
+        """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one.
+
+        None where only the general way serves, by the evidence of each cell's own statistics.
+        """
+        return None
+
     def row_log_predictive_ratio(self, x: Any) -> Any:
         """As `row_log_predictive`, but for a term of each row that all classes share: enough to tell classes apart."""
         return self.row_log_predictive(x)

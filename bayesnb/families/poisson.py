@@ -204,13 +204,19 @@ class Poisson(ConjugateFamily):
         return np.swapaxes(sums - gammaln(counts + 1.0).sum(axis=-1), -1, -2)
 
     def row_log_predictive(self, x: np.ndarray) -> Any:
+        classes = range(np.shape(self.rate)[0])
+        return np.stack([self._log_predictive_in_class(c, x).sum(axis=-1) for c in classes], axis=1)
+
+    def cell_log_predictive(self, x: np.ndarray) -> np.ndarray:
+        classes = range(np.shape(self.rate)[0])
+        return np.stack([self._log_predictive_in_class(c, x) for c in classes], axis=1)
+
+    def _log_predictive_in_class(self, c: int, x: np.ndarray) -> np.ndarray:
+        """Log predictive density of each cell in the class at position c, shape (rows, columns)."""
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
-        result = np.empty((x.shape[0], np.shape(self.rate)[0]))
-        for c, (a, b) in enumerate(zip(self.concentration, self.rate, strict=True)):
-            cells = self._cells(counts, partial(log_negative_binomial, concentration=a, rate=b))
-            result[:, c] = np.where(observed, cells, 0.0).sum(axis=-1)
-        return result
+        log_density = partial(log_negative_binomial, concentration=self.concentration[c], rate=self.rate[c])
+        return np.where(observed, self._cells(counts, log_density), 0.0)
 
     def _cells(self, counts: np.ndarray, log_density: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Log density of every count, shape (rows, columns); of small counts looked up in a table."""

@@ -31,39 +31,47 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
     dict of array, shape (columns,)
         ``estimate``, ``lower``, ``upper`` and ``p_value``, as `mutual_information` says.
     """
+    try:
+        total, plug_in, df, expected = _beside_chance(block, statistics)
+    except NotImplementedError:
+        return dict.fromkeys(("estimate", "lower", "upper", "p_value"), np.full(len(block.columns), np.nan))
+    # Of one class or one value there is nothing to compare: no information, and no interval.
+    compared = (total > 0) & (df > 0)
+    nothing = np.where(total > 0, 0.0, np.nan)
+    total, df, expected = (np.where(compared, values, 1.0) for values in (total, df, expected))
+    statistic = df * np.maximum(plug_in, 0.0) / expected
+
+    def end(level: float) -> np.ndarray:
+        largest = np.log(max(np.shape(statistics.n)[0], 1))
+        found = np.minimum(noncentrality(statistic, df, level) / (2 * total), largest)
+        return np.where(compared, found, np.nan)
+
+    return {
+        "estimate": np.where(compared, np.maximum(plug_in - expected, 0.0), nothing),
+        "lower": end((1 + prob) / 2),
+        "upper": end((1 - prob) / 2),
+        "p_value": np.where(compared, chdtrc(df, statistic), 1 + nothing),
+    }
+
+
+def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
+    """Observed cells, information at the maximum of the likelihood, and its df and expectation without dependence.
+
+    Raises
+    ------
+    NotImplementedError
+        If the family knows no maximum, or no information.
+    """
     family = block.family.of_each_column()
     counted = block.family.statistics_of_each_column(statistics)
-    size = len(block.columns)
-    unknown = np.full(size, np.nan)
-    nothing = dict.fromkeys(("estimate", "lower", "upper", "p_value"), unknown)
     parameters = family.maximum_likelihood(counted)
     if parameters is None:
-        return nothing
+        raise NotImplementedError
     weight, parameters = _where_known(np.asarray(counted.n), parameters)
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
-    try:
-        plug_in = family.mutual_information(share[None], {name: value[None] for name, value in parameters.items()})[0]
-    except NotImplementedError:
-        return nothing
-    df, expected = family.information_by_chance(weight, counted)
-    usable = (total > 0) & (df > 0)
-    safe_df, safe_expected = np.where(usable, df, 1.0), np.where(usable, expected, 1.0)
-    statistic = safe_df * np.maximum(plug_in, 0.0) / safe_expected
-    most = np.log(len(weight))
-    ends = [
-        np.where(
-            usable, np.minimum(noncentrality(statistic, safe_df, level) / (2 * np.maximum(total, 1e-300)), most), np.nan
-        )
-        for level in ((1 + prob) / 2, (1 - prob) / 2)
-    ]
-    nothing_to_find = np.where(total > 0, 0.0, np.nan)
-    return {
-        "estimate": np.where(usable, np.maximum(plug_in - expected, 0.0), nothing_to_find),
-        "lower": ends[0],
-        "upper": ends[1],
-        "p_value": np.where(usable, chdtrc(safe_df, statistic), 1 + nothing_to_find),
-    }
+    plug_in = family.mutual_information(share[None], {name: value[None] for name, value in parameters.items()})[0]
+    return total, plug_in, *family.information_by_chance(weight, counted)
 
 
 def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -62,12 +62,13 @@ def mutual_information(
             Posterior mean of the information, pulled up by noise and prior.
 
         The first four speak of the labelled rows behind the posterior and do not depend on the prior or the inference.
-        They are NaN without data (`from_parameters`), for a family that knows no maximum of
-        its likelihood, and for a column without an observed cell; the interval also where there is nothing to compare:
-        one class, or one value. ``inclusion_probability`` is NaN without data, with rows without a label, and where
-        `feature_evidence` knows none: no closed form, learned hyperparameters, priors that differ by class. ``mean`` is
-        NaN for a point estimate; ``at_posterior_mean`` where a mean is infinite, of a variance that next to no data
-        inform. All are NaN where a family knows no information.
+        They are NaN without data (`from_parameters`), for a family that knows no maximum of its likelihood, and for a
+        column in which no class has one: no observed cell, or a Gaussian without spread. The interval is NaN also where
+        there is nothing to compare: one class, or one value. ``inclusion_probability`` is NaN without data, with rows
+        without a label, and where `feature_evidence` knows none: no closed form, learned hyperparameters, priors that
+        differ by class. ``mean`` is NaN for a point estimate, ``at_posterior_mean`` where a mean is infinite, of a
+        variance that next to no data inform. All but ``inclusion_probability`` are NaN for a family that knows no
+        information.
 
     Raises
     ------
