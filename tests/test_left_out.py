@@ -135,7 +135,7 @@ AWKWARD = {
     "a constant column": lambda X: np.column_stack([X, np.full(len(X), 0.1)]),
     "one cell unlike zeros": lambda X: np.column_stack([X, np.eye(len(X))[:, 4]]),
     "one cell unlike the rest": lambda X: np.column_stack([X, 0.1 + 0.7 * np.eye(len(X))[:, 4]]),
-    "one cell unlike the others": lambda X: np.column_stack([X, 0.3 + np.eye(len(X))[:, 4]]),
+    "one cell unlike the others": lambda X: np.column_stack([X, 1.95 + np.eye(len(X))[:, 4]]),
     "a cell that is seen once": lambda X: np.column_stack([X, np.where(np.arange(len(X)) == 5, 2.0, np.nan)]),
     "a column without cells": lambda X: np.column_stack([X, np.full(len(X), np.nan)]),
     "two cells": lambda X: np.column_stack([X, np.where(np.arange(len(X)) < 2, X[:, 0], np.nan)]),
