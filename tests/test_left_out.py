@@ -36,6 +36,19 @@ class Waits(Exponential):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class WaitsFromZero(Waits):
+    """The same, with a zero where the rate is open: no family need say it by None."""
+
+    rate: Any = 0.0
+
+    positive = ("concentration",)
+
+    def on_scale_of(self, pooled):
+        return self if np.all(np.asarray(self.rate) > 0) else Waits(self.concentration).on_scale_of(pooled)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Background(nb.Multinomial):
     """Documents whose prior mean is the share of each word in all documents."""
 
@@ -61,6 +74,7 @@ FAMILIES = {
     ),
     "poisson": (nb.Poisson([0.4, 1.0, 2.0]), lambda rng, n: rng.poisson(2.0, (n, 3)).astype(float)),
     "outside": (Waits(1.5), lambda rng, n: rng.exponential(2.0, (n, 3))),
+    "outside, no None": (WaitsFromZero(1.5), lambda rng, n: rng.exponential(2.0, (n, 3))),
     "outside, documents": (Background(), lambda rng, n: rng.poisson(2.0, (n, 3)).astype(float)),
 }
 
@@ -99,8 +113,11 @@ def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, weights, rn
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_the_fast_way_is_the_general_one(family, compiled, columns, holes, rng, monkeypatch):
     X = rng.poisson(3.0, (200, columns)).astype(float)
-    X = with_holes(rng, X) if holes else X
     y = rng.integers(0, 3, 200)
+    X[:, 0] = 2.0
+    if holes:
+        X = with_holes(rng, X)
+        X[y == 0, 1] = np.nan
     if compiled:
         monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
     posterior = nb.fit(family, X, y)
@@ -118,6 +135,7 @@ AWKWARD = {
     "a constant column": lambda X: np.column_stack([X, np.full(len(X), 0.1)]),
     "one cell unlike zeros": lambda X: np.column_stack([X, np.eye(len(X))[:, 4]]),
     "one cell unlike the rest": lambda X: np.column_stack([X, 0.1 + 0.7 * np.eye(len(X))[:, 4]]),
+    "one cell unlike the others": lambda X: np.column_stack([X, 1.95 + np.eye(len(X))[:, 4]]),
     "a cell that is seen once": lambda X: np.column_stack([X, np.where(np.arange(len(X)) == 5, 2.0, np.nan)]),
     "a column without cells": lambda X: np.column_stack([X, np.full(len(X), np.nan)]),
     "two cells": lambda X: np.column_stack([X, np.where(np.arange(len(X)) < 2, X[:, 0], np.nan)]),
@@ -142,11 +160,11 @@ def test_awkward_columns(family, case, way, rng, monkeypatch):
     np.testing.assert_allclose(left_out.elpd_i, proba[np.arange(11), y], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson()], ids=repr)
-def test_a_row_that_was_never_there_is_refused(family):
+@pytest.mark.parametrize(("family", "cell"), [(nb.Gaussian(), 4.2), (nb.Gaussian(), 50.0), (nb.Poisson(), 12.0)])
+def test_a_row_that_was_never_there_is_refused(family, cell):
     X, y = np.array([[3.0], [3.0], [4.0], [1.0], [9.0], [2.0]]), np.array([0, 0, 0, 1, 1, 1])
     stranger = X.copy()
-    stranger[1] = 12.0
+    stranger[1] = cell
     with pytest.raises(ValueError, match=r"row 1 was never among the data: without it, column 0 in class 0"):
         nb.loo(nb.fit(family, X, y), stranger, y)
 

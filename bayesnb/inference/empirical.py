@@ -41,8 +41,8 @@ class EmpiricalBayes(Inference):
     hyperparameters is left out of the posterior: `NUTS` keeps it.
 
     The maximum has seen all the data. Its evidence is no evidence of a prior, so that `compare_models` makes no
-    probability of it, and `loo` holds the hyperparameters that all rows chose, which raises its score and is warned of.
-    `kfold` learns them anew from each training part.
+    probability of it. `loo` keeps the hyperparameters that all rows chose and warns that its score tends to be too
+    high; `kfold` learns them anew from each training part.
 
     Raises
     ------
