@@ -76,6 +76,14 @@ def coins(rng, rows=6, columns=8):
     return nb.NaiveBayes(nb.Bernoulli()), (rng.uniform(size=(len(y), columns)) < 0.3 + 0.3 * y[:, None]) * 1.0, y
 
 
+def coins_apart(rng):
+    """As `coins`, where the classes differ in the first column, so that draws with them changed over are wrong."""
+    while True:
+        model, X, y = coins(rng)
+        if X[y == 0, 0].sum() != X[y == 1, 0].sum():
+            return model, X, y
+
+
 def one_common_uniform(name, u):
     """Every parameter from the first parameter's numbers: the right marginal distributions, and no independence."""
     flat = u.reshape(*u.shape[:2], -1)

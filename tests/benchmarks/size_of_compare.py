@@ -66,7 +66,7 @@ CASES = [
     Case("sd of one parameter 15 % wide, B", B, WIDE),
     Case("sd of one parameter 15 % narrow, G", G, NARROW),
     Case("classes swapped in one column, G", G, change=correlated.classes_swapped),
-    Case("classes swapped in one column, B", B, change=correlated.classes_swapped),
+    Case("classes swapped in one column, B", correlated.coins_apart, change=correlated.classes_swapped),
 ]
 
 

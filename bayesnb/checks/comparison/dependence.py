@@ -91,9 +91,8 @@ def _largest_pairs(scores: list[_Scores]) -> Products:
     names = np.concatenate([found.names for found in scores])
     series = np.concatenate([legendre(found.u, 1) for found in scores], axis=2)
     groups = list(_groups(np.concatenate([found.classes for found in scores])))
-    sizes, first, second = np.concatenate(
-        [_largest_of(series[:, :, group].reshape(-1, len(group)), group) for group in groups], axis=1
-    )
+    flat = series.reshape(series.shape[0] * series.shape[1], -1) if len(names) else np.empty((1, 0))
+    sizes, first, second = np.concatenate([_largest_of(flat[:, group], group) for group in groups], axis=1)
     largest = np.argsort(-sizes)[:LARGEST]
     first, second = first[largest].astype(int), second[largest].astype(int)
     both = [f"{one} and {other}" for one, other in zip(names[first], names[second], strict=True)]
@@ -112,7 +111,7 @@ def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Size and both members of the largest correlations in a group, shape (3, pairs); series of (draws, members)."""
+    """Size and both members of the largest correlations in a group, shape (3, pairs); series: (draws, members)."""
     first, second = np.triu_indices(len(group), k=1)
     sizes = np.abs(series.T @ series)[first, second] / len(series)
     number = min(LARGEST, len(sizes))

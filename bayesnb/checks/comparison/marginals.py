@@ -81,7 +81,8 @@ def marginal_frame(
             flat, u = (values.reshape(*values.shape[:2], -1)[:, :, moving] for values in (draws, u))
             exact = {"exact_mean": mean[moving], "exact_sd": sd[moving]}
             names += [labels[site][k] for k in moving]
-            pieces.append(exact | _summary(flat) | _tests(u) | _diagnostics(sampled, of_site, moving))
+            variance = 1 / len(reference[site]) if site in reference else 0.0
+            pieces.append(exact | _summary(flat) | _tests(u, variance) | _diagnostics(sampled, of_site, moving))
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     return pd.DataFrame(columns, index=pd.Index(names, name="parameter"))
 
@@ -119,13 +120,13 @@ def _summary(draws: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _tests(u: np.ndarray) -> dict[str, np.ndarray]:
-    """The four tests of each parameter, from uniform numbers of shape (chain, draw, parameters)."""
+def _tests(u: np.ndarray, variance: float) -> dict[str, np.ndarray]:
+    """The four tests of each parameter, from uniform numbers of shape (chain, draw, parameters); see `ess_and_z`."""
     step = max(1, SLAB_CELLS // (u.shape[0] * u.shape[1]))
     slabs = [u[:, :, start : start + step] for start in range(0, u.shape[2], step)]
     found: dict[str, np.ndarray] = {}
     for z_column, ess_column, degree in zip(Z_COLUMNS, ESS_COLUMNS, DEGREES, strict=True):
-        ess, z = np.concatenate([ess_and_z(legendre(slab, degree)) for slab in slabs], axis=1)
+        ess, z = np.concatenate([ess_and_z(legendre(slab, degree), variance=variance) for slab in slabs], axis=1)
         found |= {z_column: z, ess_column: ess}
     smallest = np.minimum.reduce([2 * ndtr(-np.abs(found[name])) for name in Z_COLUMNS])
     return found | {"p_value": np.minimum(len(DEGREES) * smallest, 1.0)}
