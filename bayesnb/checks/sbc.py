@@ -21,10 +21,10 @@ from arviz_stats.base import array_stats
 from scipy.stats import binom
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.blocks import ModelParameters, ModelStatistics
+from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import ConjugateFamily, Family
-from bayesnb.families.categorical import dirichlet_marginal
-from bayesnb.families.fast import as_key, cdf, draw, random_generator, whole_number
+from bayesnb.families.fast import as_key, draw, random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning, shows_progress, tqdm
@@ -32,20 +32,12 @@ from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.sites import coordinate
 from bayesnb.stats import ClassCounts
 
 __all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
-
-JOINT = "log_likelihood"
-"""The test quantity that looks across parameters and at the data."""
-
-RANK_DRAWS = 100
-"""Draws among which a true value is ranked: thinned to so few, a chain's are nearly independent."""
 
 MIN_SIMULATIONS = 20
 """Fewer PIT values show no shape."""
@@ -338,18 +330,11 @@ def _ready_inference(inference: Any, model: NaiveBayes) -> Any:
     if isinstance(inference, type) or not hasattr(inference, "fit"):
         raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.Inference")
     if isinstance(inference, MAP | MLE):
-        raise ValueError(_no_distribution(inference))
+        raise ValueError(no_distribution(inference))
     if isinstance(inference, NUTS):
         # Simulations are replications enough; further chains would only cost time.
         return replace(inference, num_chains=1, progress=False)
     return inference
-
-
-def _no_distribution(inference: Any) -> str:
-    return (
-        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use nb.Exact() "
-        "or nb.NUTS()"
-    )
 
 
 @in_float64
@@ -381,13 +366,13 @@ def _simulations(
             # Not one warning for each fit: the verdict counts them.
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = inference.fit(problem, key=fit_key)
-        found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
+        found.append(pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
     # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
-    pits = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
+    by_site = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
     index = pd.RangeIndex(num_simulations, name="simulation")
-    return pits, pd.DataFrame(problems, index=index, columns=list(KINDS), dtype="boolean").fillna(False).astype(bool)
+    return by_site, pd.DataFrame(problems, index=index, columns=list(KINDS), dtype="boolean").fillna(False).astype(bool)
 
 
 def _problems(posterior: Posterior) -> dict[str, bool]:
@@ -412,84 +397,6 @@ def _draw_statistics(
         x = draw(block.family.likelihood(**{name: value[codes] for name, value in values.items()}, **size), rng)
         blocks.append(block.family.statistics(x, membership))
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))
-
-
-def _pits(
-    model: NaiveBayes,
-    posterior: Posterior,
-    truth: ModelParameters,
-    statistics: ModelStatistics,
-    key: jax.Array,
-    rng: np.random.Generator,
-) -> dict[str, np.ndarray]:
-    """PIT of every parameter, by site, and of the log likelihood."""
-    if isinstance(posterior, PointPosterior):
-        raise ValueError(_no_distribution(posterior.inference or posterior))
-    true_values = model.sites.by_name(truth)
-    if isinstance(posterior, ExactPosterior):
-        drawn = draw_parameters(posterior.class_posterior, posterior.families, rng, (RANK_DRAWS,))
-        draws = posterior.model.sites.by_name(drawn)
-        theirs = posterior.model.sites.parameters(true_values)
-        found = posterior.model.sites.by_name(_exact_pits(posterior, theirs, drawn, rng))
-    else:
-        draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
-        found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
-    ours = model.sites.parameters(draws)
-    log_likelihood = np.asarray(model.log_density(ours, statistics))
-    found[JOINT] = _ranked(np.asarray(model.log_density(truth, statistics)), log_likelihood, rng)
-    for site, values in found.items():
-        if np.isnan(values).any():
-            raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
-    return found
-
-
-def _exact_pits(
-    posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
-) -> ModelParameters:
-    """PIT of every parameter under its exact marginal distribution; among draws where that is not known."""
-    classes = posterior.class_posterior
-    class_prob = truth.class_prob
-    if classes.probs is None:
-        marginal = dirichlet_marginal(classes.concentration)
-        class_prob = _exact_pit(marginal, truth.class_prob, drawn.class_prob, rng)
-    blocks = []
-    for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True):
-        try:
-            marginals = family.marginals()
-        except NotImplementedError:
-            marginals = {}
-        blocks.append(
-            {name: _exact_pit(marginals.get(name), value, draws[name], rng) for name, value in values.items()}
-        )
-    return ModelParameters(class_prob, tuple(blocks))
-
-
-def _exact_pit(
-    marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """PIT between the value and the float before it: under a small concentration many values round to 0 or to 1."""
-    apart = np.where(value == 0, np.finfo(np.float64).smallest_subnormal, value)
-    if marginal is None:
-        return _ranked(value, draws, rng)
-    try:
-        upper = cdf(marginal, apart)
-        lower = cdf(marginal, np.nextafter(apart, -np.inf))
-    except NotImplementedError:
-        return _ranked(value, draws, rng)
-    lower = np.where(np.isnan(lower), 0.0, lower)  # below the support
-    return lower + rng.uniform(size=upper.shape) * (upper - lower)
-
-
-def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """PIT of a value among draws along the first axis, ties broken at random."""
-    below, equal = (draws < value).sum(axis=0), (draws == value).sum(axis=0)
-    return (below + rng.uniform(size=np.shape(value)) * (equal + 1)) / (len(draws) + 1)
-
-
-def _thinned(values: np.ndarray) -> np.ndarray:
-    """Evenly spaced draws of all chains, from shape (chain, draw, ...)."""
-    flat = values.reshape(-1, *values.shape[2:])
-    return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
 
 
 def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
