@@ -14,7 +14,7 @@ import scipy.stats
 import bayesnb as nb
 
 REPLICATES = 300
-DATA_SETS = {"size": 500, "power": 100}
+DATA_SETS = {"size": 300, "power": 40}
 
 Table = tuple[nb.NaiveBayes, object, np.ndarray]
 
