@@ -12,6 +12,7 @@ from correlated import (
     autoregressive,
     classes_swapped,
     coins,
+    coins_apart,
     correlated_draws,
     gaussians,
     means_of_other_draws,
@@ -133,7 +134,7 @@ DEPENDENT = {
     "means of other draws": (gaussians, {"change": means_of_other_draws}, "depends on another"),
 }
 WRONG = {
-    "classes swapped": (coins, {"change": classes_swapped}, "the mean of"),
+    "classes swapped": (coins_apart, {"change": classes_swapped}, "the mean of"),
     "wide": (gaussians, {"spoil": scored(lambda score: 1.3 * score)}, "the spread of 1 of"),
     "heavy tails": (gaussians, {"spoil": scored(lambda score: np.sinh(1.2 * score) / 1.9)}, "the tails of 1 of"),
 }
