@@ -2,7 +2,7 @@
 
 Two classes, two columns of zeros and ones, twenty rows in each simulated table; seven test quantities. Right inferences
 are the closed form, and draws of it that follow each other as an autoregression does, with the effective sample size
-that is given. Run ``python tests/benchmarks/size_of_sbc.py``; it takes some ten minutes on one core.
+that is given. Run ``python tests/benchmarks/size_of_sbc.py``; it takes some fifteen minutes on one core.
 """
 
 import argparse
@@ -121,8 +121,8 @@ def shares(inference: nb.Inference, num_simulations: int, number: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--right", type=int, default=400, help="runs of each right inference")
-    parser.add_argument("--wrong", type=int, default=40, help="runs of each wrong inference")
+    parser.add_argument("--right", type=int, default=200, help="runs of each right inference")
+    parser.add_argument("--wrong", type=int, default=20, help="runs of each wrong inference")
     parser.add_argument("--simulations", type=int, nargs="+", default=[50, 200])
     arguments = parser.parse_args()
     print("| inference | " + " | ".join(f"{n} simulations" for n in arguments.simulations) + " |")
