@@ -6,7 +6,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters
 from bayesnb.families.categorical import dirichlet_marginal
-from bayesnb.families.fast import cdf
+from bayesnb.families.pit import pit
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -74,17 +74,13 @@ def _exact_pits(
 def _exact_pit(
     marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """PIT between the value and the float before it: under a small concentration many values round to 0 or to 1."""
-    apart = np.where(value == 0, np.finfo(np.float64).smallest_subnormal, value)
+    """PIT under the exact marginal distribution, or among draws where its distribution function is not known."""
     if marginal is None:
         return _ranked(value, draws, rng)
     try:
-        upper = cdf(marginal, apart)
-        lower = cdf(marginal, np.nextafter(apart, -np.inf))
+        return pit(marginal, value, rng)
     except NotImplementedError:
         return _ranked(value, draws, rng)
-    lower = np.where(np.isnan(lower), 0.0, lower)  # below the support
-    return lower + rng.uniform(size=upper.shape) * (upper - lower)
 
 
 def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
