@@ -12,8 +12,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.arrays import log, to_numpy
-from bayesnb.families.base import ConjugateFamily, Family, Sample
+from bayesnb.families.base import Family, Sample
 from bayesnb.families.categorical import dirichlet_log_evidence
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
 from bayesnb.families.log_probability import LogProbability, SampledParameters, times_log
 from bayesnb.stats import ClassCounts, Statistics

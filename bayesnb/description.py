@@ -10,11 +10,12 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import warn
-from bayesnb.families.base import Family, format_number, require_hyperprior
+from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.schema import Schema, Table, as_labels, is_missing, learn_classes
 
 __all__ = [

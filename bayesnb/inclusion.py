@@ -14,7 +14,8 @@ from scipy.special import log_expit, logit
 
 from bayesnb.arrays import to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelParameters, ModelStatistics, draw_parameters
-from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
 
 __all__ = [
     "draw_averaged",

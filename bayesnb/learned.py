@@ -23,7 +23,8 @@ from bayesnb.blocks import (
     statistics_program,
     walk_family,
 )
-from bayesnb.families.base import ConjugateFamily, Family, Sample
+from bayesnb.families.base import Family, Sample
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
 
 __all__ = [

@@ -39,8 +39,9 @@ from bayesnb.description import (
     read_features,
 )
 from bayesnb.device import count_on_device
-from bayesnb.families.base import Family, Parameters, format_number
+from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
 from bayesnb.parallel import in_order

@@ -10,7 +10,9 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
-from bayesnb.families.base import ConjugateFamily, Family, format_number
+from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
 from bayesnb.stats import Statistics

@@ -16,7 +16,7 @@ import numpy as np
 from bayesnb.arrays import to_numpy
 from bayesnb.blocks import Block
 from bayesnb.checks.rest import LabelledRows, pieces_of
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.stats import Statistics, dense
 
 __all__ = ["Refit", "every_class_without", "refits"]

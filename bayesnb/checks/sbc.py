@@ -23,7 +23,8 @@ from scipy.stats import binom
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
-from bayesnb.families.base import ConjugateFamily, Family
+from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import as_key, draw, random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact

@@ -11,9 +11,11 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import log_rising
-from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
+from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
 from bayesnb.families.beta import Beta
 from bayesnb.families.chance import tables_by_chance
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log, times_log_rest
 from bayesnb.stats import (

@@ -13,16 +13,11 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import log, log_rising
-from bayesnb.families.base import (
-    ConjugateFamily,
-    Hyperparameter,
-    Parameters,
-    Sample,
-    broadcast_hyperparameter,
-    format_number,
-)
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.families.chance import tables_by_chance
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.stats import Counts, shared_csr

@@ -12,9 +12,10 @@ from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.families.words import draw_words
 from bayesnb.stats import LEVELS, Counts, Levels, Tally, levels

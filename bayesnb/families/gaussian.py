@@ -10,7 +10,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import integrated
 from bayesnb.families.student_t import GROUP, RATE, SMALLEST_REST, refitted, sum_of_logs
 from bayesnb.stats import Moments, device_moments, moments, moments_by_class, row_pieces

@@ -13,7 +13,9 @@ from numpyro.distributions import constraints
 from scipy.special import gammaln, xlogy
 
 from bayesnb.arrays import namespace, stirling_rest
-from bayesnb.families.base import ConjugateFamily, Hyperparameter, Parameters, Sample, format_number, log_weights
+from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import COUNTED, PIECE_CELLS, divergence, integrated
 from bayesnb.families.large_counts import LOG_2_PI, log_negative_binomial, log_poisson, log_ratio
 from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces

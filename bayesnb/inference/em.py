@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesnb.arrays import in_float64, log, warn
 from bayesnb.blocks import ModelParameters, ModelStatistics
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem

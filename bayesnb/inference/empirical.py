@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import ModelStatistics, log_evidence
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import random_generator
 from bayesnb.inference.base import Inference
 from bayesnb.learned import LearnedPrior

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import Inference
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior

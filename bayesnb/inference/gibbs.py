@@ -10,7 +10,7 @@ from tqdm.auto import tqdm
 
 from bayesnb.arrays import in_float64, warn
 from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters, log_prior_density, updated
-from bayesnb.families.base import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint

@@ -26,7 +26,8 @@ from bayesnb.blocks import (
     updated,
     walk_sites,
 )
-from bayesnb.families.base import ConjugateFamily, Family, Parameters
+from bayesnb.families.base import Family, Parameters
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
 from bayesnb.inference.relabel import relabel

@@ -9,9 +9,9 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters, log_joint
-from bayesnb.families.base import ConjugateFamily
 from bayesnb.families.bernoulli import Bernoulli, row_log_density
 from bayesnb.families.categorical import Categorical, look_up
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import cdf, quantile
 from bayesnb.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
 from bayesnb.posterior.base import Fitting

@@ -1,0 +1,99 @@
+"""Hyperparameters of a family: which numbers and distributions they may be, their shapes, and how they are shown."""
+
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+
+__all__ = ["broadcast_hyperparameter", "format_number", "require_hyperprior", "require_numbers"]
+
+
+def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
+    """A hyperparameter as an array of shape (classes, columns).
+
+    Raises
+    ------
+    ValueError
+        If it does not broadcast to that shape.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(
+            f"{type(family).__name__}({name}=...) has shape {array.shape}, which broadcasts neither to {shape[1:]}, "
+            "one "
+            f"number per column, nor to {shape}, one per class and column"
+        ) from None
+
+
+def format_number(value: Any) -> str:
+    """A hyperparameter for the eye: one number where all are equal, else the shape."""
+    if value is None:
+        return "on the data's scale"
+    if isinstance(value, dist.Distribution):
+        return _format_distribution(value)
+    array = np.asarray(value)
+    if array.size and (array == array.flat[0]).all():
+        return f"{array.flat[0]:.4g}"
+    if array.ndim > 1 and (array == array[:1]).all():
+        return format_number(array[0])
+    if array.ndim == 1 and array.size <= 6:
+        return "(" + ", ".join(f"{number:.4g}" for number in array) + ")"
+    return f"<array of shape {array.shape}>"
+
+
+def require_hyperprior(where: str, distribution: dist.Distribution, *, positive: bool) -> None:
+    """Refuse a distribution that a hyperparameter cannot have.
+
+    Raises
+    ------
+    ValueError
+        If it is one of vectors or of whole numbers, or holds numbers that are not positive where they must be.
+    """
+    shown = _format_distribution(distribution)
+    if distribution.event_shape:
+        raise ValueError(
+            f"{where} is {shown}, a distribution of vectors: give one of numbers, such as dist.Gamma(1, 1), with "
+            ".expand([...]) for several of them"
+        )
+    if distribution.is_discrete:
+        raise ValueError(f"{where} is {shown}, a distribution of whole numbers: give a continuous one")
+    lowest = getattr(distribution.support, "lower_bound", -np.inf)
+    if positive and not np.all(np.asarray(lowest) >= 0):
+        raise ValueError(
+            f"{where} is {shown}, which holds numbers that are not positive: give a distribution of positive numbers, "
+            "such as dist.Gamma(1, 1), dist.LogNormal(0, 1) or dist.HalfNormal(1)"
+        )
+
+
+def _format_distribution(distribution: dist.Distribution) -> str:
+    base = distribution
+    while isinstance(base, dist.ExpandedDistribution | dist.Independent):
+        base = base.base_dist
+    arguments = ", ".join(format_number(getattr(base, name)) for name in base.arg_constraints)
+    shape = "" if not distribution.batch_shape else f", shape {tuple(distribution.batch_shape)}"
+    return f"{type(base).__name__}({arguments}){shape}"
+
+
+def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> None:
+    """Refuse hyperparameters that are no finite (positive) numbers; what JAX traces or maps is let through."""
+    if isinstance(value, dist.Distribution):
+        require_hyperprior(f"{family}({name}=...)", value, positive=positive)
+        return
+    if value is None or not isinstance(value, str | int | float | list | tuple | np.ndarray | np.generic):
+        return
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers") from None
+    # Of numbers spread over an axis, one is enough.
+    numbers = numbers[(*(slice(None if step else 1) for step in numbers.strides), ...)]
+    if numbers.size and numbers.min() > (0.0 if positive else -np.inf) and numbers.max() < np.inf:
+        return
+    wrong = ~np.isfinite(numbers) | (positive & (numbers <= 0))
+    if wrong.any():
+        kind = "positive finite" if positive else "finite"
+        raise ValueError(
+            f"{family}({name}={value!r}): {numbers[wrong].flat[0]} is not a {kind} number, as the prior's density needs"
+        )
