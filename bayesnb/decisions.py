@@ -32,7 +32,7 @@ def decision_rule(
     Returns
     -------
     callable
-        From log class probabilities, shape (rows, classes), to labels, shape (rows,).
+        From class probabilities, shape (rows, classes), to labels, shape (rows,).
 
     Raises
     ------
@@ -53,7 +53,7 @@ def decision_rule(
         return _least_expected_loss(*_read_loss(loss, classes))
     if confidence is not None:
         return _most_probable_if_sure(classes, _read_confidence(confidence), abstain)
-    return lambda log_proba: classes[log_proba.argmax(axis=1)]
+    return lambda proba: classes[proba.argmax(axis=1)]
 
 
 def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
@@ -80,15 +80,15 @@ def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _least_expected_loss(actions: np.ndarray, losses: np.ndarray) -> Rule:
-    return lambda log_proba: actions[(np.exp(log_proba) @ losses.T).argmin(axis=1)]
+    return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
 
 
 def _most_probable_if_sure(classes: np.ndarray, confidence: float, abstain: Any) -> Rule:
     labels = _with_marker(classes, abstain)
 
-    def decide(log_proba: np.ndarray) -> np.ndarray:
-        sure = np.exp(log_proba.max(axis=1)) >= confidence
-        return labels[np.where(sure, log_proba.argmax(axis=1), len(classes))]
+    def decide(proba: np.ndarray) -> np.ndarray:
+        sure = proba.max(axis=1) >= confidence
+        return labels[np.where(sure, proba.argmax(axis=1), len(classes))]
 
     return decide
 

@@ -658,8 +658,11 @@ class TestRealText:
         fits = nb.fit(nb.Multinomial(), X, y), nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
         plain, burst = (nb.check(one, X, y, statistics=["burstiness"], num_replicates=100) for one in fits)
         assert len(plain.extreme) == 4
-        assert len(burst.extreme) <= 1
-        assert (plain.table["observed"] > 1.3 * plain.table["replicated_mean"]).all()
+        # The burstiness of two newsgroups is off by a fifth under the second model, too: one too high, one too low.
+        assert len(burst.extreme) <= 2
+        ratio = [one.table["observed"] / one.table["replicated_mean"] for one in (plain, burst)]
+        assert (ratio[0] > 1.8).all()
+        assert (np.abs(np.log(ratio[1])) < 0.25).all()
 
     def test_the_federalist_papers_are_too_bursty_for_the_multinomial(self):
         X, y = nb.datasets.federalist()

@@ -62,8 +62,10 @@ class RateCounts(Counts):
 
     def __sub__(self, other: Self) -> Self:
         rest = super().__sub__(other)
-        positive = replace(rest, total=rest.total * (rest.total > 0))
-        return replace(rest, log_base=rest.log_base - positive.at(self.mean) - other.at(self.mean))
+        # Rounding may leave a little less than nothing.
+        some = (rest.n > 0) & (rest.total > 0)
+        left = replace(rest, n=rest.n * (rest.n > 0), total=rest.total * some)
+        return replace(rest, log_base=rest.log_base - left.at(self.mean) - other.at(self.mean))
 
     def pooled(self) -> Self:
         whole = super().pooled()

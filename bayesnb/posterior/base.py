@@ -231,7 +231,7 @@ class Posterior(ABC):
         array(['ill', 'well', None], dtype=object)
         """
         decide = decision_rule(self.classes, loss=loss, confidence=confidence, abstain=abstain)
-        return decide(self.predict_log_proba(X))
+        return decide(self.predict_proba(X))
 
     def proba_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
