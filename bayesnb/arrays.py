@@ -76,43 +76,60 @@ def log_rising(a: Any, x: Any) -> Any:
     The relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which
     is what the forms in `families.large_counts` avoid.
     """
-    xp, special = namespace(a, x)
-    large = xp.maximum(a, 16.0)
-
-    def series() -> Any:
-        logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
-        return logs + (stirling_rest(large + x) - stirling_rest(large))
-
-    def direct() -> Any:
-        return special.gammaln(a + x) - special.gammaln(a)
-
+    xp, _ = namespace(a, x)
+    small = a < 16
     if xp is jnp:
-        return jax.lax.cond((a < 16).any(), lambda: jnp.where(a < 16, direct(), series()), series)
-    if np.all(a >= 16):
-        return series()
-    return direct() if np.all(a < 16) else np.where(a < 16, direct(), series())
+        return jax.lax.cond(jnp.any(small), _rising_of_any, _rising_by_series, a, x)
+    if not np.any(small):
+        return _rising_by_series(a, x)
+    return _rising_by_log_gamma(a, x) if np.all(small) else _rising_of_any(a, x)
+
+
+def _rising_of_any(a: Any, x: Any) -> Any:
+    xp, _ = namespace(a, x)
+    return xp.where(a < 16, _rising_by_log_gamma(a, x), _rising_by_series(a, x))
+
+
+def _rising_by_log_gamma(a: Any, x: Any) -> Any:
+    _, special = namespace(a, x)
+    return special.gammaln(a + x) - special.gammaln(a)
+
+
+def _rising_by_series(a: Any, x: Any) -> Any:
+    """As `log_rising` from 16 on; below, some finite number."""
+    xp, _ = namespace(a, x)
+    large = xp.maximum(a, 16.0)
+    logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
+    return logs + (stirling_rest(large + x) - stirling_rest(large))
 
 
 def stirling_rest(z: Any) -> Any:
-    r"""What Stirling's formula lacks of the log-gamma function, for z > 0.
+    r"""Difference between the log-gamma function and Stirling's formula, for z > 0.
 
     .. math:: \log\Gamma(z) - (z - \tfrac12) \log z + z - \tfrac12 \log 2\pi
 
     From 16 on by the series 1/(12 z) - 1/(360 z³) + ..., to 1e-14; below by the log-gamma function itself.
     """
+    xp, _ = namespace(z)
+    small = z < 16
+    if xp is jnp:
+        return jax.lax.cond(jnp.any(small), _rest_of_any, _rest_by_series, z)
+    return _rest_of_any(z) if np.any(small) else _rest_by_series(z)
+
+
+def _rest_of_any(z: Any) -> Any:
     xp, special = namespace(z)
+    small = z < 16
+    low = xp.where(small, z, 1.0)
+    exact = special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI
+    return xp.where(small, exact, _rest_by_series(z))
+
+
+def _rest_by_series(z: Any) -> Any:
+    xp, _ = namespace(z)
     large = xp.maximum(z, 16.0)
     square = 1 / large**2
-    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
-    small = z < 16
-
-    def with_small() -> Any:
-        low = xp.where(small, z, 1.0)
-        return xp.where(small, special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI, series)
-
-    if xp is jnp:
-        return jax.lax.cond(small.any(), with_small, lambda: series)
-    return with_small() if np.any(small) else series
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
