@@ -149,6 +149,7 @@ def test_what_the_model_simulates_is_calibrated(truth):
     assert 0.6 < np.std(z) < 1.5
 
 
+@pytest.mark.slow
 def test_standard_errors_are_the_spread_over_tables(monkeypatch):
     """An overconfident model on many tables."""
     monkeypatch.setattr(module, "SIMULATIONS", 2)

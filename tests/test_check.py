@@ -49,6 +49,7 @@ def prior_p_values(mixed, tables):
     return pd.concat(found, axis=1)
 
 
+@pytest.mark.slow
 def test_p_values_are_calibrated_on_data_of_the_model(mixed):
     p_values = prior_p_values(mixed, 60)
     extreme = (p_values < 0.02) | (p_values > 0.98)

@@ -199,12 +199,12 @@ def test_yes_says_what_it_could_have_missed():
 
 def test_each_part_has_its_share_of_the_error_rate():
     found = compared(gaussians, 0, given=True, error_rate=0.01)
-    # 18 parameters, four tests each; seven densities; 17 free numbers; eight cells; twelve rows with two classes.
+    # 18 parameters, four tests each; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.
     assert found.parts["num_tests"].to_dict() == {
         "parameters": 4 * 18,
         "densities": 2 * 7,
         "dependence": 17 * 16 // 2 + 8,
-        "probabilities": 24,
+        "probabilities": 2 * 24,
     }
     levels = 2 * stats.norm.sf(found.parts["critical_z"]) * found.parts["num_tests"]
     np.testing.assert_allclose(levels, 0.01 / 4)
@@ -215,17 +215,39 @@ def test_each_part_has_its_share_of_the_error_rate():
 
 def test_class_probabilities_count():
     found = compared(coins, 0, given=True, spoil=one_common_uniform)
-    assert "class probabilities are off" in found.verdict
-    worst = found.probabilities.query("tested")["z"].abs().max()
+    assert "class probabilities is off" in found.verdict
+    worst = found.probabilities[["z_rank", "z_rank_spread"]].abs().max(axis=None)
     assert found.parts.loc["probabilities", "largest_z"] == worst > found.parts.loc["probabilities", "critical_z"]
 
 
-def test_probabilities_carried_by_a_few_draws_are_shown_and_not_tested():
+def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     found = compared(gaussians, 0, given=True)
-    assert 0 < found.probabilities["tested"].mean() < 1
     table = found.probabilities
     np.testing.assert_allclose(table["z"], (table["sampled"] - table["exact"]) / table["mcse"], rtol=1e-6)
-    assert found.parts.loc["probabilities", "num_tests"] == len(table)
+    tested = table[["z_rank", "z_rank_spread"]]
+    assert found.parts.loc["probabilities", "num_tests"] == tested.size
+    assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
+
+
+@pytest.mark.parametrize("concentration", [0.1, 0.001])
+def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentration):
+    """A cell that its class has never shown, under a small concentration: one draw in thousands carries the mean."""
+    X, y = np.array([[0, 1, 3]] * 4 + [[2, 1, 0]] * 4), [0] * 4 + [1] * 4
+    model = nb.NaiveBayes(nb.Multinomial(concentration))
+    exact = nb.fit(model, X, y)
+    off = 0
+    for key in range(10):
+        sampled = nb.from_samples(model, exact.draws(num_draws=1000, key=key), X=X, y=y)
+        found = nb.compare(exact, sampled, [[3, 0, 0], [1, 1, 1]])
+        assert not found.verdict.startswith("NO"), found.verdict
+        off += (found.probabilities["z"].abs() > 5).any()
+    assert concentration > 0.01 or off > 0
+
+
+def test_a_table_without_rows_has_no_probabilities():
+    found = compared(coins, 0)
+    with pytest.raises(ValueError, match="X has no rows: give at least one"):
+        nb.compare(found.exact, found.sampled, np.zeros((0, 8)))
 
 
 def test_exact_draws_follow_the_key():

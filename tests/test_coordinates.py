@@ -417,6 +417,7 @@ def test_a_row_without_a_label():
     assert (np.abs(draws.mean(axis=(0, 1)) - expected) < 4.5 * mcse).all()
 
 
+@pytest.mark.slow
 def test_a_learned_concentration_below_one():
     """The hyperprior Gamma(0.3, 1) has its mass near zero: against quadrature over the evidence."""
     X, y = np.array([[0], [0], [0], [1], [1], [1]]), [0, 0, 0, 1, 1, 1]

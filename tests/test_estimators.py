@@ -52,7 +52,9 @@ def test_scikit_learns_checks_pass(estimator):
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
 
 
-@pytest.mark.parametrize(("predictive", "expected"), [("plugin", set()), ("exact", set(PLUG_IN_ONLY))])
+@pytest.mark.parametrize(
+    ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
+)
 def test_scikit_learns_own_test_file(predictive, expected):
     environment = os.environ | {"BAYESNB_PREDICTIVE": predictive, "PYTHONPATH": str(Path(__file__).parent)}
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-c", os.devnull, "-p", "no:cacheprovider"]

@@ -22,7 +22,8 @@ MACHINE = re.compile(
 """What says on which machine, or in which process, a notebook ran."""
 
 IMAGE_BYTES = 400_000
-COMPILE_LONG = {"01-quickstart", "03-closed-form-against-samples", "06-text-and-burstiness", "08-your-own-family"}
+IN_A_FEW_SECONDS = {"02-textbook", "07-scikit-learn"}
+"""The other notebooks run in the slow suite."""
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -51,7 +52,7 @@ def test_there_are_notebooks():
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=[pytest.mark.slow] if path.stem in COMPILE_LONG else []) for path in NOTEBOOKS],
+    [pytest.param(path, marks=[] if path.stem in IN_A_FEW_SECONDS else [pytest.mark.slow]) for path in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
 @pytest.mark.filterwarnings("default")

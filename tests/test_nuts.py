@@ -16,6 +16,8 @@ import bayesnb as nb
 from bayesnb.families.beta import Beta, Logistic
 from bayesnb.inference import nuts
 
+FAST = {"gaussian", "categorical", "exponential"}
+
 
 @pytest.fixture(scope="module")
 def coins():
@@ -24,7 +26,11 @@ def coins():
     return nb.NaiveBayes(nb.Bernoulli()), X, y
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    # The others run in the slow suite; the references from outside test them as well.
+    [pytest.param(case, marks=[] if case.name in FAST else [pytest.mark.slow], id=case.name) for case in CASES],
+)
 def test_every_family_agrees_with_its_closed_form(case):
     rng = np.random.default_rng(4)
     X, y = case.cells(rng, 30), rng.integers(0, 2, 30)
@@ -54,7 +60,7 @@ def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
     assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"} <= set(comparison.table)
     assert "island_prob[Adelie, Biscoe]" in comparison.table.index
     np.testing.assert_allclose(comparison.table["exact_mean"], comparison.table["sampled_mean"], rtol=0.05, atol=0.01)
-    assert comparison.probabilities.shape == (344 * 3, 6)
+    assert comparison.probabilities.shape == (344 * 3, 8)
     assert "YES" in repr(comparison)
     assert "<table" in comparison._repr_html_()
     assert sampled.sample_stats["diverging"].shape == (4, 1000)
@@ -280,6 +286,7 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["arviz", "bayesnb"])
 def test_arviz_may_be_imported_before_or_after(first):
     code = f"import {first}\nimport arviz\nimport bayesnb as nb\nfrom bayesnb import estimators\n"

@@ -150,7 +150,7 @@ def test_the_closed_form_is_the_reference(name):
     ("name", "inference"),
     [
         ("unlabelled", nb.Gibbs()),
-        ("learned_concentration", nb.NUTS()),
+        pytest.param("learned_concentration", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("unlabelled", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("dirichlet_multinomial", nb.NUTS(), marks=pytest.mark.slow),
         *(pytest.param(name, CAREFUL, marks=pytest.mark.slow) for name in CLOSED),

@@ -102,6 +102,7 @@ def test_the_closed_form_of_every_family_is_calibrated(case):
     assert ((result.pit >= 0) & (result.pit <= 1)).all(axis=None)
 
 
+@pytest.mark.slow
 def test_nuts_is_calibrated_and_half_the_data_are_not(mixed):
     settings = {"num_warmup": 300, "num_samples": 500}
     result = sbc(mixed, nb.NUTS(**settings), num_simulations=100, num_rows=30)

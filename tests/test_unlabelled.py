@@ -389,7 +389,12 @@ def agreement(labels, truth):
 
 @pytest.mark.parametrize(
     "inference",
-    [nb.MAP(), nb.MLE(), nb.Gibbs(num_warmup=50, num_samples=500), nb.NUTS(num_warmup=300)],
+    [
+        nb.MAP(),
+        nb.MLE(),
+        nb.Gibbs(num_warmup=50, num_samples=500),
+        pytest.param(nb.NUTS(num_warmup=300), marks=pytest.mark.slow),
+    ],
     ids=lambda inference: type(inference).__name__,
 )
 def test_a_mixture_recovers_groups(inference):

@@ -34,7 +34,7 @@ WORDS = {
     "spread given": (
         "the spread of {k} of {n} parameters depends on another as it should not, most of all {worst} (z = {z})"
     ),
-    "probabilities": "{k} of {n} class probabilities are off, most of all {worst} (z = {z})",
+    "probabilities": "the {test} of {k} of {n} class probabilities is off, most of all of {worst} (z = {z})",
 }
 """What is said of the tests that speak against, by part, or by test where a part has tests of several kinds."""
 
@@ -67,8 +67,9 @@ class Comparison:
         A row for each part of the tests (parameters, densities, dependence, probabilities): ``num_tests``,
         ``critical_z``, ``num_against``, ``largest_z`` (absolute) and ``least_ess``.
     probabilities : pandas.DataFrame or None
-        For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data), ``ess``, and
-        whether it was ``tested``, which it is not where too few draws carry most of the density.
+        For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data), where z is for
+        the eye: it is near normal only where no few draws carry most of the density; ``z_rank`` and
+        ``z_rank_spread``, the tests of p(y=c | x, theta) over the draws, and their ``ess_of_...``.
     smallest_shift : float
         Shift of one parameter, in posterior standard deviations, from which on the tests find it 19 times in 20.
     error_rate : float
@@ -159,7 +160,7 @@ def compare(
     3. Dependence. Parameters are mapped to numbers that are independent under the exact posterior (a variance, then the
        mean given it; the components of a probability vector one after the other), and every pair's correlation is
        tested; also whether a spread depends on the parameter that it should be free of.
-    4. Class probabilities of X.
+    4. p(y=c | x, theta) of each row of X and class, as ranks among independent draws: the first two.
 
     Inside a part, each of m tests gets 1/m of the share (Bonferroni). That bounds the probability of a wrong NO however
     the tests depend on each other, if each z is standard normal. Effective numbers of draws follow Vehtari et al.

@@ -73,8 +73,8 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     rng = random_generator(key_of_draws)
     by_site = sampled.model.sites.by_name(sampled.parameters)
     parameters = exact.model.sites.parameters(by_site, exact.class_posterior.probs)
-    probabilities = None if X is None else probability_frame(exact, sampled, X, key_of_joints)
-    if probabilities is None or probabilities.empty:
+    probabilities = None if X is None else probability_frame(exact, sampled, X, key_of_joints, rng)
+    if probabilities is None:
         rows = simulated_rows(exact, key_of_rows)
     else:
         rows = rows_of(exact, X, probabilities["exact"].to_numpy().reshape(-1, len(exact.classes)))
@@ -135,9 +135,13 @@ def _dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.rand
 
 
 def _probabilities(frame: pd.DataFrame) -> _Part:
-    tested = frame[frame["tested"]]
-    names = [f"class {label} of row {row}" for row, label in tested.index]
-    return _Part("probabilities", _tests(names, "mean", tested["z"], tested["ess"]), len(frame))
+    varied = frame[frame["z_rank"].notna()]
+    names = [f"class {label} of row {row}" for row, label in varied.index]
+    pieces = [
+        _tests(names, test, varied[z], varied[f"ess_of_{z}"])
+        for z, test in (("z_rank", "mean"), ("z_rank_spread", "spread"))
+    ]
+    return _Part("probabilities", pd.concat(pieces), 2 * len(varied))
 
 
 def _tests(quantities: Any, test: str, z: Any, ess: Any) -> pd.DataFrame:

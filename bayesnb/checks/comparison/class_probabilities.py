@@ -5,54 +5,68 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
+from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["probability_frame"]
 
-MAX_SKEWNESS = 0.1
-"""Of a mean, skewness of its terms over the root of their effective number: beyond, its z is too far from normal."""
+EXACT_DRAWS, EXACT_CELLS = 16_000, 2**25
+"""Independent draws from the closed form, and the most numbers that they may take together."""
 
 
-def probability_frame(exact: ExactPosterior, sampled: SampledPosterior, X: Any, key: Any) -> pd.DataFrame:
+def probability_frame(
+    exact: ExactPosterior, sampled: SampledPosterior, X: Any, key: Any, rng: np.random.Generator
+) -> pd.DataFrame:
     """Class probabilities of rows by both posteriors.
 
-    A probability by draws is a ratio of two means, of the joint density with the class and of its sum over classes. If
-    the draws are right, the first less the exact probability times the second has mean zero. Its z is tested unless a
-    few draws carry most of that mean, which draws from the closed form tell: then z is not near normal.
+    Two questions are asked of each row and class. ``z`` compares the predicted probabilities: a probability by draws is
+    a ratio of two means of densities. Where a few draws carry most of a density (small concentrations, rare cells),
+    that ratio is far from normal, and no sample says how far; so ``z`` is for the eye. What is tested are the ranks of
+    p(y=c | x, theta) among those of independent exact draws, which are bounded and need no moments: their location,
+    ``z_rank``, and their spread, ``z_rank_spread``.
 
     Parameters
     ----------
     exact : ExactPosterior
     sampled : SampledPosterior
     X : table, shape (rows, columns)
+        At least one row.
     key : JAX key
         For draws from the closed form.
+    rng : numpy.random.Generator
+        For ties among ranks.
 
     Returns
     -------
     pandas.DataFrame
-        By row and class: ``exact``, ``sampled``, ``mcse`` (delta method), ``z``, ``ess`` and ``tested``.
+        By row and class: ``exact``, ``sampled``, ``mcse`` (delta method), ``z``, ``z_rank``, ``z_rank_spread`` and the
+        ``ess`` behind each of these two; NaN where the probability is certain.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows.
     """
     truth = exact.predict_proba(X)
-    found = _excess(sampled.log_joint_draws(X), truth)
-    draws = {"num_chains": sampled.num_chains, "num_draws": sampled.num_draws}
-    skewness = _skewness(_excess(exact.log_joint_draws(X, **draws, key=key), truth))
-    ess = np.minimum(ess_of_mean(found), found.shape[0] * found.shape[1])
-    mcse = found.std(axis=(0, 1)) / np.sqrt(ess)
-    difference = found.mean(axis=(0, 1))
-    # A single class is certain.
+    if not truth.size:
+        raise ValueError("X has no rows: give at least one, or leave X out")
+    log_joint = sampled.log_joint_draws(X)
+    excess = _excess(log_joint, truth)
+    mcse = excess.std(axis=(0, 1)) / np.sqrt(np.minimum(ess_of_mean(excess), excess.shape[0] * excess.shape[1]))
+    difference = excess.mean(axis=(0, 1))
     moving = mcse > 1e-12
-    index = pd.MultiIndex.from_product([range(len(truth)), exact.classes.tolist()], names=["row", "class"])
+    ranks = _by_ranks(_log_proba(log_joint), _exact_log_proba(exact, X, truth.size, key), rng)
     columns = {
         "exact": truth.ravel(),
         "sampled": truth.ravel() + difference,
         "mcse": mcse,
         "z": np.where(moving, difference / np.where(moving, mcse, 1.0), 0.0),
-        "ess": ess,
-        "tested": moving & (np.abs(skewness) <= MAX_SKEWNESS * np.sqrt(ess)),
+        **ranks,
     }
+    index = pd.MultiIndex.from_product([range(len(truth)), exact.classes.tolist()], names=["row", "class"])
     return pd.DataFrame(columns, index=index)
 
 
@@ -67,7 +81,26 @@ def _excess(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return excess.reshape(*weight.shape[:2], -1)
 
 
-def _skewness(series: np.ndarray) -> np.ndarray:
-    """Skewness of draws whose mean is zero; infinite where they do not move."""
-    scale = np.sqrt((series**2).mean(axis=(0, 1)))
-    return np.where(scale > 0, (series**3).mean(axis=(0, 1)) / np.where(scale > 0, scale, 1.0) ** 3, np.inf)
+def _log_proba(log_joint: np.ndarray) -> np.ndarray:
+    """Log p(y=c | x, theta), shape (chain, draw, cells)."""
+    flat = log_normalised(log_joint.reshape(-1, log_joint.shape[-1]))
+    return flat.reshape(*log_joint.shape[:2], -1)
+
+
+def _exact_log_proba(exact: ExactPosterior, X: Any, cells: int, key: Any) -> np.ndarray:
+    """Log p(y=c | x, theta) under independent draws from the closed form, shape (draws, cells)."""
+    number = max(1000, min(EXACT_DRAWS, EXACT_CELLS // cells))
+    return _log_proba(exact.log_joint_draws(X, num_chains=1, num_draws=number, key=key))[0]
+
+
+def _by_ranks(values: np.ndarray, reference: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Tests of the ranks of each cell, NaN where the reference does not vary."""
+    with np.errstate(invalid="ignore"):
+        varied = ~(np.ptp(reference, axis=0) <= 1e-12 * np.abs(reference).max(axis=0))
+    u = ranks_among(reference[:, varied], values[:, :, varied], rng)
+    found = {}
+    for name, degree in (("z_rank", 1), ("z_rank_spread", 2)):
+        ess, z = np.full((2, values.shape[2]), np.nan)
+        ess[varied], z[varied] = ess_and_z(legendre(u, degree), variance=1 / len(reference))
+        found |= {name: z, f"ess_of_{name}": ess}
+    return found
