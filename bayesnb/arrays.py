@@ -43,7 +43,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Whether two trees have one structure and the same numbers, up to rounding."""
+    """Whether two trees have the same structure and the same numbers, up to rounding."""
     structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
     return bool(structures[0] == structures[1]) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
@@ -73,8 +73,8 @@ def log_rising(a: Any, x: Any) -> Any:
     r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
 
     From 16 on it is a difference of Stirling's series, in which no term is larger than the result where `a` is large.
-    The relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which
-    is what the forms in `families.large_counts` avoid.
+    The relative error is that of a few roundings. Do not subtract a number of nearly the same size from the result; the
+    forms in `families.large_counts` avoid such a difference.
     """
     xp, special = namespace(a, x)
     large = xp.maximum(a, 16.0)
@@ -94,7 +94,7 @@ def log_rising(a: Any, x: Any) -> Any:
 
 
 def stirling_rest(z: Any) -> Any:
-    r"""What Stirling's formula lacks of the log-gamma function, for z > 0.
+    r"""Difference of the log-gamma function and Stirling's formula, for z > 0.
 
     .. math:: \log\Gamma(z) - (z - \tfrac12) \log z + z - \tfrac12 \log 2\pi
 

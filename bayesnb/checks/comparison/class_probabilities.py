@@ -12,15 +12,16 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["probability_frame"]
 
 MAX_SKEWNESS = 0.1
-"""Of a mean, skewness of its terms over the root of their effective number: beyond, its z is too far from normal."""
+"""Largest skewness of a mean's terms over the root of their effective number; beyond, its z is too far from normal."""
 
 
 def probability_frame(exact: ExactPosterior, sampled: SampledPosterior, X: Any, key: Any) -> pd.DataFrame:
     """Class probabilities of rows by both posteriors.
 
-    A probability by draws is a ratio of two means, of the joint density with the class and of its sum over classes. If
-    the draws are right, the first less the exact probability times the second has mean zero. Its z is tested unless a
-    few draws carry most of that mean, which draws from the closed form tell: then z is not near normal.
+    The draws give a probability as a ratio of two means, of the joint density with the class and of its sum over
+    classes. If the draws are right, the first minus the exact probability times the second has mean zero. Its z is
+    tested unless a few draws hold most of that mean, because z is then not near normal. Draws from the closed form show
+    whether they do.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def probability_frame(exact: ExactPosterior, sampled: SampledPosterior, X: Any, 
 
 
 def _excess(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Each draw's part in the difference of a class probability from the exact one, shape (chain, draw, cells).
+    """Contribution of each draw to a class probability's difference from the exact one, shape (chain, draw, cells).
 
     Its mean over the draws is the difference.
     """
