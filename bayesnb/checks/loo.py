@@ -27,9 +27,9 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27, Eq. 4),
     with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact, the same as a fit to
     the other rows: the statistics of row i are subtracted, and hyperparameters that follow the data's scale and class
-    probabilities that are frequencies (``class_probs="empirical"``) are those of the other rows. For a sampled posterior it is
-    estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i, theta) give the same
-    quantity.
+    probabilities that are frequencies (``class_probs="empirical"``) are those of the other rows. For a sampled
+    posterior it is estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i,
+    theta) give the same quantity.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     -----
     UserWarning
         If a row is the only one of its class and class probabilities are frequencies (without the row its label is
-        impossible, and the score is minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if the
-        draws of a sampled posterior have a prior that follows all rows.
+        impossible, and the score is minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if
+        the draws of a sampled posterior have a prior that follows all rows.
 
     Raises
     ------

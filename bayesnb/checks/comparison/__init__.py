@@ -1,1 +1,1 @@
-"""The parts of `nb.compare`: tests of draws against a closed form, and the recorded prior and data of both posteriors."""
+"""The parts of `nb.compare`: tests of draws against a closed form, and of the recorded priors and data."""

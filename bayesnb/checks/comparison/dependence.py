@@ -54,8 +54,7 @@ class _Scores(NamedTuple):
 
 
 def dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> list[Products]:
-    """Products of pairs of parameters: the largest of all pairs, and those that test whether a spread depends on a
-    parameter.
+    """Products of pairs of parameters: the largest of all pairs, and those that test spreads.
 
     Parameters
     ----------

@@ -104,8 +104,7 @@ def _mean_and_sd(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
 def _uniform(
     marginal: dist.Distribution, draws: np.ndarray, reference: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Numbers that are uniform if the draws are right, by the distribution function or by ranks among independent
-    draws."""
+    """Numbers that are uniform if the draws are right: distribution functions or ranks among independent draws."""
     if reference is None:
         return pit(marginal, draws, rng)
     flat = draws.reshape(*draws.shape[:2], -1)

@@ -22,7 +22,9 @@ def check(
     num_replicates: int = 500,
     key: Any = 0,
 ) -> Check:
-    """Compare data with replicates drawn from the fitted model. Parameters
+    """Compare data with replicates drawn from the fitted model.
+
+    Parameters
     ----------
     posterior : Posterior
         A sampled posterior gives evenly spaced draws. A point estimate gives the same parameters to every replicate,
@@ -58,9 +60,10 @@ def check(
     The p-value is P(T(replicate) >= T(observed) | data) (Rubin 1984, *Annals of Statistics* 12(4); Gelman, Meng and
     Stern 1996, *Statistica Sinica* 6, Eq. 5). It uses the data twice. For statistics that the model fits freely, such
     as a mean or the variance of a Gaussian column, it is conservative: in fewer than 2 % of right data sets it is below
-    0.01 or above 0.99. For statistics that do not depend on location and scale (``dependence``, ``shape``) it is uniform. With R replicates and
-    p below 0.01, a line with a uniform p-value is extreme by chance with probability about 2/100 (1/100 for all
-    ``shape`` lines together), and 2/(R + 1) where R is below 100. The table of sizes and powers is in the guide.
+    0.01 or above 0.99. For statistics that do not depend on location and scale (``dependence``, ``shape``) it is
+    uniform. With R replicates and p below 0.01, a line with a uniform p-value is extreme by chance with probability
+    about 2/100 (1/100 for all ``shape`` lines together), and 2/(R + 1) where R is below 100. The table of sizes and
+    powers is in the guide.
 
     The built-in statistics, a row for each label:
 

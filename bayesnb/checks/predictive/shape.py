@@ -43,8 +43,7 @@ def _holds_measurements(block: Block) -> bool:
 
 @dataclass(frozen=True)
 class _OfBlock:
-    """How the shapes of a block's columns are computed: its position, its resolution, and the rows and weights of each
-    class."""
+    """How the shapes of a block's columns are computed: position, resolution, and the arrays of each class."""
 
     place: int
     grid: Grid

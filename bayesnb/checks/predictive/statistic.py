@@ -47,8 +47,7 @@ class Line:
 
     @property
     def p_value_mcse(self) -> float:
-        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior, which is positive for a p-value of
-        0 too."""
+        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior; positive for a p-value of 0 too."""
         number = np.isfinite(self.replicated).sum()
         a, b = number * self.p_value + 0.5, number * (1 - self.p_value) + 0.5
         return float(np.sqrt(a * b / (a + b + 1)) / (a + b))
