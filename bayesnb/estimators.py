@@ -538,9 +538,9 @@ class MultinomialNB(_Smoothed):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
-    which are overconfident for long documents. Weights that are no counts (tf-idf) are accepted, as there; what comes
-    out is then not a probability, and ``predictive="plugin"`` is the better choice: with ``alpha=0.01`` the exact
-    formula loses 0.4 to 1.6 points of macro-F1 on tf-idf of three tables (docs/real-data.md).
+    which are overconfident for long documents. Weights that are not counts (tf-idf) are accepted, as in scikit-learn.
+    The result is then not a probability, and ``predictive="plugin"`` is the better choice: with ``alpha=0.01`` the
+    exact formula loses 0.4 to 1.6 points of macro-F1 on tf-idf of three tables (docs/real-data.md).
 
     Parameters
     ----------
@@ -598,7 +598,7 @@ class DirichletMultinomialNB(_Counting):
     """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
 
     scikit-learn has no such estimator; this one takes `MultinomialNB`'s place in a pipeline of counts. Weights that are
-    no counts (tf-idf) are accepted, as there; what comes out is then no probability.
+    not counts (tf-idf) are accepted, as in scikit-learn; the result is then not a probability.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ def compare(
     NO, the samples do not agree with the closed form: t
     """
     _require_comparable(exact, sampled, error_rate)
-    # Draws in the wrong place may leave nothing to divide by.
+    # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key)
     recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)

@@ -95,7 +95,7 @@ def encode(model: NaiveBayes, X: Any, y: Any) -> Rows:
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.is_vector and (entries != np.rint(entries)).any():
             raise ValueError(
-                f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no  "
+                f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
                 "distribution of counts draws: check the model of the counts themselves"
             )
     labels = Labels(codes, [str(label) for label in classes.tolist()])

@@ -19,7 +19,7 @@ from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks, co
 __all__ = ["choose"]
 
 SHAPE_FOR_LOGARITHM = 3.0
-"""The coordinate of gamma variables of at least this shape is their logarithm, of the others softplus. Of 20 fits of a Gaussian
+"""The coordinate of gamma variables is a logarithm from this shape on, and a softplus below. Of 20 fits of a Gaussian
 class, three have a divergence with the logarithm at shape 2 and none with softplus; at shape 26 none and two."""
 
 
