@@ -54,8 +54,8 @@ def remark_on_maxima(problem: Problem) -> list[str]:
         return []
     names = ", ".join(problem.learned_from.hyperpriors)
     return [
-        f"{names}: nb.EmpiricalBayes chose them by all rows, and they keep their numbers where a row is left out, so "
-        "that the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"
+        f"{names}: nb.EmpiricalBayes chose them by all rows, and they do not change when a row is left out, so that "
+        "the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"
     ]
 
 
@@ -69,9 +69,8 @@ def remark_on_draws(problem: Problem | None) -> list[str]:
     if not seen:
         return []
     return [
-        f"the draws have a prior that follows all rows, those left out among them: {' and '.join(seen)}. The score "
-        "tends to be too high, the more so the fewer the rows: give numbers, or use the closed form, "
-        "nb.fit(model, X, y)"
+        f"the prior of the draws follows all rows, including those left out: {' and '.join(seen)}. The score tends to "
+        "be too high, most of all with few rows: give numbers, or use the closed form, nb.fit(model, X, y)"
     ]
 
 

@@ -270,19 +270,19 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
     for name, posterior in posteriors.items():
         if "maximised" in _saw(posterior):
             return (
-                f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, which is no "
-                "evidence of a prior. Give numbers"
+                f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, and a "
+                "maximum is not the evidence of a prior. Give numbers"
             )
     for name, posterior in others:
         if _saw(posterior) != _saw(reference):
             seen = (f"{_told(which)} for {whose}" for whose, which in ((first, reference), (name, posterior)))
             return (
-                f"the priors have seen different parts of the data ({'; '.join(seen)}), and what a prior has seen "
-                "raises its evidence. Compare by elpd, or give numbers"
+                f"the priors have seen different parts of the data ({'; '.join(seen)}), and a prior that "
+                "takes numbers from the data has a higher evidence. Compare by elpd, or give numbers"
             )
         if _class_prior(posterior) != _class_prior(reference):
             return (
-                f"the class priors of {first} and {name} differ, so that their evidences differ by that of the labels. "
+                f"the class priors of {first} and {name} differ, so that the evidences of the labels differ. "
                 "Compare by elpd, or give one class prior to all"
             )
     return ""
