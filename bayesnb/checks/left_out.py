@@ -219,8 +219,8 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
         return posterior
     if isinstance(posterior, PointPosterior):
         raise ValueError(
-            f"{verb} leaves rows out of a posterior, and a point estimate is not a posterior: use nb.fit(model, X, y) "
-            "for the closed form, or draws by nb.NUTS() with loo"
+            f"{verb} leaves rows out of a posterior, and a point estimate is none: use nb.fit(model, X, y) for the "
+            "closed form, or draws by nb.NUTS() with loo"
         )
     if isinstance(posterior, SampledPosterior):
         raise ValueError(
