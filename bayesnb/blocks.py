@@ -247,9 +247,9 @@ def draw_parameters(
 
 
 def off_boundary(value: Any) -> np.ndarray:
-    """A parameter's draws, those that underflowed or were rounded to one moved to the next normal number inside.
+    """A parameter's draws; those that underflowed or were rounded to one are moved to the next normal number inside.
 
-    There every density is finite: no logarithm of zero, and no zero times infinity.
+    Every density is finite there, without a logarithm of zero or a product of zero and infinity.
     """
     limits = np.finfo(np.float64)
     return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))

@@ -278,7 +278,7 @@ class Batch:
 
     @property
     def table(self) -> Table:
-        """The rows as a table; those of weight zero show no category."""
+        """The rows as a table; rows of weight zero add no category."""
         return weighted_table(self.X, self.sample_weight)
 
 
@@ -363,7 +363,7 @@ class Draft:
 
     @property
     def growing(self) -> bool:
-        """Whether rows may bring more categories, which a model that is bound already keeps out."""
+        """Whether rows may bring more categories; not if the model is already bound."""
         return not self.model.bound
 
     @property

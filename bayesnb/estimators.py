@@ -538,9 +538,9 @@ class MultinomialNB(_Smoothed):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
-    which are overconfident for long documents. Weights that are no counts (tf-idf) are accepted, as there; what comes
-    out is then no probability, and ``predictive="plugin"`` is the better choice: with ``alpha=0.01`` the exact formula
-    loses 0.4 to 1.6 points of macro-F1 on tf-idf of three tables (docs/real-data.md).
+    which are overconfident for long documents. Weights that are not counts (tf-idf) are accepted, as in scikit-learn.
+    The result is then not a probability, and ``predictive="plugin"`` is the better choice: with ``alpha=0.01`` the
+    exact formula loses 0.4 to 1.6 points of macro-F1 on tf-idf of three tables (docs/real-data.md).
 
     Parameters
     ----------
@@ -598,7 +598,7 @@ class DirichletMultinomialNB(_Counting):
     """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
 
     scikit-learn has no such estimator; this one takes `MultinomialNB`'s place in a pipeline of counts. Weights that are
-    no counts (tf-idf) are accepted, as there; what comes out is then no probability.
+    not counts (tf-idf) are accepted, as in scikit-learn; the result is then not a probability.
 
     Parameters
     ----------
@@ -669,8 +669,8 @@ class CategoricalNB(_Discrete):
     """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
 
     Categories may be whole numbers from zero, as in scikit-learn, or text, booleans or pandas categoricals; cells may
-    be missing. A category that was never seen counts as a missing cell at prediction, with a warning, and becomes one
-    of the column's at `partial_fit`. The exact predictive equals scikit-learn's. As there, every row of X shows
+    be missing. A category that was never seen counts as a missing cell at prediction, with a warning; `partial_fit`
+    adds it to the column. The exact predictive equals scikit-learn's. As in scikit-learn, every row of X adds its
     categories, whatever its weight.
 
     Parameters

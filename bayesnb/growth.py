@@ -1,4 +1,4 @@
-"""Categories that later rows bring: the problem that a single fit to all rows would have had."""
+"""New categories in later rows: they change a problem into that of a single fit to all rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from bayesnb.weights import weighted_table
 __all__ = ["count_more", "with_categories", "with_new_categories"]
 
 Unseen = Mapping[Any, Mapping[Any, int]]
-"""By column the values that are not among its categories, with their number."""
+"""For each column the values that are not among its categories, and how often each occurs."""
 
 
 def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
@@ -37,7 +37,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     Raises
     ------
     TypeError, ValueError
-        If the rows do not fit the model, or bring categories for which its prior has no number.
+        If the rows do not fit the model, or contain new categories for which its prior has no number.
     """
     table = weighted_table(X, sample_weight)
     unseen: dict[Any, dict[Any, int]] = {}
@@ -51,7 +51,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 
 def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
-    """The problem with the categories of a table that it does not know, if it may have more.
+    """The problem with the new categories of a table added, if it may have more categories.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     table : Table
         More rows.
     unseen : mapping
-        By column the values of these rows that are not among the model's categories, as `NaiveBayes.statistics` finds
-        them.
+        For each column the values of these rows that are not among the model's categories; `NaiveBayes.statistics`
+        finds them.
 
     Returns
     -------
     Problem
-        The same object where nothing is new.
+        The same object if nothing is new.
     """
     model = problem.model
     schema = model.schema
@@ -82,7 +82,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
 
 
 def with_categories(problem: Problem, categories: Mapping[int, tuple], features: Any = None) -> Problem:
-    """The problem with more categories, which no row so far has shown.
+    """The problem with more categories, which no row so far contains.
 
     A Dirichlet over more categories, of the same concentration for each, is the prior that a fit to all rows would have
     had; the counts of the new categories are zero so far.
@@ -92,14 +92,14 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     problem : Problem
         Every row has a label.
     categories : mapping
-        By position the categories of each categorical column: the known ones among them.
+        For each categorical column, by position, all its categories, including the known ones.
     features : mapping, optional
-        The model's features where they list categories; by default as they are.
+        The model's features, if they list categories; by default unchanged.
 
     Raises
     ------
     ValueError
-        If the prior has one number for each category, and so none for a new one.
+        If the prior has one number for each category, and therefore none for a new one.
     """
     before = problem.model
     assert before.schema is not None
@@ -116,7 +116,7 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
 
 
 def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
-    """Refuse new categories for which the prior has no number."""
+    """Raise an error for new categories for which the prior has no number."""
     try:
         _ = after.blocks
     except ValueError as error:
@@ -129,7 +129,7 @@ def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
 
 
 def _brought(before: NaiveBayes, after: NaiveBayes) -> dict[Any, list]:
-    """By column the categories that only the model after has."""
+    """For each column the categories that only the model `after` has."""
     old, new = before.schema, after.schema
     assert old is not None
     assert new is not None
@@ -146,7 +146,7 @@ def _shown(values: list) -> str:
 
 
 def _regroup(blocks: Sequence[Any], before: NaiveBayes, after: NaiveBayes) -> tuple[Any, ...]:
-    """Statistics block by block, put together anew: columns of as many categories stand side by side."""
+    """Statistics of the new blocks, in which columns with the same number of categories are together."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         for j, position in enumerate(block.columns):

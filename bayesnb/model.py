@@ -196,8 +196,8 @@ class NaiveBayes:
         Returns
         -------
         NaiveBayes
-            Its categories are those of this table. A fit of it, and updates of that fit, count another value as a
-            missing cell; so it is with every fit of a bound model.
+            The model with the categories of this table. A fit of a bound model, and updates of that fit, count another
+            value as a missing cell.
         """
         table = as_table(X)
         if not table.names:
@@ -226,7 +226,7 @@ class NaiveBayes:
         return self.with_schema(replace(self._require_schema(), classes=read_classes(classes)))._checked()
 
     def _checked(self) -> Self:
-        """The bound model itself, once its hyperparameters are found to have the shapes of its columns and classes."""
+        """The bound model itself, after a check that its hyperparameters fit its columns and classes."""
         _ = self.blocks, self.inclusion
         if self.class_probs is not None or np.ndim(self.class_concentration):
             _ = self._spread_class_prior(ClassCounts(np.ones(len(self._require_schema().classes))))

@@ -36,8 +36,8 @@ class Problem:
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
     growing : bool
-        Whether more rows may bring more categories: the categories that the model does not list were found in the rows
-        of the fit, as they would be in a fit to all rows. A model that was bound before the fit keeps its own.
+        Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
+        as a fit to all rows would. A model that was bound before the fit keeps its own categories.
     """
 
     model: NaiveBayes
@@ -77,7 +77,7 @@ class Problem:
 
     @property
     def prior_saw(self) -> tuple[str, ...]:
-        """What the prior's numbers were taken from, none of it where all were given.
+        """Sources of the prior's numbers in the data; empty if all numbers were given.
 
         ``"labels"``: the class probabilities are the labels' frequencies; ``"scale"``: hyperparameters follow the scale
         of the columns; ``"maximised"``: hyperparameters maximise the evidence.
@@ -231,7 +231,7 @@ def check_decay(decay: Any) -> float:
 
 
 def _differ(one: Family, other: Family) -> bool:
-    """Whether two families have other hyperparameters, one of which may be open in one of them."""
+    """Whether two families have different hyperparameters; a hyperparameter may be unset in one of them."""
     if one is other:
         return False
     mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)

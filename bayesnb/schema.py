@@ -545,7 +545,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def sort_categories(values: set, column: Column) -> list:
-    """Values in their order; those that have none by type and text."""
+    """Sorted values; values without an order are sorted by type and text."""
     try:
         return sorted(values)
     except TypeError:
@@ -784,7 +784,7 @@ def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 LARGEST_COUNT = 2.0**53
-"""Beyond, float64 does not hold every whole number."""
+"""Above this, float64 does not hold every whole number."""
 
 
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:

@@ -76,7 +76,7 @@ class Statistics(ABC):
         return jax.tree.map(_clear, self, before)
 
     def same_rows(self, other: "Statistics") -> bool:
-        """Whether both may be statistics of the same rows, whatever the order in which they were added."""
+        """Whether both may be statistics of the same rows, added in any order."""
         return close(self, other)
 
     @abstractmethod
@@ -205,7 +205,7 @@ class Moments(Statistics):
     def same_rows(self, other: Statistics) -> bool:
         if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
             return False
-        # A mean has the rounding of the cells, however small their spread, and so has the origin of the deviations.
+        # A mean has the rounding error of the cells for any spread, and so does the origin of the deviations.
         n, mean, ssd = np.asarray(self.n), np.asarray(self.mean), np.asarray(self.ssd)
         rounding = 8 * np.finfo(np.float64).eps * np.abs(mean)
         off = np.abs(mean - other.mean), np.abs(ssd - other.ssd)

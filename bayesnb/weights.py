@@ -1,4 +1,4 @@
-"""Tables some of whose rows weigh nothing: such rows show no category."""
+"""Tables with rows of weight zero, which add no category."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ __all__ = ["weighted_table"]
 
 
 def weighted_table(X: Any, sample_weight: Any) -> Table:
-    """A table whose rows of weight zero hold missing cells where others hold categories.
+    """A table in which the categorical cells of rows of weight zero are missing.
 
-    The weights themselves are counted elsewhere, with the cells. Without this a category that only rows of weight zero
-    hold would be one of the column's, and take its share of the prior.
+    The weights themselves are applied elsewhere, with the cells. Without this, a category that occurs only in rows of
+    weight zero would be a category of the column, with its share of the prior.
 
     Parameters
     ----------

@@ -199,7 +199,7 @@ def test_yes_says_what_it_could_have_missed():
 
 def test_each_part_has_its_share_of_the_error_rate():
     found = compared(gaussians, 0, given=True, error_rate=0.01)
-    # 18 parameters, four tests each; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.
+    # 18 parameters, four tests; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.
     assert found.parts["num_tests"].to_dict() == {
         "parameters": 4 * 18,
         "densities": 2 * 7,

@@ -1,7 +1,7 @@
 """Do samples agree with the closed form?
 
 Both posteriors condition one model on one table, so every difference must be Monte Carlo error. `battery` measures the
-draws against what is known of the exact posterior; here the verdict is given.
+draws against the exact posterior; this module derives the verdict.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["Comparison", "compare"]
 
 MIN_ESS = 400
-"""Effective draws of every tested quantity below which nothing is said (Vehtari et al. 2021)."""
+"""Effective draws that every tested quantity needs for a verdict other than UNDECIDED (Vehtari et al. 2021)."""
 
 POWER_Z = 1.645
-"""Normal quantile of 0.95: with that much beyond the critical value a shift is found 19 times in 20."""
+"""Normal quantile of 0.95: the tests find a shift this far beyond the critical value 19 times in 20."""
 
 WORDS = {
     "parameters": "the {test} of {k} of {n} parameters {verb} off, most of all {worst} (z = {z})",
@@ -36,7 +36,7 @@ WORDS = {
     ),
     "probabilities": "the {test} of {k} of {n} class probabilities is off, most of all of {worst} (z = {z})",
 }
-"""What is said of the tests that speak against, by part, or by test where a part has tests of several kinds."""
+"""Reason for a NO, by part, or by test if a part has tests of several kinds."""
 
 SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]
 """Columns of the table that a comparison shows of itself."""
@@ -54,15 +54,15 @@ class Comparison:
     verdict : str
         The answer in words.
     reasons : tuple of str
-        What speaks against, or why the draws cannot tell; empty if they agree.
+        The differences that the tests found, or why the draws cannot tell; empty if they agree.
     table : pandas.DataFrame
         A row for each scalar parameter: ``exact_mean``, ``sampled_mean``, ``mcse_mean``, ``exact_sd``, ``sampled_sd``;
-        ``z_mean``, ``z_sd``, ``z_skew`` and ``z_tails``, by how many standard errors location, spread, skewness and
-        tails of the draws are off; ``p_value``, the smallest of the four times four; ``ess_bulk``, ``ess_tail``,
+        ``z_mean``, ``z_sd``, ``z_skew`` and ``z_tails``, the differences in location, spread, skewness and tails of the
+        draws in standard errors; ``p_value``, the smallest of the four times four; ``ess_bulk``, ``ess_tail``,
         ``r_hat``.
     tests : pandas.DataFrame
-        A row for each test: ``part``, ``quantity``, ``test``, ``z``, ``p_value``, ``ess`` and whether it speaks
-        ``against``. Of the pairs of parameters, the ten of the largest correlation.
+        A row for each test: ``part``, ``quantity``, ``test``, ``z``, ``p_value``, ``ess`` and ``against``, whether it
+        found a difference. Of the pairs of parameters, only the ten with the largest correlations.
     parts : pandas.DataFrame
         A row for each part of the tests (parameters, densities, dependence, probabilities): ``num_tests``,
         ``critical_z``, ``num_against``, ``largest_z`` (absolute) and ``least_ess``.
@@ -71,9 +71,9 @@ class Comparison:
         the eye: it is near normal only where no few draws carry most of the density; ``z_rank`` and
         ``z_rank_spread``, the tests of p(y=c | x, theta) over the draws, and their ``ess_of_...``.
     smallest_shift : float
-        Shift of one parameter, in posterior standard deviations, from which on the tests find it 19 times in 20.
+        Smallest shift of one parameter, in posterior standard deviations, that the tests find 19 times in 20.
     error_rate : float
-        Share of right draws that get a NO, as far as the tests are exact.
+        Share of right draws that get a NO, if the tests are exact.
     critical_z : float
         Absolute z beyond which a parameter speaks against.
     exact, sampled : Posterior
@@ -122,22 +122,22 @@ def compare(
     sampled : SampledPosterior
         At least two chains.
     X : table, shape (rows, columns), optional
-        Rows whose class probabilities are compared too. Six of them also serve as rows whose log density is tested;
+        Rows whose class probabilities are compared too. The log density of six of them is also tested;
         without X, six rows are simulated from the exact posterior predictive distribution.
     error_rate : float, default 0.001
         Probability of a NO to draws that are right. The documentation gives the measured one.
     key : int or JAX key, default 0
-        For independent draws from the closed form, with which log densities are compared, and for simulated rows.
+        For simulated rows, and for the independent draws from the closed form that log densities are compared with.
 
     Returns
     -------
     Comparison
         Its verdict is
 
-        - NO where the posteriors record different priors or data, which takes no test;
-        - UNDECIDED where a chain diverged, an R-hat is above 1.01, or a tested quantity has fewer than 400 effective
+        - NO if the posteriors record different priors or data, which takes no test;
+        - UNDECIDED if a chain diverged, an R-hat is above 1.01, or a tested quantity has fewer than 400 effective
           draws, whatever the tests say;
-        - NO where a test speaks against;
+        - NO if a test finds a difference;
         - YES otherwise, with the smallest shift of a parameter that the tests would have found 19 times in 20.
 
     Raises
@@ -158,12 +158,12 @@ def compare(
     2. Densities. The log likelihood and log p(x, y | theta) of six rows, as ranks among 40,000 independent draws from
        the closed form: the first two polynomials.
     3. Dependence. Parameters are mapped to numbers that are independent under the exact posterior (a variance, then the
-       mean given it; the components of a probability vector one after the other), and every pair's correlation is
-       tested; also whether a spread depends on the parameter that it should be free of.
-    4. p(y=c | x, theta) of each row of X and class, as ranks among independent draws: the first two.
+       mean given it; the components of a probability vector one after the other). The correlation of every pair is
+       tested, and whether the spread of a parameter depends on another one after this map.
+    4. p(y=c | x, theta) of each row of X and class, as ranks among independent draws: the first two polynomials.
 
-    Inside a part, each of m tests gets 1/m of the share (Bonferroni). That bounds the probability of a wrong NO however
-    the tests depend on each other, if each z is standard normal. Effective numbers of draws follow Vehtari et al.
+    Inside a part, each of m tests gets 1/m of the share (Bonferroni). If each z is standard normal, that bounds the
+    probability of a wrong NO for any dependence between the tests. Effective numbers of draws follow Vehtari et al.
     (2021), *Bayesian Analysis* 16(2).
 
     Examples
@@ -179,7 +179,7 @@ def compare(
     NO, the samples do not agree with the closed form: t
     """
     _require_comparable(exact, sampled, error_rate)
-    # Draws in the wrong place may leave nothing to divide by.
+    # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key)
     recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)
@@ -244,7 +244,7 @@ def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:
 
 
 def _against(tests: pd.DataFrame) -> list[str]:
-    """What speaks against, in words, the most extreme of each kind by name."""
+    """The differences that the tests found, in words; the most extreme of each kind by name."""
     found = []
     for (part, test), group in tests.groupby(["part", "test"], sort=False):
         against = group[group["against"]]

@@ -1,4 +1,4 @@
-"""ArviZ's record of a leave-one-out score, and what has to be said of it."""
+"""ArviZ's record of a leave-one-out score, and the warnings about it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def by_row(values: np.ndarray) -> xr.DataArray:
 
 
 def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[str]) -> dict[str, Any]:
-    """What every kind of ArviZ's ELPDData holds; the standard error is that of a sum over rows."""
+    """Fields that every kind of ArviZ's ELPDData has; the standard error is that of a sum over rows."""
     with np.errstate(invalid="ignore"):  # a class probability of zero makes a label impossible
         return {
             "elpd": float(pointwise.sum()),
@@ -36,7 +36,7 @@ def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[
 
 
 def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
-    """Name the rows whose label has probability zero, because no other row has it."""
+    """Warning that names the rows whose label has probability zero because no other row has it."""
     alone = np.flatnonzero(np.isneginf(pointwise))
     if not len(alone) or not problem.model.follows_labels:
         return []
@@ -49,18 +49,18 @@ def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
 
 
 def remark_on_maxima(problem: Problem) -> list[str]:
-    """Say that hyperparameters were learned from the rows that are left out, too."""
+    """Warning that hyperparameters were also learned from the rows that are left out."""
     if problem.learned_from is None:
         return []
     names = ", ".join(problem.learned_from.hyperpriors)
     return [
-        f"{names}: nb.EmpiricalBayes chose them by all rows, and they keep their numbers where a row is left out, so "
-        "that the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"
+        f"{names}: nb.EmpiricalBayes chose them by all rows, and they do not change when a row is left out, so that "
+        "the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"
     ]
 
 
 def remark_on_draws(problem: Problem | None) -> list[str]:
-    """Say that the draws' prior was taken from the rows that are left out, too."""
+    """Warning that the prior of the draws was also taken from the rows that are left out."""
     found = {
         "labels": 'the class probabilities (class_probs="empirical")',
         "scale": "hyperparameters on the data's scale",
@@ -69,13 +69,12 @@ def remark_on_draws(problem: Problem | None) -> list[str]:
     if not seen:
         return []
     return [
-        f"the draws have a prior that follows all rows, those left out among them: {' and '.join(seen)}. The score "
-        "tends to be too high, the more so the fewer the rows: give numbers, or use the closed form, "
-        "nb.fit(model, X, y)"
+        f"the prior of the draws follows all rows, including those left out: {' and '.join(seen)}. The score tends to "
+        "be too high, most of all with few rows: give numbers, or use the closed form, nb.fit(model, X, y)"
     ]
 
 
 def warn_of(remarks: Sequence[str]) -> None:
-    """Warn of everything that was remarked."""
+    """Issue the warnings."""
     for remark in remarks:
         warn(remark, UserWarning)

@@ -12,11 +12,11 @@ from bayesnb.schema import as_table, check_weights, encode_labels
 __all__ = ["psis_loo"]
 
 MIN_DRAWS = 25
-"""Draws below which the tail that importance sampling smooths holds less than the five draws that its fit needs."""
+"""Smallest number of draws: with fewer, the smoothed tail has less than the five draws that its fit needs."""
 
 
 def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> tuple[ELPDDataLOO, list[str]]:
-    """ArviZ's leave-one-out score of the labels, and what has to be said of it.
+    """ArviZ's leave-one-out score of the labels, and the warnings about it.
 
     Raises
     ------

@@ -59,8 +59,8 @@ def kfold(
     Warns
     -----
     UserWarning
-        If class probabilities are frequencies (``class_probs="empirical"``) and a fold has all rows of a class, whose
-        labels are impossible without it.
+        If class probabilities are frequencies (``class_probs="empirical"``) and a fold has all rows of a class: without
+        the fold, the label of these rows is impossible.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def kfold(
 
 
 def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
-    """Fold of each row: the rows, shuffled within their class, are dealt out one by one, one class after the other."""
+    """Fold of each row: rows are shuffled within their class and assigned to the folds in turn, class after class."""
     k = whole_number("k", k)
     if not 2 <= k <= len(codes):
         raise ValueError(f"k is {k}: give at least 2 folds and no more than there are rows, {len(codes)}")
@@ -118,7 +118,7 @@ def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
 
 
 def _read_folds(folds: Any, num_rows: int) -> np.ndarray:
-    """Folds by number, from any labels."""
+    """Folds as numbers, from labels of any kind."""
     labels = learn_classes(folds, num_rows, "folds")
     if len(labels) < 2:
         raise ValueError(f"folds names {len(labels)} fold: give at least two")

@@ -1,4 +1,4 @@
-"""Each row predicted from the others, the posterior being in closed form."""
+"""Predictions of each row from the other rows, for posteriors in closed form."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -47,12 +47,12 @@ class LeftOut:
 
     @classmethod
     def empty(cls, codes: np.ndarray, num_classes: int) -> Self:
-        """Arrays to be filled."""
+        """Empty arrays, filled later."""
         of_label, joint, in_sample = np.empty((3, len(codes)))
         return cls(np.empty((len(codes), num_classes)), of_label, joint, in_sample, codes)
 
     def set(self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray) -> None:
-        """Take in some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D)."""
+        """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D)."""
         own = np.arange(len(in_sample)), self.codes[rows]
         self.log_proba[rows] = log_normalised(log_joint)
         self.of_label[rows], self.joint[rows] = self.log_proba[rows][own], log_joint[own]
@@ -69,7 +69,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
     log_class_prob = log(posterior._class_probs())
     counted = posterior.problem.statistics.blocks
     follows = posterior.problem.follows
-    # Where a family's prior follows the data, the block as the user left it, without numbers.
+    # If a family's prior follows the data: the block as the user gave it, without numbers.
     blocks = [
         as_given if moves else resolved
         for as_given, resolved, moves in zip(
@@ -91,7 +91,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
                 densities = every_class_without(block, statistics, x, some, densities)
                 of_own += densities[own]
             else:
-                # The other classes keep all their data; the row's own class has those of the rest.
+                # Only the row's own class loses the row.
                 of_own += own_class_without(block, statistics, x, some)
             features += densities
         features[own] = of_own
@@ -104,7 +104,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
 
 
 def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
-    """As `leave_one_out`, each feature's two hypotheses averaged with the weights that they have without the row."""
+    """As `leave_one_out`; averages each feature's two hypotheses with their weights without the row."""
     if (rows.weights != 1.0).any():
         raise ValueError(
             "sample_weight is not for posteriors averaged over features: leave rows of weight one out, or use kfold"
@@ -145,10 +145,10 @@ def _refitted_hypotheses(block: Block, statistics: Any, x: Any, rows: LabelledRo
 def _hypotheses(
     posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows
 ) -> Hypotheses:
-    """Of block i, whose prior has the same numbers for all rows.
+    """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
 
-    The evidence of the rest is that of all data over the row's density given the rest, under either hypothesis, so that
-    the Bayes factor without a row takes one division.
+    Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
+    rest. The Bayes factor without a row therefore takes one division.
     """
     block, family, statistics = posterior.model.blocks[i], posterior.families[i], posterior.problem.statistics.blocks[i]
     together = replace(block, family=block.family.take(slice(0, 1)))
@@ -172,11 +172,11 @@ def _log_class_probs_without(posterior: ExactPosterior | AveragedPosterior, rows
     prior, n = posterior.model.class_prior, posterior.problem.statistics.classes.n
     if prior.probs is not None and not posterior.problem.model.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
-    # A table with a line for each class serves all rows of weight one.
+    # All rows of weight one share a table with one line for each class.
     unit = bool((rows.weights == 1.0).all())
     codes = np.arange(len(n)) if unit else rows.codes
     taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
-    # A class without a row has none to leave out.
+    # A class without rows has no row to leave out.
     rest = np.maximum(cleared(n - taken, n), 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
@@ -191,7 +191,7 @@ def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple
     Raises
     ------
     ValueError
-        If the rows together weigh more than the data do.
+        If the total weight of the rows exceeds that of the data.
     """
     table = as_table(X)
     codes = encode_labels(y, table.num_rows, posterior.classes)
@@ -209,7 +209,7 @@ def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple
 
 
 def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosterior:
-    """Refuse posteriors that have no closed form to take rows from.
+    """Raise an error for posteriors without a closed form.
 
     Raises
     ------

@@ -26,10 +26,10 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     The expected log predictive density is
     :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27, Eq. 4),
     with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact, the same as a fit to
-    the other rows: the statistics of row i are taken away, and so is its part in hyperparameters that follow the data's
-    scale and in class probabilities that are frequencies (``class_probs="empirical"``). For a sampled posterior it is
-    estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i, theta) give the same
-    quantity.
+    the other rows: the statistics of row i are subtracted, and hyperparameters that follow the data's scale and class
+    probabilities that are frequencies (``class_probs="empirical"``) are those of the other rows. For a sampled
+    posterior it is estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i,
+    theta) give the same quantity.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     arviz_stats.ELPDDataLOO
         ``elpd_i`` and ``pareto_k`` have the dimension ``row``; ``p`` is the sum of
         log p(y_i | x_i, D) - log p(y_i | x_i, D without i), the first of which ArviZ, for draws, replaces by the log of
-        the draws' average probability. Of an exact posterior ``n_samples`` and ``pareto_k`` are zero. ``warning`` says
-        whether there was one. ``arviz.compare`` and ``arviz.plot_compare`` take it.
+        the draws' average probability. Of an exact posterior ``n_samples`` and ``pareto_k`` are zero. ``warning`` is
+        True if there was a warning. ``arviz.compare`` and ``arviz.plot_compare`` take it.
 
     Warns
     -----
     UserWarning
-        If a row has the only label of its kind and class probabilities are frequencies (without it the label is
-        impossible, and the score minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if the
-        draws of a sampled posterior have a prior that follows all rows.
+        If a row is the only one of its class and class probabilities are frequencies (without the row its label is
+        impossible, and the score is minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if
+        the draws of a sampled posterior have a prior that follows all rows.
 
     Raises
     ------
@@ -64,11 +64,11 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 
     Notes
     -----
-    Two scores are not those of refits, and come with a warning. Hyperparameters that `EmpiricalBayes` learned keep the
-    numbers that all rows chose: `kfold` learns them anew. Draws have one prior, and importance sampling leaves a row
-    out of the likelihood alone: where the prior follows the data, take the closed form or give numbers.
+    Two scores differ from those of refits, and a warning says so. Hyperparameters that `EmpiricalBayes` learned keep
+    the numbers learned from all rows; `kfold` learns them anew. Draws have one prior, and importance sampling leaves a
+    row out of the likelihood only: if the prior follows the data, use the closed form or give numbers.
 
-    Numbers are held as they were given, also those of ``posterior.model``, the model of a fit in numbers.
+    Numbers that were given do not change, also those of ``posterior.model``, which states the fitted model in numbers.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 def elpd_and_remarks(
     posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None
 ) -> tuple[ELPDDataLOO, list[str]]:
-    """As `loo`, which warns of the remarks."""
+    """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior, SampledPosterior):
         return psis_loo(posterior, X, y, sample_weight)
     left_out = leave_one_out(require_exact(posterior, "loo"), X, y, sample_weight)

@@ -15,10 +15,10 @@ from bayesnb.posterior.point import PointPosterior
 __all__ = ["JOINT", "no_distribution", "pits"]
 
 JOINT = "log_likelihood"
-"""The test quantity that looks across parameters and at the data."""
+"""The test quantity that depends on all parameters and the data."""
 
 RANK_DRAWS = 100
-"""Draws among which a true value is ranked: thinned to so few, a chain's are nearly independent."""
+"""Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
 
 
 def pits(
@@ -53,7 +53,7 @@ def pits(
 def _exact_pits(
     posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
 ) -> ModelParameters:
-    """PIT of every parameter under its exact marginal distribution; among draws where that is not known."""
+    """PIT of every parameter under its exact marginal distribution, or among draws if that is not known."""
     classes = posterior.class_posterior
     class_prob = truth.class_prob
     if classes.probs is None:
@@ -74,7 +74,7 @@ def _exact_pits(
 def _exact_pit(
     marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """PIT under the exact marginal distribution, or among draws where its distribution function is not known."""
+    """PIT under the exact marginal distribution, or among draws if its distribution function is not known."""
     if marginal is None:
         return _ranked(value, draws, rng)
     try:
@@ -96,7 +96,7 @@ def _thinned(values: np.ndarray) -> np.ndarray:
 
 
 def no_distribution(inference: object) -> str:
-    """Why a point estimate cannot be calibrated."""
+    """Error message for a point estimate, which cannot be calibrated."""
     return (
         f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use nb.Exact() "
         "or nb.NUTS()"

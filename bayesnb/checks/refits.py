@@ -1,8 +1,8 @@
 """Densities of rows under every class, given the other rows, where the prior follows the data.
 
-Hyperparameters that `on_scale_of` takes from the data are those of the other rows alone, so that they differ from row
-to row, and in every class. All comes from statistics: that of the row is taken away, `on_scale_of` is asked again. A
-family that knows a faster way says it in `row_log_refitted`.
+Hyperparameters that `on_scale_of` takes from the data are those of the other rows only, so that they differ from row to
+row, in every class. The statistics of the row are subtracted, and `on_scale_of` is called again. A family may define a
+faster way in `row_log_refitted`.
 """
 
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ __all__ = ["Refit", "every_class_without", "refits"]
 
 @dataclass(frozen=True)
 class Refit:
-    """A block without each of some rows. The columns of all rows are side by side, rows * columns of them.
+    """A block without each of some rows. The rows * columns columns of all rows are laid out side by side.
 
     Attributes
     ----------
     prior : ConjugateFamily
-        Shape (classes, rows * columns), the defaults those of the other rows.
+        Shape (classes, rows * columns), with the defaults of the other rows.
     rest : Statistics
         Of the other rows.
     cell : Statistics
-        Of the row's own cell, in every class.
+        Statistics of the row's own cell, in every class.
     num_rows : int
     """
 
@@ -54,7 +54,7 @@ class Refit:
         return np.asarray(shared.log_evidence(one)).reshape(self.num_rows, -1)
 
     def log_bayes_factor(self) -> np.ndarray:
-        """Evidence of the other rows for a parameter of each class against a shared one, shape (rows, columns)."""
+        """Log Bayes factor of the other rows, for parameters by class against a shared one, shape (rows, columns)."""
         own = np.asarray(self.prior.log_evidence(self.rest)).sum(axis=0)
         return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
 
@@ -69,13 +69,13 @@ def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows, 
     Parameters
     ----------
     block : Block
-        As the user left it: the defaults that follow the data have no numbers.
+        As the user gave it: the defaults that follow the data have no numbers.
     counted : Statistics
         Of all rows.
     x : array, shape (rows, columns)
     rows : LabelledRows
     held : array, shape (rows, classes)
-        Log p(x_i | y=c, D), all defaults those of all rows.
+        Log p(x_i | y=c, D), with the defaults of all rows.
     """
     family: Any = block.family
     known = family.row_log_refitted(x, rows.codes, rows.weights, counted, held)
@@ -87,7 +87,7 @@ def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows, 
 
 
 def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, Refit]]:
-    """The block without each row, some rows at a time; count vectors, whose columns belong together, one by one.
+    """The block without each row, some rows at a time; one at a time for count vectors, whose columns form one vector.
 
     Raises
     ------

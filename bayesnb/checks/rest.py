@@ -1,8 +1,8 @@
-"""Densities of rows under their own class, given the other rows, the prior being the same for all.
+"""Densities of rows under their own class, given the other rows, where all rows have the same prior.
 
-Statistics subtract, so the posterior without a row is the closed form of what is left. The evidence of one row under
-that posterior is its predictive density, which holds for every conjugate family. A family that knows a faster way says
-it in `row_log_left_out`.
+Statistics subtract, so the posterior without a row is the closed form given the other rows. The evidence of one row
+under that posterior is its predictive density; this holds for every conjugate family. A family may define a faster way
+in `row_log_left_out`.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from bayesnb.stats import ClassCounts, Statistics, dense
 __all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of"]
 
 PIECE_CELLS = 2**16
-"""Hyperparameters at a time: each row has its own, and half a mebibyte of them stays in the processor's cache."""
+"""Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
 
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
@@ -37,7 +37,7 @@ class LabelledRows:
         Position of each row's class.
     weights : array, shape (rows,)
     place : array of int, shape (rows,)
-        Where the rows are in the table.
+        Positions of the rows in the table.
     classes : array, shape (classes,)
         The labels.
     """
@@ -55,7 +55,7 @@ class LabelledRows:
         return type(self)(self.codes[which], self.weights[which], self.place[which], self.classes)
 
     def refuse(self, impossible: np.ndarray, block: Block) -> None:
-        """Refuse rows that cannot have been among the data, given the cells (rows, columns) that say so.
+        """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class LabelledRows:
 
 
 def own_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
-    """Log p(x_i | y_i, D without i) of a block, shape (rows,); by the family's own way where it has one."""
+    """Log p(x_i | y_i, D without i) of a block, shape (rows,), by the family's faster way if it has one."""
     if (rows.weights == 1.0).all():
         known = block.family.row_log_left_out(x, rows.codes, counted)  # type: ignore[attr-defined]
         if known is not None and np.isfinite(known).all():
@@ -103,7 +103,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
 
 
 def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
-    """Slices of rows, so few that arrays as long as those of a class, for each row and copy, are not too long."""
+    """Slices of rows, so short that arrays with the hyperparameters of a class for each row and copy fit in memory."""
     largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
     step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
     for start in range(0, num_rows, step):
@@ -113,11 +113,11 @@ def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iter
 def _cells(
     block: Block, counted: Statistics, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log density of each cell given the rest of its class, and which of a row's columns the rest cannot have given.
+    """Log density of each cell given the rest of its class, and which cells cannot have been among the data.
 
-    Columns that are independent of each other stand side by side whatever row they come from: rows of D columns are
-    laid out as one row of rows * D columns, each with the hyperparameters of its own row's class. A vector of counts
-    stays together, and each row is a class of its own.
+    Independent columns of all rows are laid out side by side: rows of D columns become one row of rows * D columns,
+    each with the hyperparameters of its row's class. A vector of counts stays one vector, and each row is a class of
+    its own.
 
     Returns
     -------
@@ -183,5 +183,5 @@ def _documents(
 
 
 def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Differences that are only rounding, as zero."""
+    """The differences, with rounding errors set to zero."""
     return ClassCounts(after).without_rounding(ClassCounts(before)).n

@@ -44,10 +44,10 @@ MIN_SIMULATIONS = 20
 """Fewer PIT values show no shape."""
 
 LEAST_ESS, LARGEST_R_HAT = 50, 1.05
-"""Draws of a fit that miss these are a problem: wider limits than for a fit alone, as errors average out over fits."""
+"""Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
 
 MOST_PROBLEMS = 0.1
-"""Share of fits with problems above which uniform PIT values are no YES."""
+"""Share of fits with problems above which the verdict is not YES."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,9 @@ class SBC:
     Attributes
     ----------
     uniform : bool
-        Whether the verdict is YES: no test speaks against uniform PIT values, and at most a tenth of the fits have
-        problems.
+        Whether the verdict is YES: no test rejects uniform PIT values, and at most a tenth of the fits have problems.
     verdict : str
-        The answer in words: YES, NO, or UNDECIDED where the PIT values are uniform but more fits have problems.
+        The answer in words: YES, NO, or UNDECIDED if the PIT values are uniform but more fits have problems.
     table : pandas.DataFrame
         A row per scalar parameter and one for ``log_likelihood``: ``mean_pit`` (0.5 if right; above, the posterior lies
         too low), ``sd_pit`` (0.289 if right; above, the posterior is too narrow), ``p_value`` of the test of
@@ -68,8 +67,8 @@ class SBC:
     pit : pandas.DataFrame
         The PIT values, a row per simulation and a column per row of `table`.
     problems : pandas.DataFrame
-        Which fits have which problems, a row per simulation and a column of booleans per kind (divergences, E-BFMI,
-        tree depth, R-hat, bulk ESS, tail ESS); no column is True for an inference without draws of its own.
+        Problems of the fits: a row per simulation and a column of booleans per kind (divergences, E-BFMI, tree depth,
+        R-hat, bulk ESS, tail ESS). All are False for an inference that does not sample.
     error_rate : float
         Probability of a wrong no, divided evenly among the tests.
     num_rows : int
@@ -176,7 +175,7 @@ def sbc(
     Returns
     -------
     SBC
-        Its `uniform` is True if no test speaks against and few fits have problems.
+        Its `uniform` is True if no test rejects and few fits have problems.
 
     Raises
     ------
@@ -196,9 +195,9 @@ def sbc(
     2026), with the error rate shared evenly by all tests (Bonferroni).
 
     A fit has a problem if `Diagnostics.problems` finds one: divergences, an E-BFMI below 0.3, trajectories cut off,
-    and, with limits wider than for a fit alone, an R-hat above 1.05 or an effective sample size below 50. Their number
-    is part of the verdict. Above a tenth of the fits the verdict is UNDECIDED where it would be YES: a sampler that
-    misses the same part of every posterior may still rank uniformly.
+    and, with limits wider than for a fit alone, an R-hat above 1.05 or an effective sample size below 50. The verdict
+    states their number. If more than a tenth of the fits have problems, a YES becomes UNDECIDED: a sampler that misses
+    the same part of every posterior may still rank uniformly.
 
     Calibration is not precision: the prior itself is calibrated in each of its parameters, and a small mistake in a
     hyperparameter needs many simulations to be seen.
@@ -364,7 +363,7 @@ def _simulations(
         rng = random_generator(data_key)
         problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
         with warnings.catch_warnings():
-            # Not one warning for each fit: the verdict counts them.
+            # The verdict counts the problems, so that fits need not warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = inference.fit(problem, key=fit_key)
         found.append(pits(model, posterior, truth, problem.statistics, draw_key, rng))
@@ -377,7 +376,7 @@ def _simulations(
 
 
 def _problems(posterior: Posterior) -> dict[str, bool]:
-    """Kinds of problems that the draws of a fit have; none where there are no draws to judge."""
+    """Kinds of problems that the draws of a fit have; none for a posterior without draws."""
     if not isinstance(posterior, SampledPosterior):
         return {}
     diagnostics = posterior.diagnostics

@@ -118,7 +118,7 @@ class Family(ABC):
         Returns
         -------
         CSR array of shape (rows, columns), or None
-            None, the default, where `likelihood` draws the rows, which are then dense.
+            None, the default, if `likelihood` draws the rows, which are then dense.
         """
         return None
 
@@ -179,9 +179,9 @@ class Family(ABC):
         return np.asarray(statistics.n) >= 0
 
     def too_far_from_zero(self, statistics: Any) -> np.ndarray | None:
-        """Means, shape (classes, columns), so far from zero that too few digits of the densities are left; else NaN.
+        """Means, shape (classes, columns), that are too far from zero for accurate densities; NaN for the others.
 
-        None where that cannot happen. Such a model is refused, with the advice to subtract a number from the column.
+        None if that cannot happen. Such a model raises an error, which advises to subtract a number from the column.
         """
         return None
 
@@ -269,7 +269,7 @@ class Family(ABC):
         Raises
         ------
         NotImplementedError
-            If it is not known.
+            If there is no way to compute it.
         """
         return from_likelihood(self.likelihood, class_prob, parameters)
 
@@ -281,7 +281,7 @@ class Family(ABC):
         weight : array, shape (classes, columns)
             Observed cells of the classes that count.
         statistics : Statistics
-            Of each column on its own.
+            Statistics of each column on its own.
 
         Returns
         -------
@@ -292,7 +292,7 @@ class Family(ABC):
         return by_chance(weight, len(self.parameter_names()))
 
     def of_each_column(self) -> "Family":
-        """The family of each column on its own, where the columns form one vector: whether one token is that word."""
+        """The family of each column on its own if the columns form one vector: whether a token is that word."""
         return self
 
     def statistics_of_each_column(self, statistics: Any) -> Any:

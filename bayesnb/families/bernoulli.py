@@ -134,7 +134,7 @@ class Bernoulli(ConjugateFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         prob = np.asarray(parameters["prob"])
-        # The values on an axis of their own would double the memory.
+        # A separate axis for the values would double the memory.
         return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
 
     def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:

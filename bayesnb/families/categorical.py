@@ -42,8 +42,8 @@ class Categorical(ConjugateFamily):
         columns of as many categories (classes, columns, categories).
     categories : sequence, or mapping from column name to sequence, optional
         Values that may occur, in the order wanted. By default those that the table declares (a pandas categorical, a
-        polars enum) or else shows in rows of positive weight, sorted; rows that come later, by `Posterior.update`, may
-        then bring more.
+        polars enum) or else shows in rows of positive weight, sorted; later rows, in `Posterior.update`, may then bring
+        more.
     other : bool, default False
         Reserve one more category, with prior weight of its own, for every value that is not among the categories.
         Without it, such a value counts as a missing cell, with a warning.

@@ -1,7 +1,7 @@
-r"""How large mutual information is by chance, where the cell does not depend on the class.
+r"""Mutual information that is due to chance, if the cell does not depend on the class.
 
-The estimate at the maximum of the likelihood is never negative and is zero for no table with noise, so that its
-expectation without dependence is positive. To first order it is df / (2 N), with df the parameters that dependence adds
+The estimate at the maximum of the likelihood is never negative, and noise makes it positive, so that its expectation
+without dependence is positive. To first order it is df / (2 N), with df the parameters that dependence adds
 and N the cells (Wilks 1938, *Annals of Mathematical Statistics* 9, 60-62); for tables it is known exactly.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["by_chance", "tables_by_chance"]
 
 LARGEST_MEAN = 128.0
-"""Expected counts up to here are summed over all values, larger ones take four moments: to 1e-4 of the term."""
+"""Up to this expected count the sum is over all values; above, four moments are used, to 1e-4 of the term."""
 
 
 def by_chance(weight: np.ndarray, num_parameters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def tables_by_chance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     .. math:: \sum_{ij} \sum_n P(n \mid a_i, b_j, N) \, \frac{n}{N} \log\frac{N n}{a_i b_j}.
 
-    Weights that are no whole numbers have no hypergeometric distribution; such columns take df / (2 N).
+    Weights that are not whole numbers have no hypergeometric distribution; such columns use df / (2 N).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _by_moments(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
 def _by_sum(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
     """Over all values of n one after the other, up to twelve standard deviations above the mean.
 
-    The probabilities follow from the one before, and are divided by their sum in the end.
+    Each probability is computed from the one before; in the end they are divided by their sum.
     """
     mean = a * b / total
     first = np.maximum(0.0, a + b - total)
@@ -96,7 +96,7 @@ def _by_sum(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
     steps = (last - first)[order]
     prob, whole, sums = np.ones(len(a)), np.zeros(len(a)), np.zeros(len(a))
     for step in range(int(steps.max(initial=-1)) + 1):
-        # Those with more values stand first.
+        # Cells with more values come first.
         on = slice(0, int(np.searchsorted(-steps, -step, side="right")))
         ratio = n[on] / mean[on]
         whole[on] += prob[on]

@@ -79,13 +79,13 @@ class ConjugateFamily(Family):
 
     @abstractmethod
     def log_evidence(self, statistics: Any) -> Any:
-        """Log density of the rows behind the statistics, parameters integrated out, shape (classes, columns)."""
+        """Log density of the rows with these statistics, parameters integrated out, shape (classes, columns)."""
 
     def marginals(self) -> dict[str, dist.Distribution]:
         """Distribution of each scalar parameter on its own, for comparison with samples.
 
-        The default reads them off `prior`; a family whose prior draws a vector, or one parameter given another, says
-        them itself.
+        The default derives them from `prior`; a family whose prior draws a vector, or one parameter given another,
+        defines them itself.
         """
         found: dict[str, dist.Distribution] = {}
 
@@ -103,9 +103,9 @@ class ConjugateFamily(Family):
     def independent_pit(self, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Draws of the parameters as uniform numbers, independent of each other if the draws follow this distribution.
 
-        `bayesnb.compare` tests with them whether parameters depend on each other as they should. The default takes
-        each parameter given those that `prior` draws before it, and one component of a Dirichlet vector after the
-        other. That is right for every family; define it where a parameter's distribution has no ``cdf``.
+        `bayesnb.compare` uses them to test the dependence between parameters. The default takes each parameter given
+        those that `prior` draws before it, and one component of a Dirichlet vector after the other. The default is
+        right for every family; override it if a parameter's distribution has no ``cdf``.
 
         Parameters
         ----------
@@ -117,8 +117,8 @@ class ConjugateFamily(Family):
         Returns
         -------
         dict
-            The parameters in the order of `prior`, each in its shape; NaN where nothing is known of one that others
-            do not tell.
+            The parameters in the order of `prior`, each in its shape; NaN if others determine a parameter, or its
+            distribution function is not known.
         """
         found: dict[str, np.ndarray] = {}
 
@@ -154,12 +154,12 @@ class ConjugateFamily(Family):
     def cell_log_predictive(self, x: np.ndarray) -> np.ndarray | None:
         """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one.
 
-        None where only the general way serves, by the evidence of each cell's own statistics.
+        None if only the general way works, by the evidence of each cell's own statistics.
         """
         return None
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
-        """As `row_log_predictive`, but for a term of each row that all classes share: enough to tell classes apart."""
+        """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_predictive(x)
 
     def device_log_predictive(self, x: Any) -> Any:
@@ -169,7 +169,7 @@ class ConjugateFamily(Family):
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
 
-        Leave-one-out has a general way, by the evidence of the row's own statistics; a family may know a faster one.
+        Leave-one-out has a general way, by the evidence of the row's own statistics; a family may define a faster one.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class ConjugateFamily(Family):
         Returns
         -------
         array of shape (rows,), or None
-            None where only the general way serves; not finite where a row cannot have been among the data.
+            None if only the general way works; not finite if a row cannot have been among the data.
         """
         return None
 
@@ -191,8 +191,8 @@ class ConjugateFamily(Family):
     ) -> np.ndarray | None:
         """Log density of each row under each class given the other rows, `on_scale_of` following them alone.
 
-        It is called on the prior as the user left it, of a family whose defaults follow the data. Leave-one-out has a
-        general way, which calls `on_scale_of` for every row; a family may know a faster one.
+        It is called on the prior as the user gave it, of a family whose defaults follow the data. Leave-one-out has a
+        general way, which calls `on_scale_of` for every row; a family may define a faster one.
 
         Parameters
         ----------
@@ -203,12 +203,12 @@ class ConjugateFamily(Family):
         statistics : Statistics
             Of all rows, these among them.
         held : array, shape (rows, classes)
-            Log predictive density of each row under each class given all rows, from which the family may start.
+            Log predictive density of each row under each class given all rows; the family may start from it.
 
         Returns
         -------
         array of shape (rows, classes), or None
-            None where only the general way serves; rows that only the general way serves, and rows that cannot have
-            been among the data, are not finite.
+            None if only the general way works. Rows that need the general way, and rows that cannot have been among the
+            data, are not finite.
         """
         return None

@@ -159,7 +159,7 @@ class DirichletMultinomial(Family):
         return Bernoulli()
 
     def statistics_of_each_column(self, statistics: Levels) -> Counts:
-        """Tokens, as many as would tell as much if they were independent."""
+        """Effective number of tokens: so many independent tokens carry the same information."""
         total = np.asarray(statistics.total)
         length = total.sum(axis=-1, keepdims=True)
         effect = _design_effect(statistics)[:, None]
@@ -205,7 +205,7 @@ def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
 
 
 def _design_effect(statistics: Levels) -> np.ndarray:
-    r"""Variance of a word's share of a class's tokens over that of independent tokens, shape (classes,).
+    r"""Variance of a word's share of a class's tokens, divided by that of independent tokens, shape (classes,).
 
     In a document of n tokens the variance is n + rho n (n - 1) times that of one token, with rho = 1 / (1 + A) the
     probability that two tokens are one draw. It is estimated by the pairs of equal tokens, whose expected share is

@@ -87,7 +87,7 @@ def _(distribution: dist.Beta, rng: np.random.Generator, shape: tuple[int, ...])
 @_draw.register
 def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     concentration = np.asarray(distribution.concentration)
-    # In logs, a small concentration does not underflow to a row of zeros.
+    # With logarithms, a small concentration does not underflow to a row of zeros.
     log_gamma = log_gammas(concentration, rng, (*shape, concentration.shape[-1]))
     weight = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
     return weight / weight.sum(axis=-1, keepdims=True)

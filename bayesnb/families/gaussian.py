@@ -25,7 +25,7 @@ COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
 
 FARTHEST = 1e12
-"""Standard deviations between a mean and zero beyond which the column is refused."""
+"""Largest allowed distance of a mean from zero, in standard deviations."""
 
 
 @jax.tree_util.register_dataclass
@@ -64,11 +64,11 @@ class Gaussian(ConjugateFamily):
     Notes
     -----
     Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a mean of r
-    standard deviations to 1e-16 r standard deviations, and a mean as well. With z the distance of a cell from the mean
-    in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z = 4:
-    4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone makes 3e-10,
-    2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit is refused: subtract a number near the mean before the cells become float64.
-    A change of unit leaves r and the error as they are.
+    standard deviations, and the mean itself, to 1e-16 r standard deviations. With z the distance of a cell from the
+    mean in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z = 4:
+    4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone causes 3e-10,
+    2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit raises an error: subtract a number near the mean before the cells become
+    float64. A change of unit does not change r and the error.
     """
 
     loc: Hyperparameter = None
@@ -165,7 +165,7 @@ class Gaussian(ConjugateFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         mean, deviation = np.asarray(parameters["mean"]), np.sqrt(parameters["variance"])
-        # A shift and a change of unit, the same for all classes, change no information and keep densities in range.
+        # The same shift and change of unit for all classes do not change the information, and keep densities in range.
         unit = deviation.max(axis=1, keepdims=True)
         unit = np.where(np.isfinite(unit), unit, np.nan)
         mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
@@ -245,7 +245,7 @@ class Gaussian(ConjugateFamily):
             if (weights == weights[:1]).all():
                 compiled = x.size * len(statistics.n) >= COMPILED_FROM
                 return refitted(self, statistics, x, codes, weights[0], compiled=compiled)
-            # Each row has numbers of its own for every class and column.
+            # Each row has its own numbers for every class and column.
             result = np.empty(held.shape)
             for rows in row_pieces(len(x), x.shape[1] * len(statistics.n)):
                 weight = weights[rows, None, None]

@@ -1,4 +1,4 @@
-"""Hyperparameters of a family: which numbers and distributions they may be, their shapes, and how they are shown."""
+"""Hyperparameters of a family: allowed numbers and distributions, shapes, and display."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
 
 
 def format_number(value: Any) -> str:
-    """A hyperparameter for the eye: one number where all are equal, else the shape."""
+    """A hyperparameter for display: one number if all are equal, else the shape."""
     if value is None:
         return "on the data's scale"
     if isinstance(value, dist.Distribution):
@@ -44,7 +44,7 @@ def format_number(value: Any) -> str:
 
 
 def require_hyperprior(where: str, distribution: dist.Distribution, *, positive: bool) -> None:
-    """Refuse a distribution that a hyperparameter cannot have.
+    """Raise an error for a distribution that a hyperparameter cannot have.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _format_distribution(distribution: dist.Distribution) -> str:
 
 
 def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> None:
-    """Refuse hyperparameters that are no finite (positive) numbers; what JAX traces or maps is let through."""
+    """Raise an error for hyperparameters that are not finite (positive) numbers; accept what JAX traces or maps."""
     if isinstance(value, dist.Distribution):
         require_hyperprior(f"{family}({name}=...)", value, positive=positive)
         return
@@ -87,7 +87,7 @@ def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> No
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers") from None
-    # Of numbers spread over an axis, one is enough.
+    # One of the numbers that are broadcast over an axis is enough.
     numbers = numbers[(*(slice(None if step else 1) for step in numbers.strides), ...)]
     if numbers.size and numbers.min() > (0.0 if positive else -np.inf) and numbers.max() < np.inf:
         return

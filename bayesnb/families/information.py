@@ -14,21 +14,21 @@ from bayesnb.families.fast import quantile
 __all__ = ["COUNTED", "PIECE_CELLS", "divergence", "from_likelihood", "integrated"]
 
 PIECE_CELLS = 2**20
-"""Densities at a time: eight mebibytes for each array of them."""
+"""Densities in memory at a time: eight mebibytes for each array of them."""
 
 CACHED_CELLS = 2**16
-"""Densities at a time in an integral, which needs several arrays of them: half a mebibyte stays in the cache."""
+"""Densities in memory at a time in an integral, which needs several arrays: half a mebibyte fits the cache."""
 
 BREAKS = np.arange(-9.0, 9.5, 1.0)
-"""Standard deviations from each class's mean between which a rule of Gauss and Legendre integrates."""
+"""Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 COUNTED = 4096
-"""Counts below are summed one by one; beyond, a sum over counts is an integral."""
+"""Counts below this are summed one by one; above, an integral replaces the sum."""
 
 TAIL = 7
-"""Standard normal deviate beyond whose quantiles a density is left out: 3e-12 of it."""
+"""Densities are cut off at the quantiles of this standard normal deviate, which leaves out 3e-12 of them."""
 
 
 def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -> np.ndarray:
@@ -39,7 +39,7 @@ def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -
     class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
     density : array, shape (draws, classes, columns, values)
     weight : array, shape (draws, columns, values) or such that it broadcasts
-        Weight of each value in a sum that stands for an integral.
+        Weight of each value, if the sum approximates an integral.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.log(density / average)
         terms *= density
-    # Where a density is zero, and where it is so small that its share of the average is rounded to zero.
+    # A density may be zero, or so small that its share of the average is rounded to zero.
     terms[~np.isfinite(terms)] = 0.0
     # Term by term p log(p / q) - p + q, which is never negative and adds up to the same.
     terms += average
@@ -68,17 +68,17 @@ def integrated(
 ) -> np.ndarray:
     """`divergence` as an integral over x above `lowest`.
 
-    Composite rules of Gauss and Legendre, eight nodes between neighbours of the points that lie whole scales from the
-    classes' centres.
+    Composite Gauss-Legendre rules, with eight nodes between neighbouring points. The points are whole numbers of scales
+    away from the classes' centres.
 
     Parameters
     ----------
     class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
     centre, scale : array, shape (draws, classes, columns)
-        Where the densities lie, and how wide they are.
+        Location and width of the densities.
     lowest : float
     density : callable
-        From x, centre and scale, of shapes that broadcast, to p(x | c).
+        Maps x, centre and scale, of shapes that broadcast, to p(x | c).
 
     Returns
     -------
@@ -122,7 +122,7 @@ def from_likelihood(
     Raises
     ------
     NotImplementedError
-        If cells are neither counts of moderate size nor numbers whose quantile function is known.
+        If cells are neither counts of moderate size nor numbers with a known quantile function.
     """
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
@@ -154,7 +154,7 @@ def _of_counts(distribution: dist.Distribution) -> np.ndarray:
 
 
 def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:
-    """Draws and columns whose densities fit the memory together, with so many cells for each draw and column."""
+    """Slices of draws and columns whose densities fit in memory, with so many cells for each draw and column."""
     columns = max(1, min(num_columns, CACHED_CELLS // cells))
     draws = max(1, CACHED_CELLS // (cells * columns))
     for start in range(0, num_draws, draws):

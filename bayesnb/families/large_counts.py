@@ -1,15 +1,15 @@
-r"""Log densities of counts that keep their digits when the counts are large.
+r"""Log densities of counts that stay accurate when the counts are large.
 
 A log density of a count x is about as large as log x, but the usual formula adds and subtracts terms of size x log x:
 at a count of 1e13 they leave an error of 0.1. Here every log-gamma function is split by Stirling's formula,
 
 .. math:: \log\Gamma(z) = (z - \tfrac12) \log z - z + \tfrac12 \log 2\pi + r(z),
 
-and the large terms meet as logarithms of ratios near one, which are taken of the difference from one: the saddle-point
-form of Loader (2000), *Fast and accurate computation of binomial probabilities*. What is left is an error of about eps
-times the distance between the count and its mean.
+and the large terms are combined into logarithms of ratios near one, computed from the difference from one. This is the
+saddle-point form of Loader (2000), *Fast and accurate computation of binomial probabilities*. The remaining error is
+about eps times the distance between the count and its mean.
 
-The formulas serve NumPy and JAX arrays.
+The formulas work for NumPy and JAX arrays.
 """
 
 from typing import Any
@@ -78,7 +78,7 @@ def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
     difference = (concentration - rate * seen) * share
     large = concentration * log_ratio(-difference, concentration, both * (rate * share))
     large = large + seen * log_ratio(difference, seen, both * share)
-    # Two logarithms, because the product may leave the range of the numbers.
+    # Two logarithms, because the product may overflow or underflow.
     root = 0.5 * (xp.log(concentration / both) - xp.log(seen) - LOG_2_PI)
     rest = stirling_rest(both) - stirling_rest(concentration) - stirling_rest(seen)
     return xp.where(x > 0, large + (root + rest), -concentration * xp.log1p(1 / rate))
@@ -88,7 +88,7 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     r"""Log density of vectors of counts whose probabilities have a Dirichlet distribution.
 
     With n the sum of the counts and A that of the concentrations, it is the density of negative binomial counts of the
-    same rate A / n, given their sum: each of them is near its mean where the vector is.
+    same rate A / n, given their sum. If the vector is near its mean, so is each count.
 
     Parameters
     ----------

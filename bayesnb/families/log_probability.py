@@ -1,8 +1,8 @@
-"""Probabilities that a sampler knows by their logarithms.
+"""Probabilities that a sampler represents by their logarithms.
 
 Under a small concentration a probability is often below the smallest float64, 1e-308, and its complement below the
-spacing of numbers next to one, 1e-16. Their logarithms are ordinary numbers. A sampler therefore hands a family both:
-the probability, and its logarithm for `Family.log_likelihood`. A family that does not ask for the logarithm takes the
+spacing of numbers next to one, 1e-16. Their logarithms are ordinary numbers. A sampler therefore gives a family both:
+the probability, and its logarithm for `Family.log_likelihood`. A family that does not use the logarithm takes the
 probability, which is rounded up to the smallest number, so that no density is infinite.
 """
 
@@ -39,7 +39,7 @@ class LogProbability(NamedTuple):
 
 
 class SampledParameters(dict[str, Any]):
-    """Parameters by name, arrays, some of which are also known by their logarithms.
+    """Parameters by name, as arrays; some of them also have their logarithms.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class SampledParameters(dict[str, Any]):
 
 
 def in_logs(parameters: Mapping[str, Any], name: str) -> Any:
-    """A probability among the parameters: its logarithms where they are known, else the array."""
+    """A probability among the parameters: its logarithms if they are known, else the array."""
     logs = parameters.logs if isinstance(parameters, SampledParameters) else {}
     return logs.get(name, parameters[name])
 

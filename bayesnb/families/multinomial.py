@@ -45,7 +45,7 @@ PIECE_ENTRIES = 2**18
 """Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
 
 LONG = 2.0**22
-"""Length of a document from which its density is taken count by count, in a form that does not cancel: sums of n log n
+"""Documents of at least this length take a density summed by counts, in a form that does not cancel: sums of n log n
 would leave an error of 1e-8."""
 
 LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
@@ -68,8 +68,8 @@ class Multinomial(ConjugateFamily):
         Prior weight of each column; broadcasts to (columns,) or (classes, columns).
     fractional : bool, default False
         Accept weights that are no counts, such as tf-idf. The formulas go through with gamma functions for factorials,
-        but what comes out is no probability of anything that was observed, and with small concentrations the posterior
-        mean predicts labels better: ``posterior.plugin()``.
+        but the result is not a probability of anything observed, and with small concentrations the posterior mean
+        predicts labels better: ``posterior.plugin()``.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Multinomial(ConjugateFamily):
     Notes
     -----
     Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
-    Documents of more than 4 million tokens take a form that does not cancel. Measured against 60 digits, with documents
+    Documents of more than 4 million tokens use a form that does not cancel. Measured against 60 digits, with documents
     that have the proportions of their class, the predictive log density has an error of 5e-11 at 1e4 tokens, 2e-8 at
     4e6, and above 3e-12 at 1e8 and 3e-10 at 1e12, also for concentrations of 1e14. That of given word probabilities has
     2e-6 at 1e10 tokens and 1e-4 at 1e12, because the probabilities themselves are rounded. An evidence adds log
@@ -175,7 +175,7 @@ class Multinomial(ConjugateFamily):
     def of_each_column(self) -> Bernoulli:
         concentration = np.asarray(self.concentration)
         rest = concentration.sum(axis=-1, keepdims=True) - concentration
-        # Of a single word the rest is nothing, and its probability one.
+        # With a single word there are no other words, and its probability is one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
 
     def statistics_of_each_column(self, statistics: Counts) -> Counts:
@@ -272,7 +272,7 @@ class Documents:
         return gammaln(self.length + 1.0) - _with_data(self.others, _log_factorial(self.others.data)).sum(axis=1)
 
     def log_rising_ratio(self, concentration: Any) -> np.ndarray:
-        """Log density of each row given its length, less the coefficient, shape (rows, classes).
+        """Log density of each row given its length, without the multinomial coefficient, shape (rows, classes).
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Documents:
         return result
 
     def with_long(self, result: np.ndarray, concentration: Any) -> np.ndarray:
-        """Log densities given Dirichlet-multinomial concentrations, right for long documents too."""
+        """Log densities given Dirichlet-multinomial concentrations, accurate for long documents too."""
         return with_long_documents(result, self.counts, self.length, log_dirichlet_multinomial, concentration)
 
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
@@ -325,16 +325,16 @@ class Documents:
 def with_long_documents(
     result: np.ndarray, x: Any, length: np.ndarray, density: Callable[[Any, Any], np.ndarray], parameters: Any
 ) -> np.ndarray:
-    """Log densities of rows, those of long documents taken in a form that does not cancel.
+    """Log densities of rows, with those of long documents in a form that does not cancel.
 
     Parameters
     ----------
     result : array, shape (..., rows, classes)
-        Right for the other documents; overwritten.
+        Log densities, accurate for the other documents; overwritten.
     x : array or CSR array, shape (rows, columns)
     length : array, shape (rows,)
     density : callable
-        From counts and parameters, the last axis of both the columns, to log densities.
+        Maps counts and parameters, whose last axis is the columns, to log densities.
     parameters : array, shape (..., classes, columns)
     """
     parameters = np.asarray(parameters)

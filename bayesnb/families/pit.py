@@ -1,4 +1,4 @@
-"""Draws through the distribution function of their distribution: uniform numbers, if the draws are right."""
+"""Distribution functions at draws, which are uniform numbers if the draws are right."""
 
 from functools import singledispatch
 
@@ -12,19 +12,19 @@ from bayesnb.families.gamma_vector import GammaVector
 __all__ = ["independent_pit", "pit"]
 
 NEAR_ONE = 1e-9
-"""Distance from one below which the rounding of a probability may hold a sizeable part of its distribution."""
+"""Distance from one below which a large part of a distribution may be rounded to the same number."""
 
 SMALLEST = np.nextafter(0.0, 1.0)
 HALF_STEP = np.finfo(np.float64).epsneg / 2
-"""Half of the distance between one and the float below it."""
+"""Half of the distance between one and the next float below."""
 
 
 def pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Probability integral transform of draws of scalars.
 
-    A draw that was rounded to zero, or to a number next to one, stands for an interval. It takes a uniform number
-    between the distribution function at both ends, so that the result is uniform also where the rounded numbers hold
-    much of the probability. That is so for a Beta distribution of concentration 0.01.
+    A draw that was rounded to zero, or to a number next to one, represents an interval. Its result is a uniform number
+    between the distribution function at both ends, so that results are uniform even if much of the probability is
+    rounded, as with a Beta distribution of concentration 0.01.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator
     Raises
     ------
     NotImplementedError
-        If NumPyro knows no distribution function.
+        If NumPyro has no distribution function.
     """
     found = np.clip(cdf(distribution, x), 0.0, 1.0)
     rounded = (x == 0) | (np.abs(1 - x) < NEAR_ONE)
@@ -59,7 +59,7 @@ def _ends(distribution: dist.Distribution, x: np.ndarray) -> tuple[np.ndarray, n
 @_ends.register
 def _(distribution: dist.Beta, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    # One minus x has digits to spare where x has none left.
+    # Near one, 1 - x has more digits than x.
     rest = 1 - x
     low, high = (1 - scipy.special.betainc(b, a, np.clip(rest + step, 0.0, 1.0)) for step in (HALF_STEP, -HALF_STEP))
     return np.where(x == 0, 0.0, low), np.where(x == 0, scipy.special.betainc(a, b, SMALLEST), high)
@@ -86,7 +86,7 @@ def independent_pit(distribution: dist.Distribution, x: np.ndarray, rng: np.rand
     Returns
     -------
     array, shape of `x`
-        NaN where a component is known given the others, and where no distribution function is known.
+        NaN if the others determine a component, and if no distribution function is known.
     """
     nothing = np.full(np.shape(x), np.nan)
     if distribution.event_shape or distribution.is_discrete:
@@ -114,7 +114,7 @@ def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.
 
 @independent_pit.register
 def _(distribution: dist.Dirichlet, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each component's share of what those before it leave has a Beta distribution of its own; the last is known."""
+    """Each component's share of the rest after those before it is Beta; the others determine the last one."""
     concentration = np.asarray(distribution.concentration)
     a, b = concentration[..., :-1], _sums_from_the_end(concentration)[..., 1:]
     left = _sums_from_the_end(np.asarray(x))

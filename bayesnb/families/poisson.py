@@ -23,10 +23,10 @@ from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
 __all__ = ["Poisson", "RateCounts", "rate_counts"]
 
 LARGEST_PRODUCT = 2.0**20
-"""Counts up to here take a matrix product, whose terms x log(rate) leave an error of 1e-9."""
+"""Counts up to this use a matrix product, whose terms x log(rate) have an error of 1e-9."""
 
 LARGEST_TABLE = 512
-"""Counts up to here look their log density up, where that takes fewer densities than there are cells."""
+"""Counts up to this look their log density up, if the table has fewer densities than there are cells."""
 
 
 @jax.tree_util.register_dataclass
@@ -49,7 +49,7 @@ class RateCounts(Counts):
         return self.total / xp.where(self.n == 0, 1.0, self.n)
 
     def at(self, rate: Any) -> Any:
-        """Log likelihood at a rate, less that at the mean; zero where nothing was observed."""
+        """Log likelihood at a rate, minus that at the mean; zero where nothing was observed."""
         xp, _ = namespace(self.n, rate)
         mean = xp.where(self.total > 0, self.mean, 1.0)
         excess = xp.where(self.total > 0, rate - mean, 0.0)
@@ -164,8 +164,8 @@ class Poisson(ConjugateFamily):
     def log_evidence(self, statistics: RateCounts) -> Any:
         r"""Log density of the cells, the rate integrated out.
 
-        By Bayes' theorem it is, at any rate, the likelihood times the prior density over the posterior density. At the
-        posterior mean, both gamma densities are near their modes where the prior agrees with the data.
+        By Bayes' theorem it is the likelihood times the prior density over the posterior density, for every rate. At
+        the posterior mean, both gamma densities are near their modes if the prior agrees with the data.
         """
         posterior = self.update(statistics)
         rate = posterior.concentration / posterior.rate
@@ -187,7 +187,7 @@ class Poisson(ConjugateFamily):
         class_prob = np.broadcast_to(class_prob, rate.shape)
         highest = (rate + 9 * np.sqrt(rate) + 30).max(axis=(0, 1))
         result = np.empty((len(rate), rate.shape[2]))
-        # A column of large counts needs a long sum, which the others are spared.
+        # Only columns of large counts need a long sum.
         magnitude = np.ceil(np.log2(highest))
         for power in np.unique(magnitude):
             together = magnitude == power
@@ -271,10 +271,10 @@ def _refitted(
     weights: np.ndarray,
     held: np.ndarray,
 ) -> np.ndarray:
-    """As `Poisson.row_log_refitted`, given the prior with its rate open, and with that of all rows."""
+    """As `Poisson.row_log_refitted`, given the prior with a default rate, and with the rate of all rows."""
     missing = np.isnan(x)
     counts, weight = np.where(missing, 0.0, x), np.where(missing, 0.0, weights[:, None])
-    # Posteriors do without log_base.
+    # Posteriors do not need log_base.
     cell = Counts(weight, weight * counts, np.zeros_like(x))
     pooled = Counts(statistics.n, statistics.total, np.zeros_like(statistics.n)).pooled()
     of_class = Counts(statistics.n[codes], statistics.total[codes], np.zeros_like(x))
@@ -313,7 +313,7 @@ def _log_gamma_density(x: Any, a: Any, b: Any) -> Any:
 
 
 def _information_of_counts(class_prob: np.ndarray, rate: np.ndarray, highest: float) -> np.ndarray:
-    """Mutual information of counts, none of which is above `highest`, shape (draws, columns)."""
+    """Mutual information of counts up to `highest`, shape (draws, columns)."""
 
     def density(x: np.ndarray, rate: np.ndarray, _: np.ndarray | None = None) -> np.ndarray:
         return np.exp(log_poisson(x, rate))

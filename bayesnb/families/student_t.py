@@ -1,4 +1,4 @@
-"""Log Student-t densities summed over columns, and what leaving a cell out makes of them."""
+"""Log Student-t densities summed over columns, and the same with a cell left out."""
 
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ RATE = 0.1
 """Default `rate` of a Gaussian column, in variances of the column."""
 
 SMALLEST_REST = 1e-6
-"""Share of a spread that must be left without a cell for the difference to be taken."""
+"""Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
 GROUP = 8
 """Factors under one logarithm: seven multiplications are faster than seven logarithms."""
@@ -25,8 +25,8 @@ GROUP = 8
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
     """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
 
-    The logarithm is taken of products over `group` columns, which must have the exponent in common. They are kept less
-    one, (1 + u)(1 + v) - 1 = u + v + u v, so that what is small beside one keeps its digits.
+    The logarithm is taken of products over `group` columns, which must have the exponent in common. The products are
+    stored minus one, (1 + u)(1 + v) - 1 = u + v + u v, so that numbers far below one keep their digits.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def refitted(
     Parameters
     ----------
     prior : Gaussian
-        Its defaults open.
+        The prior with its defaults not set.
     statistics : Moments
         Of all rows, shape (classes, columns).
     x : array, shape (rows, columns)
     codes : array of int, shape (rows,)
     weight : float, or array of shape (rows, 1, 1)
     compiled : bool
-        For many rows of one weight.
+        Whether to compile, for many rows of one weight.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def refitted(
 
 
 def _without_a_cell(prior: Any, statistics: Moments, weight: Any, *, own: bool) -> tuple[np.ndarray, np.ndarray]:
-    """How the predictive of a cell depends on the cell, where `loc` and `rate` follow all rows but the cell's own.
+    """How the predictive of a cell depends on the cell, if `loc` and `rate` follow all rows except the cell's own.
 
-    All is a polynomial in t = x - mean of the class. With m, S, N the column's mean, sum of squared deviations and
-    weight, d = x - m and w the row's weight, the defaults of the rest are
+    All quantities are polynomials in t = x - mean of the class. With m, S, N the column's mean, sum of squared
+    deviations and weight, d = x - m and w the row's weight, the defaults of the rest are
 
         loc = m - w d / (N - w),    rate = RATE (S - d² w N / (N - w)) / (N - w),
 
@@ -96,7 +96,7 @@ def _without_a_cell(prior: Any, statistics: Moments, weight: Any, *, own: bool) 
     Parameters
     ----------
     own : bool
-        Whether the class is the row's own, from which the row is taken, too.
+        Whether the class is the row's own class, from which the row is also removed.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _without_a_cell(prior: Any, statistics: Moments, weight: Any, *, own: bool) 
 
 
 def _left(n: Any, weight: Any) -> Any:
-    """Weight that is left, not a number where there is none but there was some."""
+    """Remaining weight; NaN if there was some and none remains."""
     return np.where((n - weight > ROUNDING * n) | (n == 0), n - weight, np.nan)
 
 
@@ -144,7 +144,7 @@ def _log_sums(table: Any, x: Any, mean: Any, *, add: Any) -> Any:
     Parameters
     ----------
     table : array, shape (..., classes, 7, columns)
-        As `_without_a_cell` gives it.
+        Result of `_without_a_cell`.
     x : array, shape (rows, columns)
     mean : array, shape (classes, columns)
     add : callable

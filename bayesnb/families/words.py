@@ -1,4 +1,4 @@
-"""Counts drawn word by word: short documents cost their words, not the vocabulary."""
+"""Counts drawn word by word, in time that grows with the words of the documents and not with the vocabulary."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def draw_words(
 
 
 def _copied(lengths: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:
-    """Which word of its document each word copies in Pólya's urn, itself if it is new: positions among all words.
+    """Position, among all words, of the word that each word copies in Pólya's urn; its own position if it is new.
 
     After k words the next is new with probability strength / (strength + k), else one of them, all equally probable.
     """

@@ -40,8 +40,8 @@ class EmpiricalBayes(Inference):
     it may take and where the search begins; its density has no part (Murphy 2012, section 5.6). The uncertainty of the
     hyperparameters is left out of the posterior: `NUTS` keeps it.
 
-    The maximum has seen all the data. Its evidence is no evidence of a prior, so that `compare_models` makes no
-    probability of it. `loo` keeps the hyperparameters that all rows chose and warns that its score tends to be too
+    The maximum has seen all the data. Its value is not the evidence of a prior, so that `compare_models` gives the
+    model no probability. `loo` keeps the hyperparameters learned from all rows and warns that its score tends to be too
     high; `kfold` learns them anew from each training part.
 
     Raises

@@ -52,9 +52,9 @@ def fit(
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many. The cells of a row of weight zero count for nothing: a category that only such
-        rows hold is none of the column's. Its label still names a class, as every label in `y` does, so that the
-        columns of `predict_proba` do not depend on the weights.
+        Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
+        in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
+        that the columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
         Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
         2 and so on. By default the labels of `y`, sorted.

@@ -60,10 +60,10 @@ class NUTS(Inference):
     only the size of a step to find. The density that is sampled, and what is accepted, do not use the closed form.
 
     The sampler moves in unconstrained coordinates, which are chosen by the prior distribution of each parameter, for
-    families outside the package as well. Probabilities with a Dirichlet or Beta prior are held as logarithms, which do
-    not underflow: by stick-breaking where all concentrations are at least one, and else as log-gamma variables in a
-    coordinate with light tails. A Gaussian class mean is the distance from the posterior's centre in standard
-    deviations. The closed form tunes the coordinates; whatever it says, the density is that of prior and likelihood.
+    families outside the package as well. Probabilities with a Dirichlet or Beta prior are represented by logarithms,
+    which do not underflow: by stick-breaking if all concentrations are at least one, and else as log-gamma variables in
+    a coordinate with light tails. The coordinate of a Gaussian class mean is its distance from the posterior's centre
+    in standard deviations. The closed form only tunes the coordinates; the density is that of prior and likelihood.
 
     Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
     chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes that

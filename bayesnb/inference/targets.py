@@ -83,7 +83,7 @@ class Target(ABC):
 
     @abstractmethod
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        """The coordinates of the sites, where so many chains start, and the scale."""
+        """The coordinates of the sites, the first points of the chains, and the scale."""
 
     @abstractmethod
     def posterior(
@@ -119,7 +119,7 @@ class _Parameters(Target):
             for counted in (statistics, self.problem.statistics, statistics * TEMPERATURE)
         ]
         walks = Walks(*(partial(walk_sites, *pair) for pair in [(class_prior, families), *given]))
-        # Without a closed form, the update gives the prior itself.
+        # Without a closed form, the update returns the prior.
         pairs = enumerate(zip(families, given[0][1], strict=True))
         closed = {
             f"{i}.{name}" for i, (prior, after) in pairs if after is not prior for name in prior.parameter_names()

@@ -29,7 +29,7 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     -------
     matplotlib.figure.Figure
         The point is the estimate, the bar its interval, and the small stroke the posterior mean, which noise and prior
-        pull up. Without data there is no estimate, and the value at the parameters' posterior mean takes its place.
+        pull up. Without data there is no estimate, and the point is the value at the parameters' posterior mean.
 
     Raises
     ------

@@ -11,8 +11,8 @@ __all__ = ["plot_check"]
 def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
 
-    The bars of a ``shape`` line are those of the largest over all columns, which its p-value is about; the title says
-    which statistic of which class is farthest out.
+    The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the title names the
+    most extreme statistic and its class.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ def _(own: Categorical, shared: Categorical, log_in: np.ndarray, log_out: np.nda
 def cell_log_predictive(family: ConjugateFamily, x: np.ndarray) -> np.ndarray:
     """Log predictive density of every cell, shape (rows, classes, columns); zero for a missing one.
 
-    Unless the family knows a faster way, it is the evidence of the cell's own statistics. Columns are independent, so
+    Unless the family has a faster way, it is the evidence of the cell's own statistics. Columns are independent, so
     that the cells of all rows are laid out as the columns of a single row.
     """
     known = family.cell_log_predictive(x)

@@ -522,10 +522,10 @@ class Posterior(ABC):
         merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
 
         A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
-        to all rows would have had. Categories that the model lists, or that it was bound to before the fit, stay as
-        they are, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
-        ``Categorical(other=True)`` a new value counts as "other", where a fit to all rows would have given it a
-        category of its own.
+        to all rows would have had. If the model lists the categories, or was bound to a table before the fit, no
+        category is added, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
+        ``Categorical(other=True)`` a new value counts as "other"; a fit to all rows would have given it a category of
+        its own.
 
         Parameters
         ----------
@@ -542,8 +542,8 @@ class Posterior(ABC):
         Raises
         ------
         TypeError, ValueError
-            If the data do not fit the model; if they bring a category and the prior has one concentration for each
-            known category, and so none for a new one; or if the decay is outside its range.
+            If the data do not fit the model; if they contain a new category and the prior has one concentration for
+            each known category, and therefore none for a new one; or if the decay is outside its range.
 
         Examples
         --------
@@ -563,7 +563,7 @@ class Posterior(ABC):
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior without data that it was given, the same as a fit to the rest.
 
-        Classes and categories that were known stay known.
+        No class and no category is removed.
 
         Parameters
         ----------

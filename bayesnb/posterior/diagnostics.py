@@ -10,10 +10,10 @@ from bayesnb.posterior.convergence import rhat_and_ess
 __all__ = ["KINDS", "MIN_E_BFMI", "Diagnostics", "diagnose", "e_bfmi"]
 
 MIN_E_BFMI = 0.3
-"""Betancourt (2016): below, the energy changes so little from draw to draw that the tails are explored slowly."""
+"""Below this, the energy changes so little from draw to draw that the tails are explored slowly (Betancourt 2016)."""
 
 KINDS = ("divergences", "E-BFMI", "tree depth", "R-hat", "bulk ESS", "tail ESS")
-"""Kinds of problems, in the order in which they are told."""
+"""Kinds of problems, in the order of the messages."""
 
 MORE_DRAWS = "raise num_samples or num_warmup"
 NOT_MOVING = "a chain does not move there, and more draws do not help: raise num_warmup or target_accept_prob"
@@ -33,7 +33,7 @@ class Diagnostics:
     divergences : int
         Draws whose trajectory diverged.
     saturated : int
-        Draws whose trajectory was cut off, because its tree had the largest depth allowed.
+        Draws whose trajectory was cut off at the largest tree depth allowed.
     e_bfmi : array, shape (chains,)
         See `e_bfmi`; NaN where the sampler reports no energy.
     num_chains, num_draws : int
@@ -60,13 +60,13 @@ class Diagnostics:
         return f"Diagnostics({self})"
 
     def problems(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> list[str]:
-        """What is wrong with the draws and what to do, in words; empty if nothing is."""
+        """Problems of the draws and what to do, in words; empty if there are none."""
         return list(self.problems_by_kind(max_r_hat=max_r_hat, min_ess_per_chain=min_ess_per_chain).values())
 
     def problems_by_kind(self, *, max_r_hat: float = 1.01, min_ess_per_chain: float = 100) -> dict[str, str]:
         """As `problems`, by kind, one of `KINDS`.
 
-        More draws are advised only where the trajectories themselves are sound: they remove no bias.
+        More draws are advised only if the trajectories have no problem, because more draws remove no bias.
         """
         found = self._of_trajectories()
         more = "this follows from the above, and more draws alone do not help" if found else MORE_DRAWS
@@ -83,7 +83,7 @@ class Diagnostics:
         return found
 
     def _of_trajectories(self) -> dict[str, str]:
-        """What is wrong with the trajectories of a Hamiltonian sampler."""
+        """Problems of the trajectories of a Hamiltonian sampler."""
         found = {}
         draws = self.num_chains * self.num_draws
         if self.divergences:
@@ -108,8 +108,9 @@ class Diagnostics:
 def e_bfmi(energy: np.ndarray) -> np.ndarray:
     """Estimated Bayesian fraction of missing information of a Hamiltonian sampler.
 
-    The mean square change of the energy between draws, over its variance (Betancourt 2016, arXiv:1604.00695). Near two
-    where draws are independent, near zero where the momentum cannot bring the energy across its range.
+    The mean square change of the energy between draws, over its variance (Betancourt 2016, arXiv:1604.00695). It is
+    near two if draws are independent, and near zero if the momentum changes too little for the energy to cross its
+    range.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def e_bfmi(energy: np.ndarray) -> np.ndarray:
     Returns
     -------
     array, shape (chains,)
-        NaN where the energy does not change.
+        NaN if the energy does not change.
     """
     if energy.shape[1] < 2:
         return np.full(len(energy), np.nan)

@@ -59,8 +59,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     -----
     A Bayes factor depends on the prior: the wider it is, the more the factor speaks for the shared parameter (Murphy
     2012, section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
-    hypotheses. So have those that `EmpiricalBayes` learned, though it learned them with a parameter for every class:
-    the factor then speaks too much for the feature.
+    hypotheses. So do those that `EmpiricalBayes` learned. It learned them with a parameter for every class, so that the
+    factor then favours the feature too much.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
     Returns
     -------
     list of array, shape (columns,)
-        For each block; NaN where there is none.
+        For each block; NaN if there is no such probability.
     """
     found = []
     for i, block in enumerate(posterior.model.blocks):

@@ -1,4 +1,4 @@
-"""What the data say of each column's mutual information with the class, beside what chance alone would."""
+"""Estimate and test of each column's mutual information with the class, given the data and not the prior."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bayesnb.blocks import Block
 __all__ = ["information_in_data"]
 
 LARGEST_STATISTIC = 1e4
-"""A chi-squared statistic from which the noncentral distribution is Sankaran's: to 1e-7 of its probabilities."""
+"""Chi-squared statistic above which Sankaran's approximation of the noncentral distribution is used, to 1e-7."""
 
 HALVINGS = 80
 
@@ -35,7 +35,7 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
         total, plug_in, df, expected = _beside_chance(block, statistics)
     except NotImplementedError:
         return dict.fromkeys(("estimate", "lower", "upper", "p_value"), np.full(len(block.columns), np.nan))
-    # Of one class or one value there is nothing to compare: no information, and no interval.
+    # With one class or one value there is nothing to compare: no information, and no interval.
     compared = (total > 0) & (df > 0)
     nothing = np.where(total > 0, 0.0, np.nan)
     total, df, expected = (np.where(compared, values, 1.0) for values in (total, df, expected))
@@ -60,7 +60,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     NotImplementedError
-        If the family knows no maximum, or no information.
+        If the family defines no maximum or no information.
     """
     family = block.family.of_each_column()
     counted = block.family.statistics_of_each_column(statistics)
@@ -75,13 +75,13 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
 
 
 def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Weights of the classes whose likelihood has a maximum, and parameters that are numbers in the others too."""
+    """Weights of the classes whose likelihood has a maximum, and parameters, finite in the other classes too."""
     values = {name: np.asarray(value) for name, value in parameters.items()}
     known = n > 0
     for value in values.values():
         known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
     weight = np.where(known, n, 0.0)
-    # A class without weight adds nothing, whatever its parameters.
+    # A class without weight adds nothing for any parameters.
     heaviest = weight.argmax(axis=0)
     filled = {}
     for name, value in values.items():
@@ -91,7 +91,7 @@ def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray,
 
 
 def noncentrality(statistic: np.ndarray, df: np.ndarray, level: float) -> np.ndarray:
-    """The noncentrality of a chi-squared distribution that puts a probability below a value; zero where all put less.
+    """Noncentrality for which a chi-squared distribution has a given probability below a value; zero if none has.
 
     Parameters
     ----------

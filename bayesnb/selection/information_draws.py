@@ -20,7 +20,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["information_at_mean", "mean_information"]
 
 CHAINS, DRAWS = 4, 50
-"""Draws from a closed form, unless the user says."""
+"""Number of draws from a closed form, unless the user gives it."""
 
 
 def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
@@ -43,7 +43,7 @@ def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
 def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.ndarray]:
     """Mutual information averaged over draws, in nats, for each block an array of shape (columns,).
 
-    NaN of a point, which has no distribution.
+    NaN for a point estimate, which has no distribution.
     """
     blocks = posterior.model.blocks
     if isinstance(posterior, PointPosterior):
@@ -62,7 +62,7 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
 
 
 def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-    """Mutual information of some columns, shape (draws, columns); NaN where the family does not know it."""
+    """Mutual information of some columns, shape (draws, columns); NaN if the family cannot compute it."""
     try:
         return block.family.of_each_column().mutual_information(class_prob, parameters)
     except NotImplementedError:
@@ -70,7 +70,7 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
 
 
 class _Draws:
-    """Draws of the parameters, some columns at a time: those of a large vocabulary do not fit the memory at once.
+    """Draws of the parameters, some columns at a time, because those of a large vocabulary do not fit in memory.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def _marginal(family: Family, columns: slice) -> Family:
 
 
 def _pieces(block: Block, num_draws: int, num_classes: int) -> Iterator[slice]:
-    """Columns of a block, as many at a time as keep their draws in memory."""
+    """Columns of a block, as many at a time as have draws that fit in memory."""
     categories = np.shape(jax.tree.leaves(block.family)[0])[2:]
     step = max(1, PIECE_CELLS // (num_draws * num_classes * int(np.prod(categories))))
     for start in range(0, len(block.columns), step):

@@ -39,7 +39,7 @@ class ModelComparison:
     loo : dict
         ArviZ's ELPDData of each model, for ``arviz.compare``.
     notes : tuple of str
-        Why a number is missing or to be read with care.
+        Reasons why a number is missing or needs care.
     """
 
     table: pd.DataFrame
@@ -109,19 +109,19 @@ def compare_models(
 
     Notes
     -----
-    Evidences are compared where they are densities of the same data under priors that know as little of them.
-    Otherwise ``model_probability`` is NaN, a note says why, and the models are ordered by ``elpd``:
+    Evidences are compared if they are densities of the same data, under priors that took the same numbers from the
+    data. Otherwise ``model_probability`` is NaN, a note says why, and the models are ordered by ``elpd``:
 
     - Models that read different columns, or the same column as a measurement and as a category, have no common scale.
       To ask whether a column is worth having, keep it in both models, in one of them with ``feature_inclusion`` zero.
-    - A prior whose numbers were taken from the data makes them more probable than a prior can. Evidences of such
-      models are compared only if ``prior_saw`` is the same, and never where it holds ``"maximised"``, since a maximum
+    - A prior whose numbers were taken from the data gives the data a higher density. Evidences of such models are
+      compared only if ``prior_saw`` is the same, and never if it contains ``"maximised"``, since a maximum
       rises with every hyperparameter that is learned.
-    - Class priors that differ change the evidence of the labels, whatever the features say.
+    - Class priors that differ change the evidence of the labels, whatever the features are.
 
-    Leave-one-out takes frequencies and defaults from the other rows (`loo`), so that ``elpd`` compares all of them but
-    the maximised ones. Models without a closed form have no evidence here, and leave-one-out by importance sampling if
-    they were sampled.
+    Leave-one-out takes frequencies and defaults from the other rows (`loo`), so that ``elpd`` compares all models
+    except the maximised ones. Models without a closed form have no evidence here, and leave-one-out by importance
+    sampling if they were sampled.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _probabilities(
 
 
 def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series) -> str:
-    """Why the models' evidences do not make probabilities of models, in words; nothing where they do."""
+    """Why the models' evidences give no model probabilities, in words; empty if they do."""
     (first, reference), *others = posteriors.items()
     for name, posterior in others:
         difference = _difference_of_form(reference, posterior)
@@ -270,19 +270,19 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
     for name, posterior in posteriors.items():
         if "maximised" in _saw(posterior):
             return (
-                f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, which is no "
-                "evidence of a prior. Give numbers"
+                f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, and a "
+                "maximum is not the evidence of a prior. Give numbers"
             )
     for name, posterior in others:
         if _saw(posterior) != _saw(reference):
             seen = (f"{_told(which)} for {whose}" for whose, which in ((first, reference), (name, posterior)))
             return (
-                f"the priors have seen different parts of the data ({'; '.join(seen)}), and what a prior has seen "
-                "raises its evidence. Compare by elpd, or give numbers"
+                f"the priors have seen different parts of the data ({'; '.join(seen)}), and a prior that "
+                "takes numbers from the data has a higher evidence. Compare by elpd, or give numbers"
             )
         if _class_prior(posterior) != _class_prior(reference):
             return (
-                f"the class priors of {first} and {name} differ, so that their evidences differ by that of the labels. "
+                f"the class priors of {first} and {name} differ, so that the evidences of the labels differ. "
                 "Compare by elpd, or give one class prior to all"
             )
     return ""
@@ -298,7 +298,7 @@ def _told(posterior: Posterior) -> str:
 
 
 def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
-    """Of each class whether its probability is known, and it or its concentration, to twelve digits."""
+    """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
     prior = posterior._require_data("compare_models").resolved.class_prior
     known = prior.probs is not None
     numbers = np.asarray(prior.probs if known else prior.concentration)
@@ -335,7 +335,7 @@ def _differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     rows: dict[Any, dict[str, float]] = {}
     best = max(scores.values(), key=lambda score: score.elpd, default=None)
     for name, score in scores.items():
-        with np.errstate(invalid="ignore"):  # a label that has probability zero
+        with np.errstate(invalid="ignore"):  # a label of probability zero
             paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
             rows[name] = {
                 "elpd_difference": float(paired.sum()),

@@ -1,4 +1,4 @@
-"""How much does a feature say about the class? Mutual information, beside what chance alone would make of it."""
+"""How much does a feature say about the class? Mutual information, compared with its size by chance."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ def mutual_information(
         I(X_j; Y) = \sum_c \sum_x p(x, c) \log \frac{p(x, c)}{p(x) \, p(c)}
 
     (Murphy 2012, Eq. 3.76), a sum over the values of a discrete feature and an integral over those of a Gaussian one.
-    Rank features by ``estimate``, and ask ``p_value`` whether there is anything to find. ``mean`` and
-    ``at_posterior_mean`` are no guide to that: mutual information is never negative, so that noise and the prior pull
+    Rank features by ``estimate``, and use ``p_value`` to test whether a feature has any information. Do not use
+    ``mean`` and ``at_posterior_mean`` for this: mutual information is never negative, so that noise and the prior pull
     them up. Five classes and ten categories of pure noise have a posterior mean of 0.19 nats at 100 rows.
 
     Parameters
@@ -37,7 +37,7 @@ def mutual_information(
     prob : float, default 0.89
         Probability of the interval from ``lower`` to ``upper``, equal tails.
     num_draws : int, optional
-        Draws in each chain for ``mean``: by default 50 in each of 4 from a closed form, and all there are of a sampled
+        Draws in each chain for ``mean``: by default 50 in each of 4 from a closed form, and all draws of a sampled
         posterior.
     key : int or JAX key, default 0
         For the draws from a closed form.
@@ -48,27 +48,27 @@ def mutual_information(
         By feature, in the order of the table's columns; unit and `prob` are in ``attrs``.
 
         ``estimate``
-            Information at the maximum of the likelihood, less its expectation where cell and class do not depend on
-            each other, and not below zero.
+            Information at the maximum of the likelihood, minus its expectation without dependence between cell and
+            class, and at least zero.
         ``lower``, ``upper``
-            Confidence interval by the noncentral chi-squared distribution; ``lower`` is zero where chance explains all.
+            Confidence interval by the noncentral chi-squared distribution; ``lower`` is zero if chance explains all.
         ``p_value``
             Probability of at least as much information without dependence.
         ``inclusion_probability``
             Posterior probability that the feature depends on the class, at prior probability 1/2 (`feature_evidence`).
         ``at_posterior_mean``
-            Information at the posterior means of the parameters, as textbooks have it.
+            Information at the posterior means of the parameters, as in textbooks.
         ``mean``
             Posterior mean of the information, pulled up by noise and prior.
 
-        The first four speak of the labelled rows behind the posterior and do not depend on the prior or the inference.
-        They are NaN without data (`from_parameters`), for a family that knows no maximum of its likelihood, and for a
-        column in which no class has one: no observed cell, or a Gaussian without spread. The interval is NaN also where
-        there is nothing to compare: one class, or one value. ``inclusion_probability`` is NaN without data, with rows
-        without a label, and where `feature_evidence` knows none: no closed form, learned hyperparameters, priors that
-        differ by class. ``mean`` is NaN for a point estimate, ``at_posterior_mean`` where a mean is infinite, of a
-        variance that next to no data inform. All but ``inclusion_probability`` are NaN for a family that knows no
-        information.
+        The first four depend on the labelled rows of the posterior, and not on the prior or the inference. They are NaN
+        without data (`from_parameters`), for a family that does not define a maximum of its likelihood, and for a
+        column in which no class has a maximum (no observed cell, or a Gaussian without spread). The interval is also
+        NaN if there is nothing to compare: one class, or one value. ``inclusion_probability`` is NaN without data, with
+        rows without a label, and if `feature_evidence` has none: no closed form, learned hyperparameters, priors that
+        differ by class. ``mean`` is NaN for a point estimate. ``at_posterior_mean`` is NaN if a mean is infinite, such
+        as that of a variance with very few data. All except ``inclusion_probability`` are NaN for a family whose
+        information cannot be computed.
 
     Raises
     ------
@@ -82,22 +82,21 @@ def mutual_information(
     With I the information at the maximum of the likelihood, E its expectation without dependence, N the number of
     observed cells and df the number of parameters that dependence adds, the estimate is max(0, I - E), the p-value the
     probability that a chi-squared variable of df degrees of freedom exceeds x = df I / E, and the ends of the interval
-    are those noncentralities, over 2 N, under which x is at a tail probability of (1 - `prob`) / 2. For Bernoulli and
-    categorical columns E is exact, a sum over hypergeometric cells; elsewhere it is df / (2 N), where df counts the
-    parameters of a cell times the classes but one. Classes and categories that do not occur do not count, nor do
-    classes in which the likelihood has no maximum, as a Gaussian's has none where all cells are equal. A cell of weight
-    two counts as two cells; columns with weights that are no whole numbers take df / (2 N). The user guide has measured
-    coverages and sizes.
+    are the noncentralities, divided by 2 N, for which x has a tail probability of (1 - `prob`) / 2. For Bernoulli and
+    categorical columns E is exact, a sum over hypergeometric cells; elsewhere it is df / (2 N), where df is the number
+    of parameters of a cell times (classes - 1). Classes and categories that do not occur do not count, nor do
+    classes in which the likelihood has no maximum, such as a Gaussian with equal cells. A cell of weight two counts as
+    two cells; columns with weights that are not whole numbers use df / (2 N). The user guide has measured coverages and
+    sizes.
 
-    All this presumes that the family fits the shape of its column. Where it does not, the numbers mislead: a Gaussian
-    on a skewed column with many zeros says 0.604 bits where bins of the same column give 0.091. `nb.check` sees such
-    columns.
+    All this assumes that the family fits the shape of its column. If it does not, the numbers mislead: a Gaussian on a
+    skewed column with many zeros gives 0.604 bits, bins of the same column 0.091. `nb.check` finds such columns.
 
-    Of a `Multinomial` block each word has a row: the feature is whether a token is that word. ``estimate`` draws the
+    Each word of a `Multinomial` block has a row: the feature is whether a token is that word. ``estimate`` draws the
     token from all tokens, as McCallum and Nigam (1998, *A comparison of event models for naive Bayes text
     classification*, section 3) do, and N is the number of tokens; the two posterior columns draw a document's class
-    first, so that classes weigh what their documents do. Tokens of one document are independent in this model. In texts
-    they come in bursts, which makes p-values too small: a `DirichletMultinomial` block divides N by the factor by which
+    first, so that classes are weighted by documents. Tokens of one document are independent in this model. In texts
+    they come in bursts, which makes p-values too small. A `DirichletMultinomial` block divides N by the factor by which
     bursts raise the variance of a word's share.
 
     Examples
@@ -133,12 +132,12 @@ def mutual_information(
 
 @in_float64
 def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray:
-    """The column ``estimate`` of `mutual_information` alone, shape (columns,)."""
+    """Only the column ``estimate`` of `mutual_information`, shape (columns,)."""
     return np.array(in_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"])) / _nats(unit)
 
 
 def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:
-    """What the data say, for each block arrays of shape (columns,)."""
+    """Estimates from the data, for each block arrays of shape (columns,)."""
     blocks = posterior.model.blocks
     names = ("estimate", "lower", "upper", "p_value")
     if posterior.problem is None:

@@ -30,8 +30,8 @@ def mutual_information_score(
     Returns
     -------
     array, shape (columns,)
-        The column ``estimate`` of `mutual_information`: what is beyond chance, zero where nothing is; NaN for columns
-        that are not in the model, which ``SelectKBest`` ranks last.
+        The column ``estimate`` of `mutual_information`: the information beyond chance, zero if there is none. Columns
+        that are not in the model are NaN, which ``SelectKBest`` ranks last.
 
     Raises
     ------

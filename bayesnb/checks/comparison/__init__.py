@@ -1,1 +1,1 @@
-"""What `nb.compare` looks at: the tests of draws against a closed form, and the records of both posteriors."""
+"""The parts of `nb.compare`: tests of draws against a closed form, and of the recorded priors and data."""

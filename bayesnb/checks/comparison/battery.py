@@ -1,4 +1,4 @@
-"""The tests of a comparison: quantities of draws whose distribution is known if the draws are right.
+"""The tests of a comparison, for quantities of draws whose distribution is known if the draws are right.
 
 There are four parts: every parameter on its own; densities, which depend on many parameters at once; the independence
 of parameters that the exact posterior makes independent; and the class probabilities of given rows. Each part takes an
@@ -25,7 +25,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["Battery", "run_battery"]
 
 OWN_STREAM = 2**31 - 1
-"""Sets the random numbers apart from those that other functions draw for the same key: theirs may be tested here."""
+"""Makes the random numbers differ from those of other functions with the same key, whose draws may be tested here."""
 
 TEST_COLUMNS = ["part", "quantity", "test", "z", "p_value", "ess", "against"]
 PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]
@@ -95,7 +95,7 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
 
 
 class _Part(NamedTuple):
-    """Tests that share one portion of the error rate; `number` counts those too that were passed over as smaller."""
+    """Tests that share one part of the error rate; `number` also counts tests left out because their z is smaller."""
 
     name: str
     tests: pd.DataFrame
@@ -111,7 +111,7 @@ def _parameters(frame: pd.DataFrame) -> _Part:
 
 
 def _densities(densities: np.ndarray, reference: np.ndarray, rows: Rows, rng: np.random.Generator) -> _Part:
-    """Ranks of the log densities among those of independent draws; densities that do not vary are left out."""
+    """Ranks of the log densities among those of independent draws, without densities that do not vary."""
     with np.errstate(invalid="ignore"):
         varied = ~(np.ptp(reference, axis=0) <= 1e-12 * np.abs(reference).max(axis=0))
     names = np.array(["log likelihood", *(f"log density of {name}" for name in rows.names)], dtype=object)[varied]
@@ -150,7 +150,7 @@ def _tests(quantities: Any, test: str, z: Any, ess: Any) -> pd.DataFrame:
 
 
 def _judged(parts: list[_Part], error_rate: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each part and a row for each test, with the share of the error rate that they have."""
+    """A row for each part and a row for each test, with their shares of the error rate."""
     summary, tests = [], []
     for name, found, number in parts:
         critical_z = float(-ndtri(error_rate / len(parts) / number / 2))

@@ -98,7 +98,7 @@ def _by_ranks(values: np.ndarray, reference: np.ndarray, rng: np.random.Generato
     with np.errstate(invalid="ignore"):
         varied = ~(np.ptp(reference, axis=0) <= 1e-12 * np.abs(reference).max(axis=0))
     u = ranks_among(reference[:, varied], values[:, :, varied], rng)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for name, degree in (("z_rank", 1), ("z_rank_spread", 2)):
         ess, z = np.full((2, values.shape[2]), np.nan)
         ess[varied], z[varied] = ess_and_z(legendre(u, degree), variance=1 / len(reference))

@@ -18,13 +18,13 @@ NUM_ROWS = 6
 """Rows whose log density is tested."""
 
 EXACT_DRAWS = 40_000
-"""Independent draws from the closed form: enough that their own error is small beside that of the draws tested."""
+"""Independent draws from the closed form, so many that their own error is small beside that of the draws tested."""
 
 EXACT_CELLS = 2**26
-"""Numbers drawn at most: a model of thousands of parameters gets fewer exact draws, which the tests allow for."""
+"""Largest number of values drawn. Models of thousands of parameters get fewer exact draws; the tests allow for that."""
 
 PIECE_CELLS = 2**20
-"""Numbers of parameters held at a time."""
+"""Values of parameters in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Rows:
 
 
 def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
-    """Six rows of X, or all where there are fewer, each with its most probable class."""
+    """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
     pieces = []
     for rows, chunk in exact.model.encode(X, unseen={}):
@@ -81,7 +81,7 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows
 
 @dataclass(frozen=True)
 class Reference:
-    """What independent draws from the closed form give.
+    """Log densities and values of sites under independent draws from the closed form.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Reference:
 def exact_reference(
     exact: ExactPosterior, rows: Rows, rng: np.random.Generator, *, at_least: int, sites: list[str]
 ) -> Reference:
-    """Independent draws from the closed form, 40,000 of them unless the parameters are very many.
+    """Independent draws from the closed form, 40,000 unless there are very many parameters.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def exact_reference(
     rows : Rows
     rng : numpy.random.Generator
     at_least : int
-        Draws, however many parameters there are.
+        Smallest number of draws, for any number of parameters.
     sites : list of str
         Sites whose draws are kept.
     """

@@ -1,10 +1,10 @@
-r"""Are parameters independent that the exact posterior makes independent?
+r"""Are the parameters independent that are independent under the exact posterior?
 
-In a closed form every cell's parameters are independent of all other cells', and inside a cell each parameter given
-those before it is independent of them. Through their distribution functions all of them are independent uniform
-numbers. A pair of them is tested by the product of first Legendre polynomials (a correlation of ranks) and, inside a
-cell, also by the first polynomial of one times the second of the other: a mean that was shuffled against its variance
-has the right marginal distribution and no correlation with it, but a spread that no longer follows the variance.
+In a closed form the parameters of different cells (class and column) are independent. Inside a cell, the distribution
+function of each parameter given those before it yields a number that is independent of them. All of these numbers are
+independent and uniform. The product of first Legendre polynomials (a correlation of ranks) tests each pair. Inside a
+cell, the first polynomial of one times the second of the other tests spreads: a mean shuffled against its variance has
+the right marginal distribution and no correlation with the variance, but its spread no longer follows the variance.
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ from bayesnb.posterior.exact import ExactPosterior
 __all__ = ["Products", "dependence"]
 
 LARGEST = 10
-"""Pairs whose effective number of draws is computed, those of the largest correlations."""
+"""Number of pairs, those of the largest correlations, whose effective number of draws is computed."""
 
 GROUP = 2000
-"""Parameters all of whose pairs are tested; of more, only pairs inside a class are, so many parameters at a time."""
+"""Up to so many parameters all pairs are tested; with more, only pairs inside a class, so many parameters at a time."""
 
 
 class Products(NamedTuple):
-    """Series of mean zero and variance one if the parameters behind them are independent.
+    """Series that have mean zero and variance one if the parameters are independent.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Products(NamedTuple):
     names : list of str
     series : array, shape (chains, draws, products)
     number : int
-        Products that these were chosen from.
+        Number of products from which these were chosen.
     """
 
     test: str
@@ -46,7 +46,7 @@ class Products(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """Independent numbers of a site: names, class of each, and values of shape (chains, draws, numbers)."""
+    """Independent numbers of a site, with the name and class of each; values have shape (chains, draws, numbers)."""
 
     names: np.ndarray
     classes: np.ndarray
@@ -54,7 +54,7 @@ class _Scores(NamedTuple):
 
 
 def dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> list[Products]:
-    """Products of pairs of parameters: the largest of all pairs, and those that see a spread depend on a parameter.
+    """Products of pairs of parameters: the largest of all pairs, and those that test spreads.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _class_pit(exact: ExactPosterior, parameters: ModelParameters, rng: np.rando
 
 
 def _scores(u: np.ndarray, labels: list[str]) -> _Scores:
-    """Those parameters of a site that are not known given others."""
+    """The parameters of a site that the others do not determine."""
     flat = u.reshape(*u.shape[:2], -1)
     known = np.flatnonzero(~np.isnan(flat[0, 0]))
     return _Scores(np.array(labels, dtype=object)[known], known // (flat.shape[2] // u.shape[2]), flat[:, :, known])
@@ -101,7 +101,7 @@ def _largest_pairs(scores: list[_Scores]) -> Products:
 
 
 def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
-    """Positions of parameters of which every pair is tested."""
+    """Positions of the groups of parameters in which every pair is tested."""
     if len(classes) <= GROUP:
         yield np.arange(len(classes))
         return

@@ -1,8 +1,8 @@
 r"""Tests of numbers that are uniform if draws are right.
 
 A Legendre polynomial of a uniform number has mean zero and variance one, and it is bounded. Its mean over correlated
-draws times the root of their effective number is therefore close to standard normal already for a few hundred effective
-draws, where a standard deviation over its estimated standard error is not. Tests of this kind are Neyman's smooth tests
+draws times the root of their effective number is therefore close to standard normal from a few hundred effective draws
+on. A standard deviation over its estimated standard error is not. Tests of this kind are Neyman's smooth tests
 (1937, *Skandinavisk Aktuarietidskrift* 20, 149-199) for draws that depend on each other.
 """
 
@@ -13,7 +13,7 @@ from bayesnb.posterior.convergence import ess_of_mean
 __all__ = ["DEGREES", "ess_and_z", "legendre", "ranks_among"]
 
 DEGREES = (1, 2, 3, 4)
-"""Of the polynomials: they see location, spread, skewness and tails."""
+"""Degrees of the polynomials, which test location, spread, skewness and tails."""
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
@@ -48,26 +48,26 @@ def ess_and_z(series: np.ndarray, *, variance: float = 0.0) -> tuple[np.ndarray,
     series : array, shape (chains, draws, series)
         Of mean zero and variance one if the draws are right.
     variance : float, default 0
-        Variance of what the mean is compared with.
+        Variance of the number that the mean is compared with.
 
     Returns
     -------
     ess, z : array, shape (series,)
-        No more than the number of draws is counted, though some chains are worth more.
+        `ess` is at most the number of draws, also for chains that are worth more.
     """
     ess = np.minimum(ess_of_mean(series), series.shape[0] * series.shape[1])
     return ess, series.mean(axis=(0, 1)) / np.sqrt(1 / ess + variance)
 
 
 def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Where each value falls among independent draws, as a number that is uniform if both have one distribution.
+    """Rank of each value among independent draws, as a number that is uniform if both have the same distribution.
 
     Parameters
     ----------
     reference : array, shape (independent draws, quantities)
     values : array, shape (..., quantities)
     rng : numpy.random.Generator
-        Chooses a place among equals and between neighbours.
+        Breaks ties, and chooses a number between the ranks of neighbours.
 
     Returns
     -------

@@ -26,10 +26,10 @@ COLUMNS = (
     *("exact_mean", "sampled_mean", "mcse_mean", "exact_sd", "sampled_sd"),
     *(*Z_COLUMNS, "p_value", "ess_bulk", "ess_tail", "r_hat"),
 )
-"""Columns of the table of a comparison."""
+"""Columns of a comparison's table."""
 
 SLAB_CELLS = 2**20
-"""Draws whose polynomials are held at a time."""
+"""Draws whose polynomials are in memory at a time."""
 
 
 def without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
@@ -49,7 +49,7 @@ def marginal_frame(
     reference: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Draws of every scalar parameter beside its exact distribution.
+    """Tests of every scalar parameter's draws against its exact distribution.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _mean_and_sd(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
 def _uniform(
     marginal: dist.Distribution, draws: np.ndarray, reference: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Uniform numbers, if the draws are right: by the distribution function, or by ranks among independent draws."""
+    """Numbers that are uniform if the draws are right: distribution functions or ranks among independent draws."""
     if reference is None:
         return pit(marginal, draws, rng)
     flat = draws.reshape(*draws.shape[:2], -1)

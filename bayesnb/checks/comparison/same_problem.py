@@ -26,7 +26,7 @@ def differences(mine: Problem, theirs: Problem) -> list[str]:
 
 
 def _other_priors(mine: Problem, theirs: Problem) -> list[str]:
-    # Defaults follow the data, so that other data give another prior in numbers, though not in words.
+    # Defaults follow the data: other data give other numbers of the same prior.
     written = _by_column(mine.model, mine.model.families), _by_column(theirs.model, theirs.model.families)
     used = _by_column(mine.resolved, mine.resolved.families), _by_column(theirs.resolved, theirs.resolved.families)
     other = [
@@ -47,7 +47,7 @@ def _same_data(mine: Problem, theirs: Problem) -> bool:
 
 
 def _by_column(model: NaiveBayes, trees: Sequence[Any]) -> dict[str, Any]:
-    """What blocks hold (families, statistics), by column or block: models may order them differently."""
+    """Families or statistics of blocks, by column or block, because models may order them differently."""
     found = {}
     for block, tree in zip(model.blocks, trees, strict=True):
         for j in block.members:

@@ -11,10 +11,10 @@ from bayesnb.model import NaiveBayes
 __all__ = ["agreement"]
 
 MAX_ROWS = 150
-"""Rows that are compared with all others."""
+"""Largest number of rows that are compared with all others."""
 
 MAX_DISCRETE = 200
-"""Discrete features in which rows are compared."""
+"""Largest number of discrete features that are compared."""
 
 ROWS_AT_A_TIME = 2**14
 

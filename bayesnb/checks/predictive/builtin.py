@@ -1,4 +1,4 @@
-"""The built-in statistics by name, and what a user asks for."""
+"""The built-in statistics by name, and the choice of statistics."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
     "dependence": ([dependence.dependence], "two columns"),
     "agreement": ([agreement.agreement], "two 0/1 or categorical columns"),
 }
-"""How each statistic is made ready, and what it needs."""
+"""How each statistic is prepared, and the columns that it needs."""
 
 
 def read_statistics(statistics: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The verb: compare data with replicates that the fitted model makes."""
+"""The function `check`: compare data with replicates drawn from the fitted model."""
 
 from typing import Any
 
@@ -22,20 +22,20 @@ def check(
     num_replicates: int = 500,
     key: Any = 0,
 ) -> Check:
-    """Compare data with replicates that the fitted model makes.
+    """Compare data with replicates drawn from the fitted model.
 
     Parameters
     ----------
     posterior : Posterior
-        A sampled posterior lends its draws, evenly spaced; a point lends its one set of parameters to every replicate,
-        which leaves their uncertainty out.
+        A sampled posterior gives evenly spaced draws. A point estimate gives the same parameters to every replicate,
+        without their uncertainty.
     X : table, shape (rows, columns)
     y : labels, shape (rows,)
     statistics : sequence of str or callable, optional
         Names of built-in statistics, by default all that the model's columns allow, and functions ``f(X, y)`` that
-        return a number or a dict of numbers. A function is given the table as it came for the observed data; for
-        replicates a pandas frame where the columns have names, else an array (CSR where X is sparse), of the model's
-        columns.
+        return a number or a dict of numbers. For the observed data a function is given the table X itself. For
+        replicates it is given the model's columns: a pandas frame if the columns have names, else an array (CSR if X is
+        sparse).
     num_replicates : int, default 500
     key : int or JAX key, default 0
 
@@ -48,39 +48,40 @@ def check(
     TypeError
         If the first argument is no posterior, or a function returns no number.
     ValueError
-        If X or y is not given, does not fit the model, a name is not that of a statistic or the model has no columns
-        for it, or count vectors hold fractions, which are not drawn.
+        If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
+        a statistic, or count vectors hold fractions, which cannot be drawn.
 
     Notes
     -----
     In a replicate each row keeps its label, its missing cells and its totals of count vectors; all other cells are
-    drawn. A class thus keeps its own gaps and lengths of documents. Only ``class_frequency`` is about labels that are
-    drawn anew. A function of yours is given the observed labels.
+    drawn. A class thus keeps its own pattern of missing cells and lengths of documents. Only ``class_frequency`` uses
+    labels that are drawn anew. Your own functions are given the observed labels.
 
     The p-value is P(T(replicate) >= T(observed) | data) (Rubin 1984, *Annals of Statistics* 12(4); Gelman, Meng and
-    Stern 1996, *Statistica Sinica* 6, Eq. 5). It uses the data twice. For what the model fits freely, such as a mean or
-    the variance of a Gaussian column, it is conservative: of right data sets it is below 0.01 or above 0.99 in fewer
-    than 2 %. For statistics without location and scale (``dependence``, ``shape``) it is uniform. With R replicates and
-    p below 0.01, a line with a uniform p-value is extreme by chance with probability about 2/100 (1/100 for all
-    ``shape`` lines together), and 2/(R + 1) where R is below 100. The table of sizes and powers is in the guide.
+    Stern 1996, *Statistica Sinica* 6, Eq. 5). It uses the data twice. For statistics that the model fits freely, such
+    as a mean or the variance of a Gaussian column, it is conservative: in fewer than 2 % of right data sets it is below
+    0.01 or above 0.99. For statistics that do not depend on location and scale (``dependence``, ``shape``) it is
+    uniform. With R replicates and p below 0.01, a line with a uniform p-value is extreme by chance with probability
+    about 2/100 (1/100 for all ``shape`` lines together), and 2/(R + 1) where R is below 100. The table of sizes and
+    powers is in the guide.
 
     The built-in statistics, a row for each label:
 
     - ``class_frequency[class]``: share of the rows.
     - ``mean[column, class]``, ``variance[column, class]``: of columns of numbers; of 0/1 columns the mean.
-    - ``shape[column]``: of columns of measurements (numbers that are not whole by the family's support). Looked at are
+    - ``shape[column]``: of columns of measurements (numbers that are not whole by the family's support). It uses
       L-skewness, L-kurtosis (ratios of sample L-moments; Hosking 1990, *Journal of the Royal Statistical Society B* 52)
       and the share of the commonest value, in each class of four rows or more. Each is measured from the median of its
       replicates, in distances from there to the 2.5 % quantile on its side (1/n at least, for n rows). ``observed`` is
       the largest over classes and the three; ``detail`` says which. ``p_value`` is the share of replicates whose
-      largest over *all* columns is at least as large (single-step Westfall and Young 1993), so that the number of
-      columns makes no false alarms. Only a small one is extreme. Where a value of a column occurs twice, replicates are
-      rounded to the smallest distance between its values, such as whole years. Of a column with an extreme shape,
+      largest over *all* columns is at least as large (single-step Westfall and Young 1993), so that more columns do not
+      cause more false alarms. Only a small p-value is extreme. If a value of a column occurs twice, replicates are
+      rounded to the smallest distance between its values, such as whole years. If a column has an extreme shape, its
       `mutual_information` under this model misleads: it is the information between the class and the family's density,
       not the column.
     - ``zero_share[column, class]``: share of zeros in a column of counts, or in all columns of a count vector.
     - ``burstiness[block, class]``: variance over mean of a word's count, averaged over the words that occur in the
-      class. The length of documents is given, and therefore no statistic.
+      class. The length of documents is given, and is therefore not a statistic.
     - ``dependence`` and ``dependence[class]``: mean absolute correlation of pairs of features within a class, at most
       300 pairs chosen at random; a categorical column enters as whether the cell holds its most frequent category.
       Without the class, the average over classes weighted by their rows.

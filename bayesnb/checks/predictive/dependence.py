@@ -1,4 +1,4 @@
-"""Dependence of features within a class, which naive Bayes denies: mean absolute correlation of pairs."""
+"""Dependence of features within a class, against the naive assumption: mean absolute correlation of pairs."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,18 +18,18 @@ DROP_OR_JOIN = (
 )
 
 MAX_PAIRS = 300
-"""Pairs of features whose correlation is looked at."""
+"""Largest number of pairs of features whose correlation is computed."""
 
 MAX_FEATURES = 60
-"""Features that these pairs are chosen from, so that one small product of matrices gives all correlations."""
+"""Largest number of features that these pairs are chosen from; one small product of matrices gives all correlations."""
 
 SEEN = 5
-"""Rows that must differ from a feature's smallest and largest value for its correlations to say something."""
+"""Number of rows that must differ from a feature's smallest and from its largest value for a correlation."""
 
 
 @dataclass(frozen=True)
 class _Feature:
-    """A column as a number: its place, the category that counts as one (None for numbers), and its scale."""
+    """A column as numbers: its position, the category that counts as one (None for numbers), and its scale."""
 
     block: int
     column: int
@@ -104,7 +104,7 @@ def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
         n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
     else:
         n, covariance, variances = _moments(z, pairs)
-    # On the scale of the whole column: less is rounding, not variation.
+    # Relative to the scale of the whole column: smaller variation is rounding.
     defined = (n >= 3) & (variances > 1e-12).all(axis=0)
     if not defined.any():
         return np.nan

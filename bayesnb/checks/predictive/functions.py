@@ -28,7 +28,7 @@ def of_function(
     model : NaiveBayes
     X, y : table and labels as they came
     taken : collection of str
-        Labels that other statistics have.
+        Labels that other statistics already have.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _table(model: NaiveBayes, rows: Rows, *, sparse: bool) -> Any:
         cells = scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells], format="csr")
         return scipy.sparse.csr_array(cells)[:, np.argsort(positions)]
     cells = [dense(x) for x in rows.cells]
-    # The codes of categories have no place for a missing cell: it is put in afterwards.
+    # Codes of categories cannot represent a missing cell, which is set afterwards.
     coded = [np.nan_to_num(x) if block.has_categories else x for block, x in zip(model.blocks, cells, strict=True)]
     absent = {
         position: np.isnan(x[:, j])

@@ -1,4 +1,4 @@
-"""Many numbers of a data set beside those of its replicates, on one scale, and their largest."""
+"""Many numbers of a data set and of its replicates on one scale, and the largest of them."""
 
 import numpy as np
 
@@ -10,15 +10,14 @@ LEVELS = (0.025, 0.5, 0.975)
 def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distances from the median, in distances from the median to the 2.5 % quantile on the same side.
 
-    The observed data set is one of those that the median and the quantiles are taken of: if it is like the others, no
-    scale then tells it from them.
+    The median and the quantiles include the observed data set, so that the scale treats it and the replicates alike.
 
     Parameters
     ----------
     values : array, shape (data sets, numbers)
         NaN where a data set does not define a number.
     smallest : array, shape (numbers,)
-        Least distance that counts as one.
+        Smallest distance that counts as one.
 
     Returns
     -------
@@ -45,8 +44,8 @@ def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
     """Share of the replicates whose largest number is at least each observed one, shape (observed,).
 
     Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
-    the probability that any of them is below a threshold is about the threshold, however many there are and however
-    they depend on each other.
+    the probability that any of them is below a threshold is about the threshold, for any number of them and any
+    dependence between them.
 
     Parameters
     ----------

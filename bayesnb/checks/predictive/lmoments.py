@@ -10,7 +10,7 @@ __all__ = ["SHAPES", "Grid", "Sorted"]
 SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
 
 ROUNDING = 8 * np.finfo(np.float64).eps
-"""Values that differ by less, relative to the column's largest, are the same value."""
+"""Values that differ by less than this, relative to the column's largest value, are equal."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Grid:
 
     @classmethod
     def of(cls, x: np.ndarray) -> Self:
-        """Of observed cells, shape (rows, columns); missing ones are NaN."""
+        """The resolution of cells of shape (rows, columns); missing cells are NaN."""
         found = [_resolution(column[~np.isnan(column)]) for column in x.T]
         anchor, step, tied = zip(*found, strict=True)
         return cls(np.array(anchor), np.array(step), np.array(tied))
@@ -60,7 +60,7 @@ def _resolution(values: np.ndarray) -> tuple[float, float, bool]:
 
 @dataclass(frozen=True)
 class Sorted:
-    r"""What the sorted cells of a class are multiplied with.
+    r"""Weights of the sorted cells of a class in its L-moments.
 
     The sample L-moment of order r is :math:`\frac1n \sum_i w_{ri} x_{(i)}`, with the shifted Legendre polynomials in
     :math:`p_{ki} = \binom{i}{k} / \binom{n-1}{k}`, i from 0: :math:`w_2 = 2 p_1 - 1`,
@@ -79,7 +79,7 @@ class Sorted:
 
     @classmethod
     def of(cls, missing: np.ndarray) -> Self:
-        """For a class with these missing cells, shape (rows, columns)."""
+        """The weights for a class with these missing cells, shape (rows, columns)."""
         n = (~missing).sum(axis=0)
         different = n if (n != n[:1]).any() else n[:1]
         return cls(n, _weights(different[:, None], len(missing)))

@@ -1,4 +1,4 @@
-"""Data sets in encoded form: the observed one, and the replicates that a posterior makes of it."""
+"""Data sets in encoded form: the observed one, and its replicates drawn from a posterior."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,11 +63,11 @@ class Rows:
     Attributes
     ----------
     labels : Labels
-        Of the observed data, in a replicate too.
+        The observed labels, in a replicate too.
     cells : tuple
         Cells of each block, shape (rows, columns), dense or CSR.
     class_counts : array of int, shape (classes,)
-        Rows of each class; in a replicate those of labels that are drawn anew.
+        Rows of each class; in a replicate, those of labels drawn anew.
     """
 
     labels: Labels
@@ -161,6 +161,6 @@ def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels,
 
 
 def _rounded_up(number: int) -> int:
-    """At most an eighth more: a likelihood that only JAX can draw from then compiles for a handful of shapes."""
+    """Rounds up, by at most an eighth, so that a likelihood that only JAX can draw from compiles for few shapes."""
     step = 1 << max(number.bit_length() - 4, 0)
     return -(-number // step) * step

@@ -1,4 +1,4 @@
-"""What a check found, as a table and in print."""
+"""The result of a check, as a table and in print."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ WIDTH = 80
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` found.
+    """The result of `check`.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class Check:
         A row per statistic: ``observed``; ``replicated_mean`` and ``replicated_sd``; ``p_value``, the share of
         replicates whose value is at least the observed one, ties counted half; ``p_value_mcse``, its Monte Carlo
         standard error: the standard deviation of Beta(k + 1/2, R - k + 1/2), Jeffreys' posterior of a share of k in R
-        replicates, which is not zero where k is; ``detail``, for a ``shape`` line the statistic and the class that it
-        comes from, else empty.
+        replicates, which is not zero where k is; ``detail``, in a ``shape`` line the statistic and the class that the
+        value comes from, else empty.
     replicated : pandas.DataFrame, shape (replicates, statistics)
         Values of the statistics on the replicates, NaN where a replicate does not define one.
     dropped : tuple of str
@@ -42,7 +42,7 @@ class Check:
     one_sided : tuple of str
         Statistics of which only a small p-value is extreme: the ``shape`` lines.
     advice : mapping from str to str
-        For each statistic what to do if it is extreme; `next_steps` has that of the extreme ones.
+        For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
     """
 
     table: pd.DataFrame
@@ -68,7 +68,7 @@ class Check:
 
     @property
     def _tail(self) -> pd.Series:
-        """Probability of the tail that the observed value is in; for one-sided statistics the p-value."""
+        """Tail probability of the observed value; for one-sided statistics the p-value."""
         p_value = self.table["p_value"].astype(np.float64)
         one_sided = self.table.index.isin(self.one_sided)
         return p_value.where(one_sided, np.minimum(p_value, 1 - p_value)).clip(upper=0.5)
@@ -93,7 +93,7 @@ class Check:
         return f"{text}."
 
     def _advice(self) -> list[str]:
-        """A sentence for each next step, with the statistics that ask for it."""
+        """A sentence for each next step, with the statistics that it is for."""
         by_step: dict[str, list[str]] = {}
         for label, step in self.next_steps.items():
             detail = self.table.loc[label, "detail"]
@@ -101,7 +101,7 @@ class Check:
         return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
 
     def _shown(self) -> tuple[pd.DataFrame, int]:
-        """The lines that are shown, and how many are not; details of extreme ones follow with the advice."""
+        """The lines that are shown, and the number of hidden ones; the advice gives the details of extreme lines."""
         hidden = max(len(self.table) - SHOWN, 0)
         shown = self.by_extremity.head(SHOWN) if hidden else self.table
         return shown.drop(columns="detail"), hidden
@@ -124,7 +124,7 @@ class Check:
 
 
 def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
-    """The result that these lines make, without the undefined ones."""
+    """The result from these lines, without the undefined ones."""
     kept = [line for line in lines if line.is_defined]
     labels = [line.label for line in kept]
     replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}

@@ -1,4 +1,4 @@
-"""Shape of columns of measurements, by class: a line for each column, judged beside the largest of all columns."""
+"""Shape of columns of measurements, by class: a line for each column, compared with the largest of all columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def _holds_measurements(block: Block) -> bool:
 
 @dataclass(frozen=True)
 class _OfBlock:
-    """How the shapes of a block's columns are computed: its place, resolution, and what belongs to each class."""
+    """How the shapes of a block's columns are computed: position, resolution, and the arrays of each class."""
 
     place: int
     grid: Grid
@@ -71,13 +71,13 @@ class _OfBlock:
 
 @dataclass(frozen=True)
 class _Shape(Statistic):
-    """Values (columns, classes, 3) of a data set, flat; a line says how far the farthest of a column's values is out.
+    """Values (columns, classes, 3) of a data set, flat; a line gives a column's most extreme value.
 
     Attributes
     ----------
     classes : list of str
     smallest : array
-        The least distance of each value that counts as one: what one row more makes of a share.
+        Smallest distance of each value that counts as one: the change of a share by one more row.
     """
 
     classes: list[str]

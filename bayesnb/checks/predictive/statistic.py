@@ -1,4 +1,4 @@
-"""What a statistic is, and the line of the table that it becomes."""
+"""Statistics, and their lines of the table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Line:
     next_step : str
         What to do if the line is extreme.
     detail : str
-        Where the value comes from, if the label does not say it.
+        Source of the value, if the label does not name it.
     one_sided : bool
         Whether only a small p-value is extreme.
     """
@@ -47,7 +47,7 @@ class Line:
 
     @property
     def p_value_mcse(self) -> float:
-        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior, which is not 0 at 0 replicates."""
+        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior; positive for a p-value of 0 too."""
         number = np.isfinite(self.replicated).sum()
         a, b = number * self.p_value + 0.5, number * (1 - self.p_value) + 0.5
         return float(np.sqrt(a * b / (a + b + 1)) / (a + b))
@@ -55,14 +55,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic made ready for one data set and its replicates.
+    """A statistic prepared for one data set and its replicates.
 
     Attributes
     ----------
     labels : list of str
         A label for each line.
     values : callable
-        Numbers of a data set; unless `lines` says otherwise one for each label.
+        Numbers of a data set; one for each label unless `lines` is overridden.
     next_step : str
         What to do if a line is extreme.
     """
@@ -86,7 +86,7 @@ class Statistic:
 
 
 Build = Callable[[NaiveBayes, Rows, np.random.Generator], Statistic | None]
-"""Makes a statistic ready for a model and its data; None where the model does not have the columns."""
+"""Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
 
 
 def _p_value(observed: float, replicated: np.ndarray) -> float:
@@ -94,7 +94,7 @@ def _p_value(observed: float, replicated: np.ndarray) -> float:
     defined = replicated[np.isfinite(replicated)]
     if not len(defined):
         return np.nan
-    # The same number summed in another order is a tie.
+    # Equal sums that were added in another order differ by rounding, and are ties.
     tied = np.isclose(defined, observed, rtol=1e-12, atol=0.0)
     return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
 
@@ -105,7 +105,7 @@ def blocks_where(model: NaiveBayes, chosen: Callable[[Block], bool]) -> list[tup
 
 
 def ratio(total: Any, n: Any) -> np.ndarray:
-    """Quotient, NaN where nothing is counted."""
+    """Quotient, NaN if the denominator is zero."""
     return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
 
 

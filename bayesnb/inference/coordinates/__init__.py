@@ -1,1 +1,1 @@
-"""How NUTS moves: an unconstrained number for every free dimension of a parameter."""
+"""Coordinates of NUTS: unconstrained numbers for every parameter."""

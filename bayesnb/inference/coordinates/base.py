@@ -1,4 +1,4 @@
-"""What a coordinate says: the value at a point, the density there, and the point of a value."""
+"""Coordinates: the value at a point, the density there, and the point of a value."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ class Position(NamedTuple):
     Attributes
     ----------
     value : array or LogProbability
-        What the program takes, inside the support even where the exact number underflows.
+        Value for the program, inside the support even if the exact number underflows.
     stored : array
-        The draw as results hold it; a probability may underflow to zero.
+        Value for the results; a probability may underflow to zero.
     log_density : array, scalar
-        Log density of the point under the site's prior: the change of variables is part of it.
+        Log density of the point under the site's prior, including the change of variables.
     """
 
     value: Any
@@ -34,8 +34,8 @@ class Drawn(NamedTuple):
     ----------
     value : array
     logs : tuple of array
-        Logarithms that do not underflow: of a simplex, of a gamma variable, of a probability and its complement; empty
-        for any other distribution.
+        Logarithms that do not underflow, of a simplex, of a gamma variable, or of a probability and its complement;
+        empty for any other distribution.
     """
 
     value: np.ndarray
@@ -46,7 +46,7 @@ class Coordinate(ABC):
     """A smooth one-to-one map between unconstrained numbers z and the values of a site.
 
     Subclasses are registered as JAX pytrees. Their arrays tune the map to the target, as a step size does, and may come
-    from the closed form: whatever they hold, the density is the target's.
+    from the closed form. The density is the target's for all their values.
     """
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Coordinate(ABC):
 
     @abstractmethod
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        """The z of draws, in NumPy; one of them, at random, where the map has more dimensions than the site.
+        """The z of draws, in NumPy; a random one of them if the map has more dimensions than the site.
 
         Parameters
         ----------

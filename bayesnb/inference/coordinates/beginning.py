@@ -1,4 +1,4 @@
-"""Where a sampler begins: coordinates, first points and scale."""
+"""Initial state of a sampler: coordinates, first points and scale."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from bayesnb.inference.coordinates.draws import Walk, distributions, draw_sites
 __all__ = ["Beginning", "Walks", "begin"]
 
 SCALE_CELLS = 2**23
-"""Numbers in the draws that tell the scale: a thousand draws where the model is not wide."""
+"""Largest number of values in the draws that determine the scale: a thousand draws unless the model is wide."""
 
 
 class Walks(NamedTuple):
@@ -22,10 +22,10 @@ class Walks(NamedTuple):
     ----------
     prior : Walk
     posterior : Walk
-        The closed form, or a guess at the posterior: where most of it lies.
+        The closed form, or an approximation of the posterior; shows where most of the posterior lies.
     labelled : Walk
-        The closed form given the labelled rows alone: how heavy the tails are, because a row without a label need not
-        belong to a class.
+        The closed form given only the labelled rows; shows how heavy the tails are, because a row without a label need
+        not belong to a class.
     start : Walk
         Wider than the posterior.
     """
@@ -37,15 +37,15 @@ class Walks(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """What a sampler begins with, all by site.
+    """Initial state of a sampler, by site.
 
     Attributes
     ----------
     coordinates : dict of Coordinate
     points : dict of array
-        Where chains start, leading axis the chain.
+        First points of the chains, leading axis the chain.
     variance : dict of array
-        Of the coordinates, near the target's.
+        Variance of the coordinates, close to that of the target.
     """
 
     coordinates: dict[str, Coordinate]
@@ -54,13 +54,13 @@ class Beginning(NamedTuple):
 
 
 def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, number: int) -> Beginning:
-    """Choose coordinates, draw the points where so many chains start, and measure the scale.
+    """Choose coordinates, draw the first points of the chains, and measure the scale.
 
     Parameters
     ----------
     walks : Walks
     closed : collection of str
-        Sites that have a closed form given the labels; of the others all walks say no more than the prior.
+        Sites that have a closed form given the labels; for the others all walks are the prior.
     rng : numpy.random.Generator
     number : int
     """

@@ -1,8 +1,8 @@
-r"""A coordinate for the logarithm of a gamma variable, whatever its shape.
+r"""A coordinate for the logarithm of a gamma variable of any shape.
 
 Let :math:`e^u \sim \mathrm{Gamma}(a)`. For a shape far below one, u has an exponential tail of scale 1/a on the left
-and falls off like :math:`\exp(-e^u)` on the right. No step size suits both: a long step diverges on the right, a short
-one does not cross the tail. The coordinate z with
+and falls off like :math:`\exp(-e^u)` on the right. No step size suits both: a long step diverges on the right, and
+short steps do not cross the tail. The coordinate z with
 
 .. math:: u(z) = \log \operatorname{softplus}(z) + (1/a - 1) \log \operatorname{sigmoid}(z), \qquad a \le 1
 
@@ -23,15 +23,15 @@ from scipy.special import expit, log_expit
 __all__ = ["bend", "log_sigmoid", "unbend"]
 
 FAR = -30.0
-"""Below, log softplus(z) is z to 13 digits, and softplus(z) may underflow."""
+"""Below this, log softplus(z) is z to 13 digits, and softplus(z) may underflow."""
 
 NEWTON_STEPS = 60
-"""The most steps that the inverse takes; six are usual."""
+"""Largest number of steps of the inverse; six are usual."""
 
 
 @jax.custom_jvp
 def log_sigmoid(z: Any) -> Any:
-    """Log of the logistic function, under JAX; twice as fast as JAX's own where value and gradient are compiled."""
+    """Log of the logistic function, under JAX; twice as fast as JAX's own if value and gradient are compiled."""
     return jnp.minimum(z, 0.0) - jnp.log1p(jnp.exp(-jnp.abs(z)))
 
 
@@ -62,7 +62,7 @@ def bend(z: Any, excess: Any) -> tuple[Any, Any]:
 
 @bend.defjvp
 def _(primals: Any, tangents: Any) -> Any:
-    # The derivative by the shape is left out: nothing asks for it.
+    # The derivative with respect to the shape is left out, because nothing uses it.
     u, slope, curvature = _bend(*primals)
     return (u, jnp.log(slope)), (slope * tangents[0], curvature / slope * tangents[0])
 
@@ -72,7 +72,7 @@ def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
     below = _sigmoid_of_minus(z)
     log_above = log_sigmoid(z)
     far = z < FAR
-    # Not z - log_above, which loses its digits to the left of zero.
+    # Not z - log_above, which loses its digits for negative z.
     softplus = jnp.maximum(z, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(z)))
     log_softplus = jnp.where(far, z, jnp.log(jnp.where(far, 1.0, softplus)))
     ratio = jnp.exp(log_above - log_softplus)
@@ -84,8 +84,8 @@ def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
 def unbend(u: np.ndarray, excess: Any) -> np.ndarray:
     """The z whose u(z) is given, in NumPy.
 
-    u(z) is concave, and at most z / a and at most log softplus(z). The larger of the two z that these bounds give is
-    to the left of the solution, and from there Newton's method climbs to it.
+    u(z) is concave, and at most z / a and at most log softplus(z). The larger of the two z from these bounds is to the
+    left of the solution, and Newton's method increases from there to the solution.
     """
     u, excess = np.broadcast_arrays(u, excess)
     shape = 1 / (1 + excess)

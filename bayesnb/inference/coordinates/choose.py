@@ -1,4 +1,4 @@
-"""Which coordinate a site gets: by the type of its prior distribution, whatever family draws from it."""
+"""Choice of a site's coordinate, by the type of its prior distribution, for every family."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks, co
 __all__ = ["choose"]
 
 SHAPE_FOR_LOGARITHM = 3.0
-"""Gamma variables of this shape and more move by their logarithm, the others by softplus. Of 20 fits of a Gaussian
+"""The coordinate of gamma variables is a logarithm from this shape on, and a softplus below. Of 20 fits of a Gaussian
 class, three have a divergence with the logarithm at shape 2 and none with softplus; at shape 26 none and two."""
 
 
@@ -33,11 +33,11 @@ def choose(
     prior, posterior, labelled : Walk
         As in `Walks`.
     closed : collection of str
-        Sites that have a closed form given the labels; of the others both posteriors say no more than the prior.
+        Sites that have a closed form given the labels; for the others both posteriors are the prior.
     rng : numpy.random.Generator
-        For values of the sites on which others depend.
+        For draws of sites on which other sites depend.
     """
-    # Two draws along a leading axis: what depends on another site has that axis, too.
+    # Two draws along a leading axis: distributions that depend on another site have that axis too.
     values = {name: drawn.value for name, drawn in draw_sites(posterior, rng, 2).items()}
     found = [distributions(walk, values) for walk in (prior, posterior, labelled)]
     return {
@@ -48,7 +48,7 @@ def choose(
 
 @dataclass(frozen=True)
 class _Site:
-    """What is known of a site.
+    """Distributions of a site.
 
     Attributes
     ----------
@@ -109,13 +109,13 @@ def _of_normal(site: _Site) -> Coordinate:
 
 
 def _steady(hyperparameter: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A hyperparameter for every element of a value; its average where it depends on another site."""
+    """A hyperparameter for every element of a value; its average if it depends on another site."""
     array = np.asarray(hyperparameter, dtype=np.float64)
     return np.broadcast_to(array.mean(axis=0) if array.ndim > len(shape) else array, shape)
 
 
 def _excess(shape: np.ndarray) -> np.ndarray:
-    """Of the bend for gamma variables of these shapes."""
+    """`excess` of the bend for gamma variables of these shapes."""
     return 1 / np.minimum(1.0, shape) - 1
 
 

@@ -37,14 +37,14 @@ class _At(Messenger):
 def potential(
     program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
 ) -> Any:
-    """Minus the log density of a point: what a Hamiltonian sampler moves on.
+    """Minus the log density of a point, the potential energy of a Hamiltonian sampler.
 
     Parameters
     ----------
     program : callable
         A NumPyro program without plates.
     arguments : tuple
-        Of the program.
+        Arguments of the program.
     coordinates : mapping
         By site.
     point : mapping
@@ -60,7 +60,7 @@ def potential(
 def stored_values(
     program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
 ) -> dict[str, jax.Array]:
-    """Values of all sites at a point, as results hold them; arguments as for `potential`."""
+    """Values of all sites at a point, for the results; arguments as for `potential`."""
     return _run(program, arguments, coordinates, point).stored
 
 

@@ -1,4 +1,4 @@
-"""Draws of all sites of a program by NumPy, with logarithms where a number may underflow."""
+"""Draws of all sites of a program by NumPy, with logarithms of numbers that may underflow."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ Walk = Callable[[Sample], None]
 
 
 def unwrapped(distribution: dist.Distribution) -> dist.Distribution:
-    """The distribution of one element, behind `Independent` and `ExpandedDistribution`."""
+    """The base distribution inside `Independent` and `ExpandedDistribution`."""
     while isinstance(distribution, dist.Independent | dist.ExpandedDistribution):
         distribution = distribution.base_dist
     return distribution
@@ -49,7 +49,7 @@ def draw_sites(walk: Walk, rng: np.random.Generator, number: int) -> dict[str, D
     drawn: dict[str, Drawn] = {}
 
     def many(name: str, distribution: dist.Distribution) -> np.ndarray:
-        # Given draws of a site before, the distribution has their leading axis already.
+        # A distribution that depends on an earlier site already has the leading axis of its draws.
         has_axis = len(distribution.batch_shape) + len(distribution.event_shape) > depth[name]
         drawn[name] = _drawn(distribution, rng, () if has_axis else (number,))
         return drawn[name].value

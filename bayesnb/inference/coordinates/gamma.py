@@ -15,13 +15,13 @@ from bayesnb.inference.coordinates.bend import bend, unbend
 __all__ = ["BentGamma"]
 
 LARGEST_LOG = 700.0
-"""Logarithms of values handed to a program, within what float64 holds."""
+"""Bounds of the logarithms of values for a program, within the range of float64."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BentGamma(Coordinate):
-    r"""A rate (Gamma prior), or a variance whose precision is meant (InverseGamma prior), by its bent logarithm.
+    r"""A rate (Gamma prior), or the precision of a variance (InverseGamma prior), by its bent logarithm.
 
     :math:`\log \lambda = u(z) - \log b` with the posterior's rate b. For a shape near one, the rate or precision itself
     is softplus(z) / b, because its logarithm has a long left tail. Where the shape is large, the logarithm has the
@@ -32,7 +32,7 @@ class BentGamma(Coordinate):
     bent : array of bool
         Where u is bent.
     excess : array
-        Of the bend: 1 / a - 1 for a the smaller of one and the posterior's shape.
+        Parameter of the bend: 1 / a - 1 with a the smaller of one and the posterior's shape.
     log_rate : array
         log b.
     log_normaliser : array, scalar, or None

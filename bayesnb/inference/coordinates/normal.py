@@ -20,8 +20,8 @@ class Anchored(Coordinate):
 
     Here s is the prior's standard deviation, which the program gives and which may depend on another site, and r the
     ratio of the posterior's standard deviation to it. In a normal-inverse-gamma posterior, z is standard normal
-    whatever the variance is. The spread of the mean itself changes with the variance, a shape that samplers are slow
-    on.
+    whatever the variance is. The spread of the mean itself changes with the variance, and samplers are slow on such a
+    shape.
 
     Attributes
     ----------

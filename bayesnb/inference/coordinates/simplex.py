@@ -1,4 +1,4 @@
-"""Coordinates of probabilities with a Dirichlet prior, of which a Beta prior is the case of two categories."""
+"""Coordinates of probabilities with a Dirichlet prior, or a Beta prior (two categories)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = ["BentSimplex", "Logit", "Sticks", "concentration_of"]
 
 
 def concentration_of(prior: Any) -> Any:
-    """Concentrations of a Dirichlet, or of a Beta as a Dirichlet of two, the first of them of the probability itself.
+    """Concentrations of a Dirichlet, or of a Beta as a Dirichlet of two, first that of the probability itself.
 
     Returns
     -------
@@ -62,7 +62,7 @@ class Logit(Coordinate):
 class Sticks(Coordinate):
     r"""Stick-breaking, for concentrations of one and above.
 
-    Category k takes the share sigmoid(z_k) of what those before it leave. In logarithms,
+    Category k takes the share sigmoid(z_k) of the rest after the categories before it. In logarithms,
 
     .. math:: \log p_k = \log \sigma(z_k) + \sum_{j<k} \log \sigma(-z_j), \qquad
               \log \left| \partial p / \partial z \right| = \sum_k \log p_k ,
@@ -112,7 +112,7 @@ class BentSimplex(Coordinate):
     Attributes
     ----------
     excess : array, shape (..., categories)
-        Of the bends: 1 / a - 1 for a the smaller of one and the posterior's concentration.
+        Parameters of the bends: 1 / a - 1 with a the smaller of one and the posterior's concentration.
     total : array, shape (...)
         B.
     log_normaliser : array, scalar, or None
@@ -145,7 +145,7 @@ class BentSimplex(Coordinate):
 
 
 def _log_normaliser(known: Any, concentration: Any, shape: tuple[int, ...]) -> Any:
-    """Log of the constant of all densities of a site, whose number is that of elements of `shape`."""
+    """Log of the product of the constants of a site's densities, one for each element of `shape`."""
     if known is not None:
         return known
     of_each = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
