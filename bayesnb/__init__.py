@@ -1,5 +1,6 @@
 """Naive Bayes as a generative model: one description, the whole posterior."""
 
+import sys as _sys
 import warnings as _warnings
 
 import lazy_loader as _lazy
@@ -13,6 +14,9 @@ with _warnings.catch_warnings():
     # would be loaded twice and left without its parts, so NumPyro runs here, before anything of this package imports
     # from it.
     _NUMPYRO_VERSION = _numpyro.__version__
+    # If numpyro.distributions was imported after ArviZ and before this package, it lacks its submodules as attributes.
+    for _name in [name for name in _sys.modules if name.startswith("numpyro.distributions.")]:
+        setattr(_numpyro.distributions, _name.rpartition(".")[2], _sys.modules[_name])
 
 __version__ = "0.1.0"
 

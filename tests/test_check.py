@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 import bayesnb as nb
 from bayesnb.checks.predictive import Check, check, checking
 from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.statistic import Statistic
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 
@@ -429,3 +430,14 @@ def test_the_plot_has_a_panel_for_each_statistic(simulated):
     undefined = check(posterior, X, y, statistics=lambda X, y: np.nan, num_replicates=2)
     with pytest.raises(ValueError, match="nothing to plot"):
         undefined.plot()
+
+
+def test_less_dependence_than_expected_asks_for_another_step(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, statistics=["dependence"], num_replicates=50)
+    statistic = Statistic(["a"], lambda rows: rows, "drop columns", next_step_below="look at their family")
+    replicated = found.replicated.to_numpy()[:, :1]
+    above, below = (statistic.lines(np.array([value]), replicated) for value in (2.0, -2.0))
+    assert (above[0].next_step, below[0].next_step) == ("drop columns", "look at their family")
+    assert "with so few replicates chance alone" in repr(found)
+    assert "0.039" in repr(found)

@@ -607,7 +607,7 @@ class TestLife:
         """Simulation-based calibration in small: ranks of the truth among draws."""
         model = nb.NaiveBayes(nb.DirichletMultinomial(2.0, 1.0), class_probs=[1.0]).bind(np.ones((2, 3)), classes=["a"])
         found = nb.sbc(
-            model, nb.NUTS(num_warmup=150, num_samples=150), num_simulations=40, num_rows=15, total_count=12, key=3
+            model, nb.NUTS(num_warmup=150, num_samples=400), num_simulations=40, num_rows=15, total_count=12, key=3
         )
         assert found.uniform, found.verdict
 

@@ -327,3 +327,11 @@ class TestWithoutData:
         labelled = nb.mutual_information(nb.fit(nb.NaiveBayes({"seen": nb.Bernoulli()}), X[:40], y[:40]), num_draws=1)
         np.testing.assert_allclose(found[OF_DATA], labelled[OF_DATA])
         assert found["inclusion_probability"].isna().all()
+
+
+def test_a_column_that_tells_the_classes_apart_without_spread_has_a_score():
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([y.astype(float), np.random.default_rng(4).normal(size=(40, 2))])
+    scores = nb.mutual_information_score(X, y, model=nb.Gaussian())
+    assert scores.argmax() == 0
+    assert 0.3 < scores[0] <= np.log(2)

@@ -287,7 +287,7 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["arviz", "bayesnb"])
+@pytest.mark.parametrize("first", ["arviz", "bayesnb", "arviz, numpyro.distributions"])
 def test_arviz_may_be_imported_before_or_after(first):
     code = f"import {first}\nimport arviz\nimport bayesnb as nb\nfrom bayesnb import estimators\n"
     code += "nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])\nimport numpyro\nnumpyro.distributions.distribution.Unit"

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.families.fast import proportion, random_generator, whole_number
 from bayesnb.posterior.base import Posterior
 from bayesnb.schema import as_table, encode_labels
 
@@ -151,8 +151,7 @@ def calibration(
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
-    if not 0 < prob < 1:
-        raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+    proportion("prob", prob)
     bins = whole_number("bins", bins)
     codes = encode_labels(y, as_table(X).num_rows, posterior.classes)
     log_probs = {"posterior": posterior.predict_log_proba(X)}

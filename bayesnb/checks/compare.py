@@ -14,6 +14,7 @@ import pandas as pd
 
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
+from bayesnb.families.fast import proportion
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -210,8 +211,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
         raise TypeError(
             f"sampled is a {type(sampled).__name__}: give draws, nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
         )
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
+    proportion("error_rate", error_rate)
     if exact.classes.tolist() != sampled.classes.tolist():
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")
     mine, theirs = (posterior.model.sites.axes() for posterior in (exact, sampled))

@@ -25,7 +25,7 @@ from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import as_key, draw, random_generator, whole_number
+from bayesnb.families.fast import as_key, draw, proportion, random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning, shows_progress, tqdm
@@ -214,8 +214,7 @@ def sbc(
             f"num_simulations is {num_simulations}: fewer than {MIN_SIMULATIONS} PIT values cannot be judged"
         )
     num_rows = whole_number("num_rows", num_rows)
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate is {error_rate}: give a number between 0 and 1")
+    proportion("error_rate", error_rate)
     model, total_count = _ready_model(model, X, y, total_count)
     inference = _ready_inference(inference, model)
     pits, problems = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)

@@ -15,7 +15,7 @@ import scipy.special
 
 from bayesnb.families.gamma_vector import GammaVector
 
-__all__ = ["as_key", "cdf", "draw", "log_gammas", "quantile", "random_generator", "whole_number"]
+__all__ = ["as_key", "cdf", "draw", "log_gammas", "proportion", "quantile", "random_generator", "whole_number"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -44,6 +44,20 @@ def whole_number(name: str, value: Any) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} is {value!r}: give a whole number, one or more")
     return int(value)
+
+
+def proportion(name: str, value: Any) -> float:
+    """A probability or an error rate, strictly between zero and one.
+
+    Raises
+    ------
+    ValueError
+        If it is no such number.
+    """
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not (number and 0 < value < 1):
+        raise ValueError(f"{name} is {value!r}: give a number between 0 and 1")
+    return float(value)
 
 
 def random_generator(key: Any) -> np.random.Generator:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.families.fast import proportion
 from bayesnb.plots.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -69,8 +70,7 @@ def plot_log_odds(
     from matplotlib.lines import Line2D
 
     right, left = _pair(posterior, classes)
-    if not 0 < prob < 1:
-        raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+    proportion("prob", prob)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)
     truth, kinds = _markers(y, rows, posterior.classes[[right, left]].tolist())

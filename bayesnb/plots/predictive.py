@@ -36,8 +36,7 @@ def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     table = check.table
     if table.empty:
         raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")
-    chosen = set(check.by_extremity.index[:max_panels])
-    panels = [label for label in table.index if label in chosen]
+    panels = list(check.by_extremity.index[:max_panels])
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     figure = Picture(figsize=(max(3.2 * columns, 5.0), 1.0 + 2.3 * rows), layout="constrained")

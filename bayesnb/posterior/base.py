@@ -17,7 +17,7 @@ from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.families.fast import draw, proportion, random_generator, whole_number
 from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
@@ -302,8 +302,7 @@ class Posterior(ABC):
         array, shape (rows, classes, 2)
             Lower and upper end for p(y=c | x, theta).
         """
-        if not 0 < prob < 1:
-            raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+        proportion("prob", prob)
         draws = self.proba_draws(X, num_draws=num_draws, num_chains=num_chains, key=key)
         ends = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
         return np.moveaxis(ends, 0, -1)
@@ -450,8 +449,7 @@ class Posterior(ABC):
         """
         import pandas as pd
 
-        if not 0 < prob < 1:
-            raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+        proportion("prob", prob)
         labels = self.model.sites.scalar_labels()
         pieces = []
         for site, columns in self._summaries(prob).items():

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.arrays import in_float64
 from bayesnb.decisions import NATS
+from bayesnb.families.fast import proportion
 from bayesnb.inclusion import in_order
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.evidence import column_inclusion
@@ -113,8 +114,7 @@ def mutual_information(
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
-    if not 0 < prob < 1:
-        raise ValueError(f"prob is {prob}: give a number between 0 and 1")
+    proportion("prob", prob)
     nats = _nats(unit)
     in_nats = _of_data(posterior, prob) | {
         "at_posterior_mean": information_at_mean(posterior),
@@ -132,8 +132,12 @@ def mutual_information(
 
 @in_float64
 def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray:
-    """Only the column ``estimate`` of `mutual_information`, shape (columns,)."""
-    return np.array(in_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"])) / _nats(unit)
+    """The column ``estimate`` of `mutual_information`, ``at_posterior_mean`` where that is NaN, shape (columns,)."""
+    estimate = np.array(in_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"]))
+    if np.isnan(estimate).any():
+        at_mean = np.array(in_order(posterior.model.blocks, information_at_mean(posterior)))
+        estimate = np.where(np.isnan(estimate), at_mean, estimate)
+    return estimate / _nats(unit)
 
 
 def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:

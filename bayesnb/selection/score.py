@@ -30,8 +30,9 @@ def mutual_information_score(
     Returns
     -------
     array, shape (columns,)
-        The column ``estimate`` of `mutual_information`: the information beyond chance, zero if there is none. Columns
-        that are not in the model are NaN, which ``SelectKBest`` ranks last.
+        The column ``estimate`` of `mutual_information`: the information beyond chance, zero if there is none. Where the
+        likelihood has no maximum (a class whose cells are all the same number), the column ``at_posterior_mean``.
+        Columns that are not in the model are NaN, which ``SelectKBest`` ranks last.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from bayesnb.model import NaiveBayes
 
 __all__ = ["class_frequency", "is_binary", "mean", "of_columns", "variance", "zero_share"]
 
-TRY_ANOTHER_PRIOR = "try a wider prior, or another family for the column"
-TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or a wider prior"
+TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
+TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or another prior"
 
 
 def class_frequency(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic:

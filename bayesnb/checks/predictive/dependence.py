@@ -17,6 +17,11 @@ DROP_OR_JOIN = (
     "drop columns that repeat others or join them into one; nb.calibration on new rows says whether it matters"
 )
 
+ANOTHER_FAMILY = (
+    "the columns depend on each other less than the model expects: look for columns whose family does not fit, which "
+    "the shape and variance lines find"
+)
+
 MAX_PAIRS = 300
 """Largest number of pairs of features whose correlation is computed."""
 
@@ -67,7 +72,7 @@ def dependence(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Stati
         return np.array([overall, *of_class])
 
     labels = ["dependence", *[f"dependence[{label}]" for label in data.labels.classes]]
-    return Statistic(labels, values, DROP_OR_JOIN)
+    return Statistic(labels, values, DROP_OR_JOIN, next_step_below=ANOTHER_FAMILY)
 
 
 def _choose_features(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> list[_Feature]:

@@ -16,6 +16,9 @@ __all__ = ["Check", "check_of"]
 EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
 
+ENOUGH = 99
+"""Replicates from which on a line of a right model is extreme by chance as seldom as `EXTREME` says."""
+
 SHOWN = 20
 """Statistics that a repr shows."""
 
@@ -88,6 +91,9 @@ class Check:
             f"{len(self.table)} statistic{'s' * (len(self.table) != 1)} on {len(self.replicated)} replicated data "
             f"sets: {found} extreme ({sides})"
         )
+        if len(self.replicated) < ENOUGH:
+            chance = 2 / (len(self.replicated) + 1)
+            text += f"; with so few replicates chance alone makes a line extreme with probability {chance:.2g}"
         if self.dropped:
             text += f"; undefined and dropped: {_listed(self.dropped)}"
         return f"{text}."

@@ -1,7 +1,7 @@
 """Statistics, and their lines of the table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,14 @@ class Statistic:
         Numbers of a data set; one for each label unless `lines` is overridden.
     next_step : str
         What to do if a line is extreme.
+    next_step_below : str
+        What to do if the observed value is below the replicates, where that is another step.
     """
 
     labels: list[str]
     values: Callable[[Rows], np.ndarray]
     next_step: str
+    next_step_below: str = field(default="", kw_only=True)
 
     def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
         """A line for each label.
@@ -79,10 +82,12 @@ class Statistic:
         observed : array, shape (values,)
         replicated : array, shape (replicates, values)
         """
-        return [
-            Line(label, float(value), others, _p_value(value, others), self.next_step)
-            for label, value, others in zip(self.labels, observed, replicated.T, strict=True)
-        ]
+        found = []
+        for label, value, others in zip(self.labels, observed, replicated.T, strict=True):
+            p_value = _p_value(value, others)
+            step = self.next_step_below if p_value > 0.5 and self.next_step_below else self.next_step
+            found.append(Line(label, float(value), others, p_value, step))
+        return found
 
 
 Build = Callable[[NaiveBayes, Rows, np.random.Generator], Statistic | None]
