@@ -216,8 +216,15 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
 
 @pytest.mark.parametrize(
     ("name", "value", "rtol"),
-    [("_vectorised", lambda: True, 1e-9), ("LONG", 0.0, 0.0)],
-    ids=["chains side by side draw what chains in threads draw", "draws do not depend on the steps of a call"],
+    [
+        # Two programs agree to 1e-9 if XLA optimises them, as in the slow suite.
+        pytest.param(
+            *("_vectorised", lambda: True, 1e-9),
+            id="chains side by side draw what chains in threads draw",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("LONG", 0.0, 0.0, id="draws do not depend on the steps of a call"),
+    ],
 )
 def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, value, rtol):
     model, X, y = coins
