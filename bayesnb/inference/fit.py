@@ -39,7 +39,7 @@ def fit(
     Parameters
     ----------
     model : NaiveBayes or Family
-        A family alone stands for ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
+        A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
         categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
