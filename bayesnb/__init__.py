@@ -16,7 +16,8 @@ with _warnings.catch_warnings():
     _NUMPYRO_VERSION = _numpyro.__version__
     # If numpyro.distributions was imported after ArviZ and before this package, it lacks its submodules as attributes.
     for _name in [name for name in _sys.modules if name.startswith("numpyro.distributions.")]:
-        setattr(_numpyro.distributions, _name.rpartition(".")[2], _sys.modules[_name])
+        if _name.count(".") == 2 and not hasattr(_numpyro.distributions, _name.rpartition(".")[2]):
+            setattr(_numpyro.distributions, _name.rpartition(".")[2], _sys.modules[_name])
 
 __version__ = "0.1.0"
 

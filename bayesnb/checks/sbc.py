@@ -237,9 +237,8 @@ def sbc(
         }
     ).rename_axis("parameter")
     against = table[table["p_value"] < error_rate / len(table)].sort_values("p_value", kind="stable")
-    many = problems.any(axis=1).mean() > MOST_PROBLEMS
     return SBC(
-        uniform=against.empty and not many,
+        uniform=against.empty and not _too_many(problems),
         verdict=_verdict(against, problems, len(table), error_rate),
         table=table,
         pit=pit,
@@ -358,7 +357,7 @@ def _simulations(
         if not np.isfinite(values).all():
             raise ValueError(f"the prior of {site!r} draws {values[~np.isfinite(values)][0]}: give a narrower one")
     found: list[dict[str, np.ndarray]] = []
-    problems: list[dict[str, bool]] = []
+    problems: list[list[bool]] = []
     hidden = not shows_progress(progress)
     for k in tqdm(range(num_simulations), desc="SBC", unit="fit", disable=hidden):
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
@@ -375,18 +374,16 @@ def _simulations(
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
     by_site = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
     index = pd.RangeIndex(num_simulations, name="simulation")
-    return by_site, pd.DataFrame(problems, index=index, columns=list(JUDGED), dtype="boolean").fillna(False).astype(
-        bool
-    )
+    return by_site, pd.DataFrame(problems, index=index, columns=list(JUDGED))
 
 
-def _problems(posterior: Posterior) -> dict[str, bool]:
-    """Kinds of problems that the draws of a fit have; none for a posterior without draws."""
+def _problems(posterior: Posterior) -> list[bool]:
+    """Which kinds of `JUDGED` problems the draws of a fit have; none for a posterior without draws."""
     if not isinstance(posterior, SampledPosterior):
-        return {}
+        return [False] * len(JUDGED)
     diagnostics = posterior.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
-    return {kind: True for kind in found if kind in JUDGED}
+    return [kind in found for kind in JUDGED]
 
 
 def _draw_statistics(
@@ -416,12 +413,17 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests speaks against (error rate {error_rate:g})"
-    if problems.any(axis=1).mean() > MOST_PROBLEMS:
+    if _too_many(problems):
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations tell: {no_test}.{trouble}"
+
+
+def _too_many(problems: pd.DataFrame) -> bool:
+    """Whether so many fits have problems that uniform PIT values show nothing."""
+    return bool(problems.any(axis=1).mean() > MOST_PROBLEMS)
 
 
 def _in_words(problems: pd.DataFrame) -> str:

@@ -26,7 +26,7 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
 
 
 def read_statistics(statistics: Any) -> list[Any]:
-    """Names and functions, as a list; None stands for every built-in that fits the model.
+    """Names and functions, as a list; None means every built-in that fits the model.
 
     Raises
     ------
