@@ -25,8 +25,13 @@ from bayesnb.inference.nuts import shows_progress, tqdm
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.problem import Problem
-from bayesnb.schema import ArrayTable, Schema, Table, as_table, is_dask, learn_classes, shown_categories, warn_unseen
-from bayesnb.weights import weighted_table
+from bayesnb.tables.array import ArrayTable
+from bayesnb.tables.categories import shown_categories, warn_unseen
+from bayesnb.tables.labels import learn_classes
+from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
 
 __all__ = ["fit_batches", "fit_parquet", "map_partitions", "read_partitions"]
 

@@ -38,18 +38,15 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
-from bayesnb.schema import (
-    ArrayTable,
-    SparseTable,
-    Table,
-    as_csr,
-    as_table,
-    distinct,
-    finite_and_not_negative,
-    is_missing,
-)
 from bayesnb.stats import PIECE_CELLS, Counts, Moments, moments
-from bayesnb.weights import weighted_table
+from bayesnb.tables.array import ArrayTable
+from bayesnb.tables.cells import finite_and_not_negative
+from bayesnb.tables.distinct import distinct
+from bayesnb.tables.objects import is_missing
+from bayesnb.tables.read import as_table
+from bayesnb.tables.sparse import SparseTable, as_csr
+from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
 
 __all__ = [
     "BernoulliNB",

@@ -10,8 +10,9 @@ import numpy as np
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.schema import Table, sort_categories, warn_unseen
-from bayesnb.weights import weighted_table
+from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
 
 __all__ = ["count_more", "with_categories", "with_new_categories"]
 

@@ -9,9 +9,13 @@ import pytest
 from cases import CASES, with_holes
 
 import bayesnb as nb
-from bayesnb import device, schema
+from bayesnb import device
 from bayesnb.arrays import log_rising
-from bayesnb.schema import DeviceTable, as_table
+from bayesnb.tables import device_array
+from bayesnb.tables.categories import shown_categories
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
 
 ROWS = 700
 BY_NAME = {case.name: case for case in CASES}
@@ -43,7 +47,7 @@ def assert_same_statistics(found, expected):
 @pytest.fixture
 def pieces(monkeypatch):
     """Chunks of 256 rows on the host, and of 512 on the device, so that the last one laps over the one before."""
-    monkeypatch.setattr(schema, "CHUNK_CELLS", 1)
+    monkeypatch.setattr(Table, "chunk_cells", 1)
     monkeypatch.setattr(device, "DEVICE_CELLS", 512 * 3)
 
 
@@ -66,7 +70,7 @@ def stays_there(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch):
-    monkeypatch.setattr(schema, "on_accelerator", lambda array: True)
+    monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
 
 
 @pytest.fixture(autouse=True)
@@ -266,7 +270,7 @@ def test_types_of_tables(rng, dtype):
 def test_categories_are_found_on_the_device(rng, stays_there):
     X = np.column_stack([rng.integers(-3, 4, ROWS) * 1.0, rng.integers(0, 2, ROWS) * 900.0])
     X[5] = np.nan
-    assert [schema.shown_categories(as_table(place(X)), j) for j in (0, 1)] == [
+    assert [shown_categories(as_table(place(X)), j) for j in (0, 1)] == [
         (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0),
         (0.0, 900.0),
     ]
@@ -285,7 +289,7 @@ def test_categories_are_found_on_the_device(rng, stays_there):
 )
 def test_categories_of_any_numbers(column):
     X = np.array(column)[:, None]
-    assert schema.shown_categories(as_table(place(X)), 0) == schema.shown_categories(as_table(X), 0)
+    assert shown_categories(as_table(place(X)), 0) == shown_categories(as_table(X), 0)
 
 
 def bad_tables(rng):

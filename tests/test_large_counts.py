@@ -12,13 +12,13 @@ from cases import membership
 from scipy.special import gammaln
 
 import bayesnb as nb
-from bayesnb import schema
 from bayesnb.blocks import ModelStatistics
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
 from bayesnb.families.poisson import RateCounts, rate_counts
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 from bayesnb.stats import Counts
+from bayesnb.tables import device_array
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
 
@@ -104,7 +104,7 @@ class TestPoissonCounts:
         np.testing.assert_allclose(found, -np.log1p(np.exp(-np.array(left_out))), rtol=0, atol=10 * atol)
 
     def test_on_the_device(self, case, monkeypatch):
-        monkeypatch.setattr(schema, "on_accelerator", lambda array: True)
+        monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
         X, y, new, model, (predictive, plug_in, evidence, _), atol = case
         with jax.enable_x64(True):
             given = jnp.asarray(X)
@@ -268,7 +268,7 @@ class TestStatistics:
 class TestRefusals:
     @pytest.mark.parametrize("family", [nb.Poisson(), nb.Multinomial()], ids=["poisson", "multinomial"])
     def test_counts_beyond_the_whole_numbers(self, family, monkeypatch):
-        monkeypatch.setattr(schema, "on_accelerator", lambda array: True)
+        monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
         X, y = np.array([[3.0, 1.0], [2.0**53, 2.0]]), ["a", "b"]
         posterior = nb.fit(family, X, y)
         for action in (

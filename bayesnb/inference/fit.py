@@ -17,9 +17,9 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
-from bayesnb.schema import is_dask
+from bayesnb.tables.read import is_dask
+from bayesnb.tables.weighted import weighted_table
 from bayesnb.unlabelled import read_rows
-from bayesnb.weights import weighted_table
 
 __all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
 

@@ -22,8 +22,10 @@ from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
-from bayesnb.schema import DeviceTable, Table, as_table, is_dask
 from bayesnb.stats import row_pieces
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.table import Table
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 

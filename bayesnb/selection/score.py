@@ -7,8 +7,8 @@ import numpy as np
 from bayesnb.families.base import Family
 from bayesnb.inference.fit import fit
 from bayesnb.model import NaiveBayes
-from bayesnb.schema import as_table
 from bayesnb.selection.mutual_information import information_estimate
+from bayesnb.tables.read import as_table
 
 __all__ = ["mutual_information_score"]
 

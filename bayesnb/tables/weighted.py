@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.schema import Table, as_table, check_weights
+from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["weighted_table"]
 
@@ -14,8 +16,8 @@ __all__ = ["weighted_table"]
 def weighted_table(X: Any, sample_weight: Any) -> Table:
     """A table in which the categorical cells of rows of weight zero are missing.
 
-    The weights themselves are applied elsewhere, with the cells. Without this, a category that occurs only in rows of
-    weight zero would be a category of the column, with its share of the prior.
+    The statistics apply the weights themselves. Without this table, a category that occurs only in rows of weight zero
+    would be a category of the column and take a share of the prior.
 
     Parameters
     ----------
@@ -25,7 +27,7 @@ def weighted_table(X: Any, sample_weight: Any) -> Table:
     Raises
     ------
     TypeError, ValueError
-        If X is no table, or there is not one finite, non-negative weight for each row.
+        If X is not a table, or there is not one finite, non-negative weight for each row.
     """
     table = as_table(X)
     if sample_weight is None:
@@ -36,12 +38,13 @@ def weighted_table(X: Any, sample_weight: Any) -> Table:
 
 @dataclass(frozen=True)
 class WeightedTable(Table):
-    """A table and the rows that count.
+    """A table in which the categorical cells of some rows are missing.
 
     Attributes
     ----------
     table : Table
     counted : array of bool, shape (rows,)
+        Rows whose categories count.
     """
 
     table: Table
