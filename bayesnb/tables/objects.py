@@ -54,8 +54,8 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
         elif isinstance(value, str | bytes):
             raise TypeError(
                 f"column {column!r} holds text ({_shortened(value)} in row {(rows.start or 0) + i}) where its family "
-                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's CountVectorizer), "
-                "or convert it"
+                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
+                "CountVectorizer), or convert it"
             )
         else:
             try:
