@@ -17,7 +17,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.sites import coordinate
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table

@@ -17,7 +17,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER
 from bayesnb.tables.cells import LARGEST_COUNT
 from bayesnb.tables.device_array import DeviceTable

@@ -38,7 +38,9 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
-from bayesnb.stats import PIECE_CELLS, Counts, Moments, moments
+from bayesnb.rows import PIECE_CELLS
+from bayesnb.statistics.counts import Counts
+from bayesnb.statistics.moments import Moments, moments
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.cells import finite_and_not_negative
 from bayesnb.tables.distinct import distinct

@@ -46,7 +46,8 @@ from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, sp
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
 from bayesnb.parallel import in_order
 from bayesnb.sites import Sites
-from bayesnb.stats import ClassCounts, dense
+from bayesnb.sparse import dense
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import learn_categories, warn_unseen
 from bayesnb.tables.cells import check_cells
 from bayesnb.tables.columns import items_at

@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy.stats import norm
 
 import bayesnb as nb
-from bayesnb.stats import Moments, moments
+from bayesnb.statistics.moments import Moments, moments
 from bayesnb.tables.read import as_table
 
 

@@ -16,7 +16,7 @@ from bayesnb.posterior.base import Posterior, log_normalised
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table

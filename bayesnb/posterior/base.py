@@ -22,7 +22,7 @@ from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
-from bayesnb.stats import row_pieces
+from bayesnb.rows import row_pieces
 from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.read import as_table, is_dask
 from bayesnb.tables.table import Table

@@ -8,7 +8,7 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.families.base import Family
-from bayesnb.stats import all_whole
+from bayesnb.rows import all_whole
 from bayesnb.tables.columns import Column
 
 __all__ = ["LARGEST_COUNT", "check_cells", "finite_and_not_negative"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.stats import csr_pieces, csr_rows, without_duplicates
+from bayesnb.sparse import csr_pieces, csr_rows, without_duplicates
 from bayesnb.tables.columns import Column
 from bayesnb.tables.table import Table
 
