@@ -45,8 +45,8 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
     import pandas as pd
 
     try:
-        positions, distinct = pd.factorize(values.astype(object, copy=False))
+        positions, found = pd.factorize(values.astype(object, copy=False))
     except TypeError:
         require_hashable(values.tolist(), column)
         raise
-    return distinct.tolist(), positions
+    return found.tolist(), positions

@@ -13,7 +13,7 @@ from bayesnb.tables.table import Table
 __all__ = ["FrameTable"]
 
 TEXT = (nw.String, nw.Categorical, nw.Enum)
-"""Types of columns whose cells `to_numpy` gives as the same objects as `to_list`, but faster."""
+"""Types of columns of categories. Their `to_numpy` gives the same objects as `to_list`, but faster."""
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ class SparseTable(Table):
         return self._rows(rows)[:, [column]].toarray().ravel()
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        # The statistics of a chunk have an entry for every column, so large chunks cost less. Their number is even, for
-        # two threads.
+        # The statistics of a chunk have an entry for every column, so large chunks cost less. The number of chunks is
+        # even, for two threads.
         number = -(-self.matrix.nnz // (5 * self.chunk_cells))
         number += number % 2 if number > 1 else 0
         return csr_pieces(self.matrix, max(1, -(-self.matrix.nnz // max(number, 1))))
