@@ -21,7 +21,7 @@ import pytest
 
 import bayesnb as nb
 import bayesnb.distributed
-from bayesnb.stats import Moments
+from bayesnb.statistics.moments import Moments
 
 MODEL = nb.NaiveBayes(
     {

@@ -36,7 +36,7 @@ from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.sites import coordinate
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
 

@@ -10,7 +10,7 @@ from bayesnb.estimators.tables import named, read_numbers, refuse_infinity
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.model import NaiveBayes
 from bayesnb.schema import Table
-from bayesnb.stats import Counts
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["BernoulliNB"]
 

@@ -15,7 +15,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import Table
-from bayesnb.stats import Moments, moments
+from bayesnb.statistics.moments import Moments, moments
 
 __all__ = ["GaussianNB"]
 

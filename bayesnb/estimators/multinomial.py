@@ -9,7 +9,7 @@ from bayesnb.estimators.tables import read_counts
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.model import NaiveBayes
 from bayesnb.schema import Table
-from bayesnb.stats import Counts
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["MultinomialNB"]
 

@@ -12,7 +12,7 @@ from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.classes import class_probs
 from bayesnb.problem import Problem
 from bayesnb.schema import Table
-from bayesnb.stats import Counts
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["Counting", "Discrete", "Smoothed"]
 

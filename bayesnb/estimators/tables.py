@@ -12,8 +12,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesnb.parallel import in_order, num_threads
+from bayesnb.rows import PIECE_CELLS
 from bayesnb.schema import ArrayTable, SparseTable, Table, as_csr, as_table, finite_and_not_negative, is_missing
-from bayesnb.stats import PIECE_CELLS
 
 __all__ = ["named", "read_counts", "read_mixed", "read_numbers", "refuse_infinity"]
 
