@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayesnb.estimators.classes import check_known, check_labels
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.categorical import Categorical
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -248,9 +246,8 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        families = posterior.families if isinstance(posterior, ExactPosterior) else ()
-        if families and all(isinstance(family, Bernoulli | Categorical) for family in families):
-            return posterior  # predicts the same as its mean, which might round to 0 or 1
+        if isinstance(posterior, ExactPosterior) and all(family.mean_predicts for family in posterior.families):
+            return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()  # type: ignore[attr-defined]
 
     def _check_table(self, X: Any) -> Table:
