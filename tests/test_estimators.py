@@ -26,7 +26,15 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import bayesnb as nb
 from bayesnb import estimators
-from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier, PoissonNB
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    NaiveBayesClassifier,
+    PoissonNB,
+    tables,
+)
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
 
@@ -178,7 +186,7 @@ def test_sparse_equals_dense(estimator, form, counts):
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["array", "sparse"])
 @pytest.mark.parametrize(("value", "message"), [(-1.0, "Negative values"), (np.nan, "contains NaN")])
 def test_one_bad_count_among_many_is_refused_in_scikit_learns_words(form, value, message, monkeypatch):
-    monkeypatch.setattr(estimators, "num_threads", lambda: 2)
+    monkeypatch.setattr(tables, "num_threads", lambda: 2)
     X, y = np.ones((400, 400)), np.arange(400) % 2
     fitted = MultinomialNB().fit(form(X), y)
     X[-1, -1] = value
@@ -252,6 +260,18 @@ def test_copies_pickles_and_joblib_predict_the_same(estimator, counts, tmp_path)
         np.testing.assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
         other.partial_fit(X[:3], y[:3])
     assert repr(clone(fitted)) == repr(estimator())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_pickles_that_name_the_package_load(estimator, counts):
+    """Until 0.1.0 each class was pickled as one of the module ``bayesnb.estimators``."""
+    X, y = counts
+    fitted = estimator().fit(X, y)
+    place = f"cbayesnb.estimators.{estimator.__module__.rpartition('.')[2]}\n{estimator.__name__}\n".encode()
+    new = pickle.dumps(fitted, protocol=2)
+    old = new.replace(place, f"cbayesnb.estimators\n{estimator.__name__}\n".encode())
+    assert old != new
+    np.testing.assert_array_equal(pickle.loads(old).predict_log_proba(X), fitted.predict_log_proba(X))
 
 
 def test_good_citizen_of_searches_pipelines_and_calibration(counts):

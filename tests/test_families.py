@@ -110,6 +110,15 @@ def test_predictive_is_the_ratio_of_evidences(case, rng):
     np.testing.assert_allclose(posterior.row_log_predictive(new), np.stack(rows), rtol=1e-9, atol=1e-12)
 
 
+def test_the_posterior_mean_predicts_only_where_a_family_says_so(case, rng):
+    x, m = table(case, rng, 20)
+    posterior = case.family.update(case.family.statistics(x, m))
+    new = case.cells(rng, 4)
+    exact = np.asarray(posterior.row_log_predictive(new))
+    at_mean = np.asarray(posterior.row_log_likelihood(posterior.mean(), new))
+    assert np.allclose(exact, at_mean, rtol=1e-9, atol=0) == case.family.mean_predicts
+
+
 def test_predictive_is_numpyros(case, rng):
     x, m = table(case, rng, 20)
     posterior = case.family.update(case.family.statistics(x, m))

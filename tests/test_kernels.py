@@ -13,9 +13,9 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
 import bayesnb as nb
-from bayesnb import estimators
 from bayesnb.checks import rest as leave_one_out
 from bayesnb.estimators import MultinomialNB
+from bayesnb.estimators.categorical import highest_numbers
 from bayesnb.families import gaussian, multinomial
 from bayesnb.families.base import log_weights
 from bayesnb.families.multinomial import Documents, log_coefficient
@@ -105,7 +105,7 @@ def test_negative_codes_are_unseen_categories(rng):
 def test_highest_numbers_are_those_of_numpy(shape):
     X = np.arange(-9, shape[0] * shape[1] - 9).reshape(shape)
     for form in (X, np.asfortranarray(X), X[::-1], np.hstack([X, X])[:, 1:]):
-        np.testing.assert_array_equal(estimators._highest_numbers(as_table(form)), form.max(axis=0))
+        np.testing.assert_array_equal(highest_numbers(as_table(form)), form.max(axis=0))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])

@@ -76,6 +76,7 @@ class Categorical(ConjugateFamily):
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
