@@ -1,6 +1,6 @@
-"""Problem, inference, posterior: one way in, whatever conditions the model."""
+"""The functions that condition a model: read the data into a problem, give it to an inference, return a posterior."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,10 +18,12 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.schema import is_dask
-from bayesnb.unlabelled import read_rows
-from bayesnb.weights import weighted_table
+from bayesnb.sources.batches import read_batches
+from bayesnb.sources.dask import read_dask
+from bayesnb.sources.memory import read_table
+from bayesnb.sources.parquet import read_parquet
 
-__all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
+__all__ = ["as_inference", "as_model", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 
 
 def fit(
@@ -80,13 +82,132 @@ def fit(
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
-        from bayesnb.distributed import read_partitions
-
-        problem = read_partitions(model, X, y, sample_weight, classes, inference.check)
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check)
     else:
-        problem = _problem(model, X, y, sample_weight, classes)
+        problem = read_table(model, X, y, sample_weight, classes)
     inference.check(problem)
     _warn_of_leak(problem, y)
+    return inference.fit(problem, key=key)
+
+
+def fit_batches(
+    model: NaiveBayes | Family,
+    batches: Any,
+    inference: Inference | None = None,
+    *,
+    classes: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on a table that comes in batches, one of which stands in memory at a time.
+
+    The result is that of `fit` to all the batches at once, up to the order of summation.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+    batches : iterable, or callable that returns one
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. Where classes or
+        categories have to be found, a callable and what can be iterated again (a list) are read twice. An iterator is
+        read once: it needs `classes`, and a category first met in a later batch becomes the last of its column, with
+        the prior that a fit to all rows would have had.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` where there are categories, one pass suffices.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
+    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_batches(model, batches, classes, inference.check, progress)
+    return inference.fit(problem, key=key)
+
+
+def fit_parquet(
+    model: NaiveBayes | Family,
+    paths: Any,
+    target: str,
+    inference: Inference | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Any = None,
+    batch_rows: int | None = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on Parquet files of any size, read once, a batch of rows in memory at a time.
+
+    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
+    are read. Where classes or categories have to be found, the columns that hold them are read once more.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+    paths : str or path, or sequence of them
+        Files of the same columns, in any order of the columns; a folder stands for the ``*.parquet`` files in it.
+    target : str
+        Column of the labels, none of which may be missing.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    columns : sequence of str, optional
+        Columns of the table; by default all but the target and the weights.
+    sample_weight : str, optional
+        Column of the weights of the rows.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` where there are categories, one pass suffices.
+    batch_rows : int, optional
+        Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        As for `fit_batches`.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
+    FileNotFoundError
+        If a path leads nowhere.
+    ImportError
+        Without pyarrow, which comes with ``bayesnb[distributed]``.
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_parquet(
+        model,
+        paths,
+        target,
+        columns=columns,
+        sample_weight=sample_weight,
+        classes=classes,
+        batch_rows=batch_rows,
+        check=inference.check,
+        progress=progress,
+    )
     return inference.fit(problem, key=key)
 
 
@@ -169,7 +290,7 @@ def from_samples(
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
     """
-    problem = _problem(as_model(model), X, y, sample_weight, classes)
+    problem = read_table(as_model(model), X, y, sample_weight, classes)
     resolved = problem.resolved
     parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
@@ -193,22 +314,6 @@ def from_samples(
     if leading == 1:
         parameters = jax.tree.map(lambda value: value[None], parameters)
     return SampledPosterior(problem, resolved, parameters, {}, None)
-
-
-def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
-    if y is None and classes is None and not model.bound:
-        raise ValueError(
-            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-            "in classes=3"
-        )
-    table = weighted_table(X, sample_weight)
-    growing = not model.bound
-    if growing:
-        model = model.bind(table, y, classes=classes)
-    elif classes is not None:
-        model = model.with_classes(classes)
-    statistics, unlabelled = read_rows(model, table, y, sample_weight)
-    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
