@@ -49,8 +49,8 @@ def fit(
         partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
         has a label.
     y : labels, shape (rows,), or None
-        Of any type. Rows whose label is missing (None, NaN, NA, masked) say what they can without it, where the
-        inference is `MAP()`, `MLE()` (both by EM), `Gibbs()` or `NUTS()`. None stands for no label at all, a mixture.
+        Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
+        `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
@@ -99,7 +99,7 @@ def fit_batches(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on a table that comes in batches, one of which stands in memory at a time.
+    """Condition a model on a table that comes in batches, of which one is in memory at a time.
 
     The result is that of `fit` to all the batches at once, up to the order of summation.
 
@@ -107,14 +107,14 @@ def fit_batches(
     ----------
     model : NaiveBayes or Family
     batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. Where classes or
-        categories have to be found, a callable and what can be iterated again (a list) are read twice. An iterator is
-        read once: it needs `classes`, and a category first met in a later batch becomes the last of its column, with
-        the prior that a fit to all rows would have had.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
+        categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
+        needs `classes`, and a category that occurs first in a later batch becomes the last of its column, with the
+        prior that a fit to all rows would have had.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
-        As for `fit`. With these, and `Categorical(categories=...)` where there are categories, one pass suffices.
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -156,16 +156,16 @@ def fit_parquet(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on Parquet files of any size, read once, a batch of rows in memory at a time.
+    """Condition a model on Parquet files of any size, of which a batch of rows is in memory at a time.
 
     The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
-    are read. Where classes or categories have to be found, the columns that hold them are read once more.
+    are read. If classes or categories are not known, the columns that hold them are first read to find them.
 
     Parameters
     ----------
     model : NaiveBayes or Family
     paths : str or path, or sequence of them
-        Files of the same columns, in any order of the columns; a folder stands for the ``*.parquet`` files in it.
+        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
     target : str
         Column of the labels, none of which may be missing.
     inference : Inference, optional
@@ -175,7 +175,7 @@ def fit_parquet(
     sample_weight : str, optional
         Column of the weights of the rows.
     classes : sequence or int, optional
-        As for `fit`. With these, and `Categorical(categories=...)` where there are categories, one pass suffices.
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
         Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
     key : int or JAX key, default 0
@@ -192,7 +192,7 @@ def fit_parquet(
     ValueError, TypeError
         As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
     FileNotFoundError
-        If a path leads nowhere.
+        If a file does not exist, or a folder has no ``*.parquet`` file.
     ImportError
         Without pyarrow, which comes with ``bayesnb[distributed]``.
     """
@@ -297,8 +297,7 @@ def from_samples(
     if leading not in (1, 2):
         raise ValueError(
             f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
-            "(draw, "
-            "classes)"
+            "(draw, classes)"
         )
     for name, value in resolved.sites.by_name(parameters).items():
         if value.shape[:leading] != parameters.class_prob.shape[:leading]:
@@ -317,6 +316,7 @@ def from_samples(
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
+    """Warn if a feature has the name of the labels, because the model then reads the answer."""
     name = getattr(y, "name", None)
     if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
         warn(
@@ -332,7 +332,7 @@ def as_inference(inference: Any) -> Inference:
     Raises
     ------
     TypeError
-        If it is none, or the class of one.
+        If it is not an inference, or is a class of inferences rather than an instance.
     """
     if inference is None:
         return Exact()
@@ -344,12 +344,12 @@ def as_inference(inference: Any) -> Inference:
 
 
 def as_model(model: Any) -> NaiveBayes:
-    """The model asked for; a family alone stands for the model that has it in every column.
+    """The model asked for; a family alone means the model that has it in every column.
 
     Raises
     ------
     TypeError
-        If it is neither.
+        If it is neither a model nor a family.
     """
     if isinstance(model, Family):
         return NaiveBayes(model)

@@ -45,7 +45,7 @@ class Fitting(Protocol):
 def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Make a method that answers for each row of X answer lazily where X is a Dask array or data frame."""
+    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
