@@ -18,7 +18,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.schema import Table, as_table, encode_labels
 from bayesnb.sites import coordinate
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 
 __all__ = ["to_datatree"]
 

@@ -18,7 +18,7 @@ from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.schema import LARGEST_COUNT, OTHER, DeviceTable, Schema
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["count_on_device", "log_joint_on_device"]
 

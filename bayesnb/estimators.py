@@ -38,6 +38,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
+from bayesnb.rows import PIECE_CELLS
 from bayesnb.schema import (
     ArrayTable,
     SparseTable,
@@ -48,7 +49,8 @@ from bayesnb.schema import (
     finite_and_not_negative,
     is_missing,
 )
-from bayesnb.stats import PIECE_CELLS, Counts, Moments, moments
+from bayesnb.statistics.counts import Counts
+from bayesnb.statistics.moments import Moments, moments
 from bayesnb.weights import weighted_table
 
 __all__ = [

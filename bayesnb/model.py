@@ -59,7 +59,8 @@ from bayesnb.schema import (
     warn_unseen,
 )
 from bayesnb.sites import Sites
-from bayesnb.stats import ClassCounts, dense
+from bayesnb.sparse import dense
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["NaiveBayes"]
 

@@ -19,7 +19,8 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64, warn
 from bayesnb.families.base import Family
-from bayesnb.stats import all_whole, csr_pieces, csr_rows, without_duplicates
+from bayesnb.rows import all_whole
+from bayesnb.sparse import csr_pieces, csr_rows, without_duplicates
 
 __all__ = [
     "OTHER",

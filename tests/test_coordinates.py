@@ -26,7 +26,7 @@ from bayesnb.inference.coordinates.normal import Anchored
 from bayesnb.inference.coordinates.plain import Plain
 from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks
 from bayesnb.inference.targets import target_of
-from bayesnb.stats import class_sums, observed_weight
+from bayesnb.statistics.counts import class_sums, observed_weight
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -21,7 +21,7 @@ from bayesnb.families import dirichlet_multinomial
 from bayesnb.families.fast import draw
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.words import draw_words
-from bayesnb.stats import LEVELS, levels
+from bayesnb.statistics.levels import LEVELS, levels
 
 CLASSES, COLUMNS = 2, 4
 SHAPE = (CLASSES, COLUMNS)

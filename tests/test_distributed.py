@@ -24,7 +24,7 @@ import bayesnb.sources.dask
 from bayesnb.sources import counting
 from bayesnb.sources.dask import read_dask
 from bayesnb.sources.open_schema import OpenSchema
-from bayesnb.stats import Moments
+from bayesnb.statistics.moments import Moments
 
 MODEL = nb.NaiveBayes(
     {

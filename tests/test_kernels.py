@@ -22,7 +22,7 @@ from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.parallel import in_order
 from bayesnb.posterior.base import log_normalised
 from bayesnb.schema import as_table, distinct, encode_labels, finite_and_not_negative
-from bayesnb.stats import csr_pieces, csr_rows
+from bayesnb.sparse import csr_pieces, csr_rows
 
 BY_NAME = {case.name: case for case in CASES}
 

@@ -18,7 +18,7 @@ from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multino
 from bayesnb.families.poisson import RateCounts, rate_counts
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
-from bayesnb.stats import Counts
+from bayesnb.statistics.counts import Counts
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
 

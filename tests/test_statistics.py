@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import bayesnb as nb
 from bayesnb.schema import as_table
-from bayesnb.stats import Moments, moments
+from bayesnb.statistics.moments import Moments, moments
 
 
 def exact_moments(values):

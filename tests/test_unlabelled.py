@@ -22,7 +22,7 @@ from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 
 CRITICAL_Z = 4.5
 """For some hundred tests at an error rate of one in a thousand."""

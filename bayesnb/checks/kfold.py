@@ -14,7 +14,7 @@ from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.schema import Table, encode_labels, learn_classes
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["kfold"]
 

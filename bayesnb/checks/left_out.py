@@ -17,7 +17,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.schema import Table, as_table, check_weights, encode_labels
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 
 __all__ = ["LeftOut", "leave_one_out", "read_rows", "require_exact"]
 

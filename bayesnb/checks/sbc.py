@@ -37,7 +37,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.sites import coordinate
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
 

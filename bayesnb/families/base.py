@@ -31,7 +31,7 @@ from numpyro.distributions import constraints
 from bayesnb.families.chance import by_chance
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, require_numbers
 from bayesnb.families.information import from_likelihood
-from bayesnb.stats import Statistics
+from bayesnb.statistics.base import Statistics
 
 __all__ = ["Family", "Hyperparameter", "Parameters", "Sample", "log_weights", "sum_on_device", "sum_over_cells"]
 

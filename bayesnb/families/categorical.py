@@ -20,7 +20,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log
-from bayesnb.stats import Counts, shared_csr
+from bayesnb.sparse import shared_csr
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["Categorical", "look_up"]
 

@@ -15,7 +15,7 @@ from bayesnb.families.categorical import Categorical
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.schema import Schema
-from bayesnb.stats import ClassCounts
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["check_support", "posterior_from_tables"]
 

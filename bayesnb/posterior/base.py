@@ -23,8 +23,8 @@ from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
 from bayesnb.partitions import map_partitions
 from bayesnb.problem import Problem
+from bayesnb.rows import row_pieces
 from bayesnb.schema import DeviceTable, Table, as_table, is_dask
-from bayesnb.stats import row_pieces
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
