@@ -195,6 +195,20 @@ def fit_parquet(
         If a file does not exist, or a folder has no ``*.parquet`` file.
     ImportError
         Without pyarrow, which comes with ``bayesnb[distributed]``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/rows.parquet")
+    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
+    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
+    array([[0.835, 0.165],
+           [0.717, 0.283],
+           [0.297, 0.703]])
     """
     model, inference = as_model(model), as_inference(inference)
     problem = read_parquet(
