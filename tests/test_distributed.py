@@ -20,7 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesnb as nb
-import bayesnb.distributed
+import bayesnb.sources.dask
+from bayesnb.sources import counting
+from bayesnb.sources.dask import read_dask
+from bayesnb.sources.open_schema import OpenSchema
 from bayesnb.statistics.moments import Moments
 
 MODEL = nb.NaiveBayes(
@@ -142,9 +145,7 @@ class TestDaskFrames:
         assert posterior.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
 
     def test_statistics_of_count_vectors_that_learn_their_spread(self):
-        problem = bayesnb.distributed.read_partitions(
-            MODEL, partitioned(X), partitioned(Y), partitioned(WEIGHT), None, lambda problem: None
-        )
+        problem = read_dask(MODEL, partitioned(X), partitioned(Y), partitioned(WEIGHT), None, lambda problem: None)
         assert_same_statistics(problem.statistics, MODEL.bind(X, Y).statistics(X, Y, sample_weight=WEIGHT))
 
     def test_weights(self):
@@ -175,7 +176,7 @@ class TestDaskFrames:
             features[name] = nb.Categorical(categories=[*categories, "more"])
         model = nb.NaiveBayes(features)
         in_memory = nb.fit(model, X, Y, classes=[*CLASSES, "e"])
-        monkeypatch.setattr(bayesnb.distributed.Draft, "look", None)
+        monkeypatch.setattr(OpenSchema, "find", None)
         posterior = nb.fit(model, partitioned(X), partitioned(Y), classes=[*CLASSES, "e"])
         assert_same(posterior, in_memory, X)
         assert_same(nb.fit(in_memory.model, partitioned(X), partitioned(Y)), in_memory)
@@ -188,14 +189,12 @@ class TestDaskFrames:
 
     def test_only_the_columns_of_the_model_are_read(self, monkeypatch):
         read = []
-        count, look = bayesnb.distributed.count, bayesnb.distributed.Draft.look
+        count, find = counting.count, OpenSchema.find
         monkeypatch.setattr(
-            bayesnb.distributed, "count", lambda model, batch: read.append([*batch.X]) or count(model, batch)
+            bayesnb.sources.dask, "count", lambda model, batch: read.append([*batch.X]) or count(model, batch)
         )
         monkeypatch.setattr(
-            bayesnb.distributed.Draft,
-            "look",
-            lambda draft, batch: read.append([*batch.X.columns]) or look(draft, batch),
+            OpenSchema, "find", lambda schema, batch: read.append([*batch.X.columns]) or find(schema, batch)
         )
         model = nb.NaiveBayes({"size": nb.Categorical(), "mass": nb.Gaussian()})
         posterior = nb.fit(model, partitioned(X, 2), partitioned(Y, 2))
@@ -453,13 +452,13 @@ class TestParquet:
         path = tmp_path / "t.parquet"
         pq.write_table(frame, path, row_group_size=group_rows, compression="none", use_dictionary=False)
         allocated = []
-        count = bayesnb.distributed.count
+        count = counting.count
 
         def note(model, batch):
             allocated.append(pa.default_memory_pool().bytes_allocated())
             return count(model, batch)
 
-        monkeypatch.setattr(bayesnb.distributed, "count", note)
+        monkeypatch.setattr(counting, "count", note)
         before = pa.default_memory_pool().bytes_allocated()
         posterior = nb.fit_parquet(nb.Gaussian(), path, "label", batch_rows=2**13)
         assert 2**18 < max(allocated) - before < 2**22 < path.stat().st_size / 4

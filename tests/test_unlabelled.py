@@ -19,9 +19,9 @@ from scipy.special import logsumexp, softmax
 import bayesnb as nb
 from bayesnb.blocks import ModelParameters, log_prior_density
 from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
-from bayesnb.inference.fit import _problem
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.targets import target_of
+from bayesnb.sources.memory import read_table
 from bayesnb.sparse import dense
 
 CRITICAL_Z = 4.5
@@ -206,7 +206,7 @@ def test_the_mode_by_em_is_that_of_an_optimiser():
 def test_the_density_never_falls(labelled):
     model, X, y, weight = mixed_table()
     y = y if labelled else [None] * len(y)
-    problem = _problem(model, X, y, weight, ["a", "b"])
+    problem = read_table(model, X, y, weight, ["a", "b"])
     steps = iterate(problem, partial(nb.MAP()._estimate, problem), np.random.default_rng(1))
     densities = []
     for parameters, change in steps:
@@ -262,7 +262,7 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     X = with_holes(rng, X) if missing else X
     y = np.array(["a", "b", None] * 4, dtype=object)
     weight = rng.uniform(0.5, 2.0, 12)
-    problem = _problem(nb.NaiveBayes(family), X, y, weight, None)
+    problem = read_table(nb.NaiveBayes(family), X, y, weight, None)
     target = target_of(problem)
     parameters = problem.resolved.draw_prior(rng, ())
     sites = {"class_prob": parameters.class_prob} | {
@@ -304,7 +304,7 @@ def test_rows_are_read_and_counted_in_pieces(form):
     y = rng.choice(np.array(["a", "b", None], dtype=object), 1500)
     weight = rng.integers(0, 3, 1500).astype(float)
     model = nb.NaiveBayes(nb.Bernoulli())
-    problem = _problem(model, form(X), y, weight, None)
+    problem = read_table(model, form(X), y, weight, None)
     here, kept = np.array([label is not None for label in y]), problem.unlabelled
     alone = problem.model.statistics(form(X[here]), y[here], sample_weight=weight[here])
     jax.tree.map(np.testing.assert_allclose, problem.statistics, alone)
@@ -328,7 +328,7 @@ def test_all_labels_present_is_as_ever():
     model, X, _, weight = mixed_table()
     y = list("aabbabbbaa")
     for inference in (nb.MAP(), nb.MLE()):
-        problem = _problem(model, X, y, weight, None)
+        problem = read_table(model, X, y, weight, None)
         assert problem.unlabelled is None
         one = nb.fit(model, X, y, inference, sample_weight=weight).mean()
         other = inference._estimate(problem, model.bind(X, y).statistics(X, y, sample_weight=weight))
@@ -443,7 +443,7 @@ def test_only_classes_that_nothing_names_are_exchangeable():
     def groups_of(model, y, classes):
         return [
             group.tolist()
-            for group in exchangeable(_problem(nb.NaiveBayes(*model[0], **model[1]), X, y, None, classes))
+            for group in exchangeable(read_table(nb.NaiveBayes(*model[0], **model[1]), X, y, None, classes))
         ]
 
     plain = ((nb.Gaussian(),), {})

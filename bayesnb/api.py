@@ -1,6 +1,6 @@
-"""Problem, inference, posterior: one way in, whatever conditions the model."""
+"""The functions that condition a model: read the data into a problem, give it to an inference, return a posterior."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -17,11 +17,13 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.sources.batches import read_batches
+from bayesnb.sources.dask import read_dask
+from bayesnb.sources.memory import read_table
+from bayesnb.sources.parquet import read_parquet
 from bayesnb.tables.read import is_dask
-from bayesnb.tables.weighted import weighted_table
-from bayesnb.unlabelled import read_rows
 
-__all__ = ["as_inference", "as_model", "fit", "from_parameters", "from_samples"]
+__all__ = ["as_inference", "as_model", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 
 
 def fit(
@@ -47,8 +49,8 @@ def fit(
         partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
         has a label.
     y : labels, shape (rows,), or None
-        Of any type. Rows whose label is missing (None, NaN, NA, masked) say what they can without it, where the
-        inference is `MAP()`, `MLE()` (both by EM), `Gibbs()` or `NUTS()`. None stands for no label at all, a mixture.
+        Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
+        `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
@@ -80,13 +82,146 @@ def fit(
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
-        from bayesnb.distributed import read_partitions
-
-        problem = read_partitions(model, X, y, sample_weight, classes, inference.check)
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check)
     else:
-        problem = _problem(model, X, y, sample_weight, classes)
+        problem = read_table(model, X, y, sample_weight, classes)
     inference.check(problem)
     _warn_of_leak(problem, y)
+    return inference.fit(problem, key=key)
+
+
+def fit_batches(
+    model: NaiveBayes | Family,
+    batches: Any,
+    inference: Inference | None = None,
+    *,
+    classes: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on a table that comes in batches, of which one is in memory at a time.
+
+    The result is that of `fit` to all the batches at once, up to the order of summation.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+    batches : iterable, or callable that returns one
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
+        categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
+        needs `classes`, and a category that occurs first in a later batch becomes the last of its column, with the
+        prior that a fit to all rows would have had.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
+    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_batches(model, batches, classes, inference.check, progress)
+    return inference.fit(problem, key=key)
+
+
+def fit_parquet(
+    model: NaiveBayes | Family,
+    paths: Any,
+    target: str,
+    inference: Inference | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Any = None,
+    batch_rows: int | None = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on Parquet files of any size, of which a batch of rows is in memory at a time.
+
+    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
+    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+
+    Parameters
+    ----------
+    model : NaiveBayes or Family
+    paths : str or path, or sequence of them
+        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
+    target : str
+        Column of the labels, none of which may be missing.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    columns : sequence of str, optional
+        Columns of the table; by default all but the target and the weights.
+    sample_weight : str, optional
+        Column of the weights of the rows.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    batch_rows : int, optional
+        Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        As for `fit_batches`.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
+    FileNotFoundError
+        If a file does not exist, or a folder has no ``*.parquet`` file.
+    ImportError
+        Without pyarrow, which comes with ``bayesnb[distributed]``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/rows.parquet")
+    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
+    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
+    array([[0.835, 0.165],
+           [0.717, 0.283],
+           [0.297, 0.703]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_parquet(
+        model,
+        paths,
+        target,
+        columns=columns,
+        sample_weight=sample_weight,
+        classes=classes,
+        batch_rows=batch_rows,
+        check=inference.check,
+        progress=progress,
+    )
     return inference.fit(problem, key=key)
 
 
@@ -169,15 +304,14 @@ def from_samples(
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
     """
-    problem = _problem(as_model(model), X, y, sample_weight, classes)
+    problem = read_table(as_model(model), X, y, sample_weight, classes)
     resolved = problem.resolved
     parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
         raise ValueError(
             f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
-            "(draw, "
-            "classes)"
+            "(draw, classes)"
         )
     for name, value in resolved.sites.by_name(parameters).items():
         if value.shape[:leading] != parameters.class_prob.shape[:leading]:
@@ -195,23 +329,8 @@ def from_samples(
     return SampledPosterior(problem, resolved, parameters, {}, None)
 
 
-def _problem(model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem:
-    if y is None and classes is None and not model.bound:
-        raise ValueError(
-            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-            "in classes=3"
-        )
-    table = weighted_table(X, sample_weight)
-    growing = not model.bound
-    if growing:
-        model = model.bind(table, y, classes=classes)
-    elif classes is not None:
-        model = model.with_classes(classes)
-    statistics, unlabelled = read_rows(model, table, y, sample_weight)
-    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
-
-
 def _warn_of_leak(problem: Problem, y: Any) -> None:
+    """Warn if a feature has the name of the labels, because the model then reads the answer."""
     name = getattr(y, "name", None)
     if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
         warn(
@@ -227,7 +346,7 @@ def as_inference(inference: Any) -> Inference:
     Raises
     ------
     TypeError
-        If it is none, or the class of one.
+        If it is not an inference, or is a class of inferences rather than an instance.
     """
     if inference is None:
         return Exact()
@@ -239,12 +358,12 @@ def as_inference(inference: Any) -> Inference:
 
 
 def as_model(model: Any) -> NaiveBayes:
-    """The model asked for; a family alone stands for the model that has it in every column.
+    """The model asked for; a family alone means the model that has it in every column.
 
     Raises
     ------
     TypeError
-        If it is neither.
+        If it is neither a model nor a family.
     """
     if isinstance(model, Family):
         return NaiveBayes(model)
