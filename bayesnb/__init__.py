@@ -72,6 +72,9 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "selection.models": ["ModelComparison", "compare_models"],
         "selection.mutual_information": ["mutual_information"],
         "selection.score": ["mutual_information_score"],
-        "stats": ["Counts", "Levels", "Moments", "Statistics"],
+        "statistics.base": ["Statistics"],
+        "statistics.counts": ["Counts"],
+        "statistics.levels": ["Levels"],
+        "statistics.moments": ["Moments"],
     },
 )
