@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CHECK = ROOT / "docs" / "check_site.py"
 NEEDED = ("myst_nb", "numpydoc", "playwright", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx-mathjax-offline")
 

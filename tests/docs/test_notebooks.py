@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     from execute_notebooks import METADATA, NOTEBOOKS, execute, parameters, read, with_small_sizes
 
 MACHINE = re.compile(
-    re.escape(str(Path(__file__).parents[1]))
+    re.escape(str(Path(__file__).parents[2]))
     + r"|/home/|/root/|/Users/|/tmp/|/var/|/opt/|[A-Z]:\\|site-packages|dist-packages|ipykernel_\d|0x[0-9a-f]{6,}"
 )
 """What says on which machine, or in which process, a notebook ran."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]

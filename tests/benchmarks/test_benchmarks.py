@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def report(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parent)
     return import_module("report")
 
 

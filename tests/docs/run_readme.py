@@ -1,4 +1,4 @@
-"""Run the examples of a page with the package as it is installed: ``python tests/run_readme.py README.md``."""
+"""Run the examples of a page with the package as it is installed: ``python tests/docs/run_readme.py README.md``."""
 
 import doctest
 import sys

@@ -21,7 +21,7 @@ def test_examples_in_docstrings(name):
 
 
 def test_example_in_readme():
-    result = doctest.testfile(str(Path(__file__).parents[1] / "README.md"), module_relative=False, optionflags=FLAGS)
+    result = doctest.testfile(str(Path(__file__).parents[2] / "README.md"), module_relative=False, optionflags=FLAGS)
     assert result.attempted > 8
     assert result.failed == 0
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from cases import Exponential, with_holes
+from refitting import assert_same, refit
 from scipy.special import logsumexp
 from scipy.stats import t as student_t
-from test_loo import assert_same, refit
 
 import bayesnb as nb
 from bayesnb.checks import refits
