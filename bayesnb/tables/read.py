@@ -78,7 +78,7 @@ def as_table(X: Any) -> Table:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a Dask collection, which `bayesnb.distributed` reads one partition at a time."""
+    """Whether data are a Dask collection, which `bayesnb.sources.dask` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 
