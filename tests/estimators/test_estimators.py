@@ -264,7 +264,7 @@ def test_copies_pickles_and_joblib_predict_the_same(estimator, counts, tmp_path)
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
 def test_pickles_that_name_the_package_load(estimator, counts):
-    """Until 0.1.0 each class was pickled as one of the module ``bayesnb.estimators``."""
+    """Before each estimator had a file of its own, its pickles named ``bayesnb.estimators``."""
     X, y = counts
     fitted = estimator().fit(X, y)
     place = f"cbayesnb.estimators.{estimator.__module__.rpartition('.')[2]}\n{estimator.__name__}\n".encode()
