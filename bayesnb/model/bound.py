@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 
@@ -203,9 +204,26 @@ class BoundModel:
         Raises
         ------
         ValueError
-            If a hyperparameter has another number of classes.
+            If a hyperparameter has another number of classes; or if the prior differs by class and a class changes its
+            place, because numbers by class are in the order of the classes.
         """
-        return self.of(self.description, replace(self.schema, classes=read_classes(classes)), self.layout)
+        found = read_classes(classes)
+        place = {label: position for position, label in enumerate(found.tolist())}
+        labels = self.schema.classes.tolist()
+        moved = [label for position, label in enumerate(labels) if place.get(label, position) != position]
+        changed = self.of(self.description, replace(self.schema, classes=found), self.layout)
+        if moved and self._differs_by_class():
+            raise ValueError(
+                f"the prior differs by class, in the order {labels} of the classes that the model is bound to, and "
+                f"classes={found.tolist()} gives {moved[0]!r} another place: keep the order, or bind the description "
+                "anew with numbers in the order wanted"
+            )
+        return changed
+
+    def _differs_by_class(self) -> bool:
+        by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
+        arrays = jax.tree.leaves((self.families, None if by_label else self.class_prior))
+        return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
         """The model with other prior probabilities that features depend on the class; see `NaiveBayes`."""
