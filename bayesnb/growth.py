@@ -10,14 +10,14 @@ import numpy as np
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
+from bayesnb.reading.counted import Unseen
 from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 
-__all__ = ["Unseen", "count_more", "with_categories", "with_new_categories"]
-
-Unseen = Mapping[Any, Mapping[Any, int]]
-"""For each column the values that are not among its categories, and how often each occurs."""
+__all__ = ["count_more", "with_categories", "with_new_categories"]
 
 
 def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
@@ -41,14 +41,14 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
         If the rows do not fit the model, or contain new categories for which its prior has no number.
     """
     table = weighted_table(X, sample_weight)
-    unseen: dict[Any, dict[Any, int]] = {}
-    statistics = problem.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
-    grown = with_new_categories(problem, table, unseen)
+    codes = encode_labels(y, table.num_rows, problem.model.schema.classes)  # type: ignore[union-attr]
+    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    counted = problem.model.read(table).count(codes, weights)
+    grown = with_new_categories(problem, table, counted.unseen)
     if grown is not problem:
-        unseen = {}
-        statistics = grown.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
-    warn_unseen(unseen)
-    return grown, statistics
+        counted = grown.model.read(table).count(codes, weights)
+    warn_unseen(counted.unseen)
+    return grown, counted.statistics
 
 
 def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
@@ -60,7 +60,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     table : Table
         More rows.
     unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `NaiveBayes.statistics`
+        For each column the values of these rows that are not among the model's categories; `HostChunks.count`
         finds them.
 
     Returns

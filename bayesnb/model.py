@@ -4,7 +4,7 @@
 family describes with arrays of one shape, so that everything below runs on whole arrays.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from textwrap import fill
@@ -38,24 +38,22 @@ from bayesnb.description import (
     read_classes,
     read_features,
 )
-from bayesnb.device import count_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, random_generator, whole_number
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
-from bayesnb.parallel import in_order
+from bayesnb.reading.cells import Cells, count_by_weight
+from bayesnb.reading.host import HostChunks
+from bayesnb.reading.read import read
 from bayesnb.sites import Sites
 from bayesnb.sparse import dense
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import learn_categories, warn_unseen
-from bayesnb.tables.cells import check_cells
 from bayesnb.tables.columns import items_at
-from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.read import as_table
 from bayesnb.tables.schema import Schema
-from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 
 __all__ = ["NaiveBayes"]
@@ -486,7 +484,21 @@ class NaiveBayes:
         resolved.__dict__["learned"] = self._learned(numbers.families, numbers.class_prior)
         return resolved
 
-    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None, unseen: dict | None = None) -> ModelStatistics:
+    def read(self, X: Any) -> HostChunks:
+        """The rows of a table as this bound model reads them, to count statistics or to compute densities.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not a table, or columns are missing, renamed, or were not in the table at fit.
+        """
+        return read(self._require_schema(), self.blocks, X)
+
+    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
 
         Parameters
@@ -494,142 +506,41 @@ class NaiveBayes:
         X : table, shape (rows, columns)
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
-        unseen : dict, optional
-            As for `encode`.
 
         Returns
         -------
         ModelStatistics
         """
-        schema = self._require_schema()
-        table = as_table(X)
-        labels = encode_labels(y, table.num_rows, schema.classes)
-        weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
-        identity = np.eye(len(schema.classes))
+        rows = self.read(X)
+        codes = encode_labels(y, rows.table.num_rows, self._require_schema().classes)
+        weights = None if sample_weight is None else check_weights(sample_weight, rows.table.num_rows)
+        counted = rows.count(codes, weights)
+        warn_unseen(counted.unseen)
+        return counted.statistics
 
-        def count(rows: slice, chunk: tuple[Any, ...]) -> ModelStatistics:
-            if weights is None:
-                return self.count_by_class(chunk, labels[rows])
-            return self.count(chunk, identity[labels[rows]] * weights[rows, None])
-
-        mapping: Callable[..., Iterator[tuple[ModelStatistics, dict]]] = in_order
-        if isinstance(table, DeviceTable):
-            mapping = count_on_device(table, schema, self.blocks, self.columns_in(table), labels, weights)
-        total: ModelStatistics | None = None
-        for counted in self.map_chunks(count, table, unseen, mapping):
-            total = counted if total is None else total + counted
-        if total is None:
-            raise ValueError("X has no rows: give at least one")
-        return total
-
-    def count(self, chunk: tuple[Any, ...], membership: np.ndarray) -> ModelStatistics:
+    def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
-        blocks = tuple(block.family.statistics(x, membership) for block, x in zip(self.blocks, chunk, strict=True))
-        return ModelStatistics(ClassCounts(membership.sum(axis=0)), blocks)
+        return count_by_weight(self.blocks, cells, membership)
 
-    def count_by_class(self, chunk: tuple[Any, ...], codes: np.ndarray) -> ModelStatistics:
-        """Sufficient statistics of encoded rows of weight one each, given the position of each row's class (rows,)."""
-        number = len(self._require_schema().classes)
-        blocks = tuple(
-            block.family.statistics_by_class(x, codes, number) for block, x in zip(self.blocks, chunk, strict=True)
-        )
-        return ModelStatistics(ClassCounts(np.bincount(codes, minlength=number).astype(np.float64)), blocks)
-
-    def encode(self, X: Any, unseen: dict | None = None) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    def encode(self, X: Any) -> Iterator[tuple[slice, Cells]]:
         """Read a table chunk by chunk.
 
         Parameters
         ----------
         X : table, shape (rows, columns)
-        unseen : dict, optional
-            Receives, by column, the values that are not among the categories, with their number. Without it they are
-            warned of.
 
         Yields
         ------
         tuple of slice and tuple of array
             The rows, and for each block their cells: float64 (rows, columns) with missing cells NaN and categories as
             codes, or CSR for families that take it.
+
+        Warns
+        -----
+        UserWarning
+            If a cell is not among the categories of its column: it counts as missing.
         """
-        return self._read(X, lambda rows, chunk: (rows, chunk), map, unseen, compact=False)
-
-    def map_chunks[R](
-        self,
-        function: Callable[[slice, tuple[Any, ...]], R],
-        X: Any,
-        unseen: dict | None = None,
-        mapping: Callable[..., Iterator[tuple[R, dict]]] = in_order,
-    ) -> Iterator[R]:
-        """Read a table chunk by chunk, in several threads if it is long.
-
-        Parameters
-        ----------
-        function : callable
-            Of the rows and their cells as `encode` yields them, except that a family that is `compact` gets booleans
-            and integers as they are.
-        X, unseen
-            As for `encode`.
-        mapping : callable, optional
-            What applies the function to the chunks.
-
-        Yields
-        ------
-        object
-            What the function gives for each chunk, in the order of the rows.
-        """
-        return self._read(X, function, mapping, unseen, compact=True)
-
-    def _read[R](
-        self,
-        X: Any,
-        function: Callable[[slice, tuple[Any, ...]], R],
-        mapping: Callable[..., Iterator[tuple[R, dict]]],
-        unseen: dict | None,
-        *,
-        compact: bool,
-    ) -> Iterator[R]:
-        table = as_table(X)
-        columns = self.columns_in(table)
-
-        def one_chunk(rows: slice) -> tuple[R, dict]:
-            strange: dict[Any, dict[Any, int]] = {}
-            chunk = tuple(
-                self._cells(*which, table, rows, strange, compact) for which in zip(self.blocks, columns, strict=True)
-            )
-            return function(rows, chunk), strange
-
-        found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
-        for result, strange in mapping(one_chunk, list(table.chunks(sum(map(len, columns))))):
-            for column, values in strange.items():
-                numbers = found.setdefault(column, {})
-                for value, number in values.items():
-                    numbers[value] = numbers.get(value, 0) + number
-            yield result
-        if unseen is None:
-            warn_unseen(found)
-
-    def columns_in(self, table: Table) -> list[Sequence[int]]:
-        """Where the columns of each block stand in a table.
-
-        Raises
-        ------
-        ValueError
-            If columns are missing, renamed, or were not in the table at fit.
-        """
-        return self._require_schema().locate(table, [block.columns for block in self.blocks])
-
-    def _cells(
-        self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool
-    ) -> Any:
-        """Encoded cells of a block, which stand in the given columns of the table."""
-        compact = compact and block.family.compact
-        if block.has_categories:
-            schema = self._require_schema()
-            return schema.categories_as_codes(table, block.columns, columns, rows, strange, compact=compact)
-        x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
-        if not (table.non_negative and block.family.accepts_fractions):
-            check_cells(x, block.family, block.labels, rows)
-        return x
+        return self.read(X).encoded()
 
     @cached_property
     def sites(self) -> Sites:

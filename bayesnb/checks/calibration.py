@@ -14,6 +14,7 @@ import scipy.special
 from scipy.optimize import isotonic_regression
 
 from bayesnb.families.fast import proportion, random_generator, whole_number
+from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -60,8 +61,6 @@ class Calibration:
 
     def plot(self, **options: Any) -> Any:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
-        from bayesnb.plots.reliability import plot_reliability
-
         return plot_reliability(self, **options)
 
     def __repr__(self) -> str:

@@ -11,8 +11,8 @@ from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.rest import LabelledRows
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.posterior.averaged import AveragedPosterior
-from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.reading.normalise import log_normalised
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.table import Table
@@ -91,10 +91,10 @@ def kfold(
     in_sample = np.empty(table.num_rows)
     for rows, chunk in posterior.model.encode(table):
         labels = codes[rows]
-        in_sample[rows] = log_normalised(posterior._log_joint(chunk))[np.arange(len(labels)), labels]
+        in_sample[rows] = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(labels)), labels]
         for f in np.unique(fold[rows]).tolist():
             members = np.flatnonzero(fold[rows] == f)
-            log_proba = log_normalised(rest[f]._log_joint(tuple(x[members] for x in chunk)))
+            log_proba = log_normalised(rest[f].log_joint_of(tuple(x[members] for x in chunk)))
             pointwise[rows.start + members] = log_proba[np.arange(len(members)), labels[members]]
     remarks = remark_on_labels(posterior.problem, pointwise)
     warn_of(remarks)

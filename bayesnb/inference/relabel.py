@@ -7,8 +7,8 @@ from scipy.special import softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import ModelParameters
+from bayesnb.draws import flatten, in_pieces
 from bayesnb.inference.em import label_log_joint
-from bayesnb.posterior.base import flatten, in_pieces
 from bayesnb.problem import Problem
 
 __all__ = ["exchangeable", "relabel"]

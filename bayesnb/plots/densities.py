@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.blocks import Block
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
-from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
+from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.fast import quantile, random_generator, whole_number
-from bayesnb.plots.layout import legend, panel_grid, wrap
+from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
 from bayesnb.posterior.point import PointPosterior

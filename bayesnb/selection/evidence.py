@@ -75,7 +75,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
-    problem = posterior._require_data("feature_evidence")
+    problem = posterior.require_data("feature_evidence")
     problem.require_numbers()
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks

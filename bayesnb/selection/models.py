@@ -16,6 +16,7 @@ from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.model import NaiveBayes
+from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 
@@ -49,8 +50,6 @@ class ModelComparison:
 
     def plot(self, **options: Any) -> Any:
         """Probabilities and scores of the models; see `bayesnb.plot_model_comparison`."""
-        from bayesnb.plots.models import plot_model_comparison
-
         return plot_model_comparison(self, **options)
 
     def __repr__(self) -> str:
@@ -225,7 +224,7 @@ def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
 
 
 def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
-    problem = posterior._require_data("compare_models")
+    problem = posterior.require_data("compare_models")
     if not problem.conjugate or problem.model.hyperpriors:
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
         return float("nan")
@@ -233,7 +232,7 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
 
 
 def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
-    problem = posterior._require_data("compare_models")
+    problem = posterior.require_data("compare_models")
     if problem.conjugate and not problem.model.hyperpriors:
         posterior = Exact().fit(problem)
     if isinstance(posterior, PointPosterior):
@@ -289,7 +288,7 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
 
 
 def _saw(posterior: Posterior) -> tuple[str, ...]:
-    return posterior._require_data("compare_models").prior_saw
+    return posterior.require_data("compare_models").prior_saw
 
 
 def _told(posterior: Posterior) -> str:
@@ -299,7 +298,7 @@ def _told(posterior: Posterior) -> str:
 
 def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
     """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
-    prior = posterior._require_data("compare_models").resolved.class_prior
+    prior = posterior.require_data("compare_models").resolved.class_prior
     known = prior.probs is not None
     numbers = np.asarray(prior.probs if known else prior.concentration)
     return {

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
+from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 from bayesnb.unlabelled import read_rows
 
 __all__ = ["read_table"]
@@ -34,9 +38,14 @@ def read_table(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, cla
         )
     table = weighted_table(X, sample_weight)
     growing = not model.bound
+    labels = None if y is None else read_labels(y, table.num_rows)
     if growing:
-        model = model.bind(table, y, classes=classes)
+        found = labels.classes(may_miss=True) if classes is None and labels is not None else classes
+        model = model.bind(table, classes=found)
     elif classes is not None:
         model = model.with_classes(classes)
-    statistics, unlabelled = read_rows(model, table, y, sample_weight)
+    known = model.schema.classes  # type: ignore[union-attr]
+    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(known, may_miss=True)
+    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    statistics, unlabelled = read_rows(model, table, codes, weights)
     return Problem(model, statistics, unlabelled=unlabelled, growing=growing)

@@ -164,7 +164,7 @@ class OpenSchema:
             table = batch.table
             labels: tuple[np.ndarray, ...] = ()
             if self.classes is None and has_rows(table, batch.y):
-                labels = (learn_classes(batch.y, table.num_rows),)
+                labels = (batch.labels.classes(),)
             (places,) = self._columns.locate(table, [self.open_columns])
             listed, values = {}, {}
             for position, place in zip(self.open_columns, places, strict=True):

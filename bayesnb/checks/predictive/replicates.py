@@ -11,9 +11,10 @@ import scipy.sparse
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks import Block, ModelParameters
+from bayesnb.draws import flatten
 from bayesnb.families.fast import draw
 from bayesnb.model import NaiveBayes
-from bayesnb.posterior.base import Posterior, flatten
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.tables.labels import encode_labels
@@ -117,7 +118,7 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
     size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
     step = max(1, min(number, DRAW_BYTES // max(size, 1)))
     for start in range(0, number, step):
-        flat = flatten(posterior._parameters(1, min(step, number - start), int(rng.integers(2**31))))
+        flat = flatten(posterior.parameter_draws(1, min(step, number - start), int(rng.integers(2**31))))
         for s in range(len(flat.class_prob)):
             yield _at(flat, s)
 
