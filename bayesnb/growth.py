@@ -10,14 +10,14 @@ import numpy as np
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.reading.counted import Unseen
+from bayesnb.reading.counted import Counted, Unseen
 from bayesnb.tables.categories import sort_categories, warn_unseen
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
 
-__all__ = ["count_more", "with_categories", "with_new_categories"]
+__all__ = ["count_and_grow", "count_more", "with_categories", "with_new_categories"]
 
 
 def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
@@ -43,12 +43,20 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     table = weighted_table(X, sample_weight)
     codes = encode_labels(y, table.num_rows, problem.model.schema.classes)  # type: ignore[union-attr]
     weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    problem, counted = count_and_grow(problem, table, codes, weights)
+    warn_unseen(counted.unseen)
+    return problem, counted.statistics
+
+
+def count_and_grow(
+    problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
+) -> tuple[Problem, Counted]:
+    """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
     counted = problem.model.read(table).count(codes, weights)
     grown = with_new_categories(problem, table, counted.unseen)
     if grown is not problem:
         counted = grown.model.read(table).count(codes, weights)
-    warn_unseen(counted.unseen)
-    return grown, counted.statistics
+    return grown, counted
 
 
 def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:

@@ -19,6 +19,7 @@ from bayesnb.model import NaiveBayes
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.read import as_table
 
 __all__ = ["ModelComparison", "compare_models"]
 
@@ -139,6 +140,7 @@ def compare_models(
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))
+    X = as_table(X)
     posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
     _require_same_classes(posteriors)
     notes: list[str] = []

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from bayesnb.growth import with_new_categories
+from bayesnb.growth import count_and_grow
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen, add_unseen
@@ -55,15 +55,12 @@ def count_batches(
     unseen: Unseen = {}
     empty = True
     for batch in batches:
-        counted = count(problem.model, batch)
-        if counted is None:
-            continue
-        empty = False
         with batch.naming_errors():
-            grown = with_new_categories(problem, batch.table, counted.unseen)
-        if grown is not problem:
-            problem, counted = grown, count(grown.model, batch)
-            assert counted is not None
+            if not has_rows(batch.table, batch.y):
+                continue
+            codes = batch.labels.codes(model.schema.classes)  # type: ignore[union-attr]
+            problem, counted = count_and_grow(problem, batch.table, codes, batch.weights)
+        empty = False
         problem = problem.add(counted.statistics)
         unseen = add_unseen(unseen, counted.unseen)
     if empty:
