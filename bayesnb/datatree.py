@@ -11,11 +11,12 @@ from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import CLASS_SITE, ModelParameters, off_boundary
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.draws import log_joint_under
 from bayesnb.families.fast import draw, random_generator
-from bayesnb.model import NaiveBayes
-from bayesnb.sites import coordinate
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters, off_boundary
+from bayesnb.model.sites import coordinate
 from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -25,7 +26,7 @@ __all__ = ["tree_of_draws"]
 
 
 def tree_of_draws(
-    model: NaiveBayes,
+    model: BoundModel,
     parameters: ModelParameters,
     sample_stats: Mapping[str, np.ndarray],
     X: Any = None,
@@ -40,7 +41,7 @@ def tree_of_draws(
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound, every default a number.
     parameters : ModelParameters
         Leading axes (chain, draw).
@@ -67,7 +68,7 @@ def tree_of_draws(
         groups["sample_stats"] = dict_to_dataset(dict(sample_stats))
     if X is not None:
         table = as_table(X)
-        codes = encode_labels(y, table.num_rows, model.schema.classes)  # type: ignore[union-attr]
+        codes = encode_labels(y, table.num_rows, model.schema.classes)
         groups |= _groups_of_data(model, table, codes, parameters, prior, rng)
     if predictions is not None:
         joint = log_joint_under(model, predictions, parameters)
@@ -82,7 +83,7 @@ def tree_of_draws(
 
 
 def _groups_of_data(
-    model: NaiveBayes,
+    model: BoundModel,
     table: Table,
     codes: np.ndarray,
     parameters: ModelParameters,
@@ -92,7 +93,7 @@ def _groups_of_data(
     joint = log_joint_under(model, table, parameters)
     of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
     rows = {"row": np.arange(table.num_rows)}
-    classes = model.schema.classes.tolist()  # type: ignore[union-attr]
+    classes = model.schema.classes.tolist()
     labels = {"classes": list(map(str, classes))}
     before = log_joint_under(model, table, prior)
     return {
@@ -104,7 +105,7 @@ def _groups_of_data(
     }
 
 
-def _numbers(model: NaiveBayes, table: Table) -> dict[str, Any]:
+def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
     """Features that are numbers, by column or block, with their dimensions."""
     chunks = [chunk for _, chunk in model.encode(table)]
     found: dict[str, Any] = {}
@@ -141,7 +142,7 @@ def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any]
 
 
 @in_float64
-def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.ndarray]:
+def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.ndarray]:
     """Log prior density of each site at each draw, shape (chain, draw)."""
     found: dict[str, np.ndarray] = {}
 
@@ -176,7 +177,7 @@ def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.n
     return found
 
 
-def _attributes(model: NaiveBayes, library: str, inference: str) -> dict[str, Any]:
+def _attributes(model: BoundModel, library: str, inference: str) -> dict[str, Any]:
     return {
         "inference_library": library,
         "inference_library_version": version(library),

@@ -13,7 +13,8 @@ import numpy as np
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import log
-from bayesnb.blocks import Block, ModelStatistics
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.blocks import ModelParameters
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
 
@@ -17,12 +17,12 @@ DRAW_BYTES = 2**26
 """Memory for the densities of many draws at a time."""
 
 
-def log_joint_under(model: NaiveBayes, X: Any, parameters: ModelParameters) -> np.ndarray:
+def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
     """Log density of each row together with each class, under each draw of the parameters.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters
@@ -45,7 +45,7 @@ def log_joint_under(model: NaiveBayes, X: Any, parameters: ModelParameters) -> n
     return found.reshape(*leading, *found.shape[1:])
 
 
-def proba_under(model: NaiveBayes, X: Any, parameters: ModelParameters) -> np.ndarray:
+def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
     """Class probabilities of each row under each draw of the parameters; as `log_joint_under`."""
     joint = log_joint_under(model, X, parameters)
     return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import ModelStatistics
-from bayesnb.model import NaiveBayes
+from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.model.bound import BoundModel
 from bayesnb.tables.categories import warn_unseen
 from bayesnb.tables.table import Table
 
@@ -48,12 +48,12 @@ class Unlabelled:
         """Some of the rows."""
         return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows])
 
-    def count(self, model: NaiveBayes, membership: np.ndarray) -> ModelStatistics:
+    def count(self, model: BoundModel, membership: np.ndarray) -> ModelStatistics:
         """Statistics of the rows, given labels or probabilities of labels.
 
         Parameters
         ----------
-        model : NaiveBayes
+        model : BoundModel
             The bound model that encoded the rows.
         membership : array, shape (rows, classes)
             Weight of each row in each class.
@@ -63,13 +63,13 @@ class Unlabelled:
 
 
 def read_rows(
-    model: NaiveBayes, table: Table, codes: np.ndarray, weights: np.ndarray | None
+    model: BoundModel, table: Table, codes: np.ndarray, weights: np.ndarray | None
 ) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     table : Table
     codes : array of int, shape (rows,)
@@ -92,7 +92,7 @@ def read_rows(
     total: ModelStatistics | None = None
     kept: list[tuple[Any, ...]] = []
     # The code of a missing label finds the last row, of zeros: the row is in no class.
-    identity = np.eye(len(model.schema.classes) + 1)[:, :-1]  # type: ignore[union-attr]
+    identity = np.eye(len(model.schema.classes) + 1)[:, :-1]
     for rows, chunk in model.encode(table):
         counted = model.count(chunk, identity[codes[rows]] * weights[rows, None])
         total = counted if total is None else total + counted
@@ -103,8 +103,8 @@ def read_rows(
     return total, unlabelled if len(unlabelled) else None
 
 
-def _require_enough(model: NaiveBayes, missing: np.ndarray) -> None:
-    classes = model.schema.classes.tolist()  # type: ignore[union-attr]
+def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
+    classes = model.schema.classes.tolist()
     if len(classes) > len(missing):
         raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
     if isinstance(model.class_probs, str) and missing.all():

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
-from bayesnb.blocks import ModelStatistics
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.rest import LabelledRows

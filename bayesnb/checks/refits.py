@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import to_numpy
-from bayesnb.blocks import Block
+from bayesnb.blocks.block import Block
 from bayesnb.checks.rest import LabelledRows, pieces_of
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.sparse import dense

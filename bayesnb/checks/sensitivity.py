@@ -18,7 +18,7 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ClassPrior
+from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.description import EVERY_COLUMN
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -17,7 +16,9 @@ from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.tables.schema import Schema
 
 __all__ = ["FAMILIES", "read_model", "write_model"]
@@ -26,7 +27,7 @@ FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomi
 """Families that `read_model` knows by their names."""
 
 
-def write_model(model: NaiveBayes, arrays: Arrays) -> dict[str, Any]:
+def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
     """The model as JSON can hold it; its arrays of numbers are added to `arrays`."""
     features = []
     for name, (family, columns) in model.features.items():
@@ -48,6 +49,7 @@ def write_model(model: NaiveBayes, arrays: Arrays) -> dict[str, Any]:
         "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
         "class_concentration": _store(model.class_concentration, arrays),
         "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
+        "blocks": [list(map(int, columns)) for columns in model.layout],
     }
 
 
@@ -56,7 +58,7 @@ def read_model(
     arrays: Arrays,
     schema: Schema,
     families: Sequence[type[Family]],
-) -> NaiveBayes:
+) -> BoundModel:
     """The model that `write_model` wrote.
 
     Raises
@@ -82,13 +84,14 @@ def read_model(
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
     )
-    return NaiveBayes(
+    description = NaiveBayes(
         features,
         class_concentration=_restore(text["class_concentration"], arrays),
         class_probs=probs,
         feature_inclusion=inclusion,
-        schema=schema,
     )
+    # A file of an earlier version has no blocks: their order is that of the description.
+    return BoundModel.of(description, schema, text.get("blocks"))
 
 
 def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import ModelStatistics
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.poisson import Poisson, RateCounts, rate_counts
 from bayesnb.files.model import read_model, write_model
 from bayesnb.files.netcdf import Arrays
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.statistics.counts import ClassCounts, Counts
 from bayesnb.statistics.levels import Levels, Tally
@@ -51,7 +51,7 @@ def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
 def read_problem(
     description: Mapping[str, Any],
     arrays: Arrays,
-    model: NaiveBayes,
+    model: BoundModel,
     schema: Schema,
     families: Sequence[type[Family]],
 ) -> Problem | None:

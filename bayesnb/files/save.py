@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import ModelParameters
 from bayesnb.files.model import write_model
 from bayesnb.files.netcdf import Arrays, require_backend, write_file
 from bayesnb.files.problem import write_problem
 from bayesnb.files.schema import write_schema
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.problem import Problem
 
 __all__ = ["save"]
@@ -21,7 +21,7 @@ __all__ = ["save"]
 def save(
     path: Any,
     kind: str,
-    model: NaiveBayes,
+    model: BoundModel,
     problem: Problem | None,
     inference: Any,
     parameters: ModelParameters | None,
@@ -34,7 +34,7 @@ def save(
     path : path-like
     kind : str
         Name of the posterior's class.
-    model : NaiveBayes
+    model : BoundModel
     problem : Problem or None
     inference : dataclass or None
     parameters : ModelParameters or None
@@ -45,12 +45,10 @@ def save(
     require_backend("save")
     if not Path(path).resolve().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
-    schema = model.schema
-    assert schema is not None
     arrays: Arrays = {}
     description: dict[str, Any] = {
         "posterior": kind,
-        "schema": write_schema(schema),
+        "schema": write_schema(model.schema),
         "model": write_model(model if problem is None else problem.model, arrays),
         **write_problem(problem, arrays),
         "inference": _write_record(inference),

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.blocks import CLASS_SITE
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior

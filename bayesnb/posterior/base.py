@@ -6,13 +6,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from bayesnb.arrays import log
-from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import proportion
 from bayesnb.growth import count_more
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.by_partition import partition_by_partition
 from bayesnb.posterior.linear import linear_rule
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows
@@ -37,7 +37,7 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    model : NaiveBayes
+    model : BoundModel
         The model with every default resolved to the numbers used.
     classes : array, shape (classes,)
         Labels, in the column order of `predict_proba`.
@@ -47,14 +47,14 @@ class Posterior(ABC):
         What made the posterior; None where its draws or parameters were given.
     """
 
-    model: NaiveBayes
+    model: BoundModel
     problem: Problem | None
     inference: Fitting | None
 
     @property
     def classes(self) -> np.ndarray:
         """Labels, in the column order of `predict_proba`."""
-        return self.model.schema.classes  # type: ignore[union-attr]
+        return self.model.schema.classes
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
@@ -72,7 +72,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def log_joint_of(self, cells: Cells) -> np.ndarray:
-        """Log p(x, y=c | data) of rows that `NaiveBayes.encode` encoded, shape (rows, classes)."""
+        """Log p(x, y=c | data) of rows that `BoundModel.encode` encoded, shape (rows, classes)."""
 
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Two terms, shapes (classes,) and (rows, classes), whose sum differs from `log_joint_of` by row only."""
@@ -374,10 +374,9 @@ class Posterior(ABC):
         dict
             Empty where all were given.
         """
-        learned_from = None if self.problem is None else self.problem.learned_from
-        if learned_from is None:
+        if self.problem is None or self.problem.learned_from is None:
             return {name: np.array(value) for name, value in self.mean_parameters().hyperparameters.items()}
-        return self.problem.model.hyperparameters_like(learned_from)  # type: ignore[union-attr]
+        return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     @abstractmethod
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:

@@ -3,15 +3,15 @@
 import numpy as np
 
 from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 from bayesnb.reading.densities import Density
 
 __all__ = ["linear_rule"]
 
 
-def linear_rule(model: NaiveBayes, density: Density) -> tuple[np.ndarray, float]:
+def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]:
     """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
-    classes = model.schema.classes  # type: ignore[union-attr]
+    classes = model.schema.classes
     if len(classes) != 2:
         raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule parts two")
     for block in model.blocks:

@@ -7,20 +7,20 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.fast import draw, random_generator, whole_number
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 
 __all__ = ["mean_total_count", "simulate_rows"]
 
 
 def simulate_rows(
-    model: NaiveBayes, class_probs: np.ndarray, row_parameters: Callable, num_rows: int, total_count: Any, key: Any
+    model: BoundModel, class_probs: np.ndarray, row_parameters: Callable, num_rows: int, total_count: Any, key: Any
 ) -> tuple[Any, np.ndarray]:
     """Rows and labels, each row with its own draw of the parameters.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound, every hyperparameter a number.
     class_probs : array, shape (classes,)
     row_parameters : callable

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.model.sites import Sites
 from bayesnb.problem import Problem
-from bayesnb.sites import Sites
 
 __all__ = ["headline", "html", "summary_frame"]
 

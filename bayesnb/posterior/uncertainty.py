@@ -4,22 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, entropy_split
 from bayesnb.draws import in_pieces
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
 
 __all__ = ["uncertainty_under"]
 
 
-def uncertainty_under(model: NaiveBayes, X: Any, parameters: ModelParameters, unit: str) -> Any:
+def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, unit: str) -> Any:
     """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` says what they are.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters

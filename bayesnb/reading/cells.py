@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import Block, ModelStatistics
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.cells import check_cells
 from bayesnb.tables.schema import Schema

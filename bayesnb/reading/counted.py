@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.blocks import ModelStatistics
+from bayesnb.blocks.statistics import ModelStatistics
 
 __all__ = ["Counted", "Unseen", "add_unseen"]
 

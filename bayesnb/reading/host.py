@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import Block
+from bayesnb.blocks.block import Block
 from bayesnb.parallel import in_order
 from bayesnb.reading.cells import Cells, count_by_class, count_by_weight, encode_block
 from bayesnb.reading.counted import Counted, Unseen, add_unseen

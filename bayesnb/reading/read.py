@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bayesnb.blocks import Block
+from bayesnb.blocks.block import Block
 from bayesnb.reading.device import DeviceChunks
 from bayesnb.reading.host import HostChunks
 from bayesnb.tables.device_array import DeviceTable

@@ -8,8 +8,8 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelStatistics
-from bayesnb.inclusion import (
+from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.model.inclusion import (
     feature_names,
     in_order,
     log_evidences,

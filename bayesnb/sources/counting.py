@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from bayesnb.growth import count_and_grow
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen, add_unseen
 from bayesnb.sources.batch import Batch, has_rows
@@ -14,30 +14,30 @@ from bayesnb.tables.categories import warn_unseen
 __all__ = ["count", "count_batches", "empty_problem"]
 
 
-def count(model: NaiveBayes, batch: Batch) -> Counted | None:
+def count(model: BoundModel, batch: Batch) -> Counted | None:
     """Statistics of a batch under a bound model; None if it has no rows."""
     with batch.naming_errors():
         if not has_rows(batch.table, batch.y):
             return None
-        codes = batch.labels.codes(model.schema.classes)  # type: ignore[union-attr]
+        codes = batch.labels.codes(model.schema.classes)
         return model.read(batch.table).count(codes, batch.weights)
 
 
-def empty_problem(model: NaiveBayes, *, growing: bool) -> Problem:
+def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
     """The problem of a bound model without rows, by which an inference can tell early whether it can solve it."""
-    num_classes = len(model.schema.classes)  # type: ignore[union-attr]
+    num_classes = len(model.schema.classes)
     nothing = tuple(np.empty((0, len(block.columns))) for block in model.blocks)
     return Problem(model, model.count(nothing, np.empty((0, num_classes))), growing=growing)
 
 
 def count_batches(
-    model: NaiveBayes, batches: Iterable[Batch], check: Callable[[Problem], None], *, growing: bool
+    model: BoundModel, batches: Iterable[Batch], check: Callable[[Problem], None], *, growing: bool
 ) -> Problem:
     """The problem of all batches, read one after another.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     batches : iterable of Batch
     check : callable
@@ -58,7 +58,7 @@ def count_batches(
         with batch.naming_errors():
             if not has_rows(batch.table, batch.y):
                 continue
-            codes = batch.labels.codes(model.schema.classes)  # type: ignore[union-attr]
+            codes = batch.labels.codes(model.schema.classes)
             problem, counted = count_and_grow(problem, batch.table, codes, batch.weights)
         empty = False
         problem = problem.add(counted.statistics)

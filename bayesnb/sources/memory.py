@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model import NaiveBayes
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.given import Model, of_table
 from bayesnb.problem import Problem
 from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table
@@ -14,12 +15,12 @@ from bayesnb.unlabelled import read_rows
 __all__ = ["read_table"]
 
 
-def read_table(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
+def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
     """The problem of a table; rows without a label are kept as they are.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
     y : labels, shape (rows,), or None
     sample_weight : array, shape (rows,), optional
@@ -37,15 +38,11 @@ def read_table(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, cla
             "in classes=3"
         )
     table = weighted_table(X, sample_weight)
-    growing = not model.bound
     labels = None if y is None else read_labels(y, table.num_rows)
-    if growing:
-        found = labels.classes(may_miss=True) if classes is None and labels is not None else classes
-        model = model.bind(table, classes=found)
-    elif classes is not None:
-        model = model.with_classes(classes)
-    known = model.schema.classes  # type: ignore[union-attr]
-    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(known, may_miss=True)
+    if labels is not None and classes is None and isinstance(model, NaiveBayes):
+        classes = labels.classes(may_miss=True)
+    bound = of_table(model, table, classes=classes)
+    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(bound.schema.classes, may_miss=True)
     weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
-    statistics, unlabelled = read_rows(model, table, codes, weights)
-    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
+    statistics, unlabelled = read_rows(bound, table, codes, weights)
+    return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)
