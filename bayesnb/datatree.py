@@ -107,12 +107,11 @@ def _groups_of_data(
 
 def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
     """Features that are numbers, by column or block, with their dimensions."""
-    chunks = [chunk for _, chunk in model.encode(table)]
     found: dict[str, Any] = {}
-    for i, block in enumerate(model.blocks):
+    for block, x in zip(model.blocks, model.read(table).whole(), strict=True):
         if block.has_categories:
             continue
-        cells = np.concatenate([dense(chunk[i]) for chunk in chunks])
+        cells = dense(x)
         if block.by_column:
             found |= {str(label): ("row", cells[:, j]) for j, label in enumerate(block.labels)}
         else:

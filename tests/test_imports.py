@@ -49,6 +49,18 @@ def test_no_module_imports_itself_through_others():
     assert cycle(sources) == []
 
 
+def private_names(source):
+    """Names with an underscore that a source imports from this package."""
+    tree = ast.walk(ast.parse(source))
+    found = [node for node in tree if isinstance(node, ast.ImportFrom) and node.module.startswith("bayesnb")]
+    return [alias.name for node in found for alias in node.names if alias.name.startswith("_")]
+
+
+def test_no_module_imports_a_private_name():
+    assert private_names("def f():\n    from bayesnb.one import _inner\n") == ["_inner"]
+    assert {name: private_names(source) for name, source in modules(ROOT).items() if private_names(source)} == {}
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
     back = "import package.one\n"

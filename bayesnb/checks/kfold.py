@@ -13,7 +13,6 @@ from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.reading.normalise import log_normalised
-from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.table import Table
 
@@ -133,7 +132,6 @@ def _fold_statistics(
     fold: np.ndarray,
 ) -> list[ModelStatistics]:
     """Statistics of each fold's rows, in one pass over the table."""
-    blocks = posterior.model.blocks
     identity = np.eye(len(posterior.classes))
     totals: dict[int, ModelStatistics] = {}
     for rows, chunk in posterior.model.encode(table):
@@ -141,9 +139,6 @@ def _fold_statistics(
             members = np.flatnonzero(fold[rows] == f)
             at = rows.start + members
             membership = identity[given.codes[at]] * given.weights[at, None]
-            counted = ModelStatistics(
-                ClassCounts(membership.sum(axis=0)),
-                tuple(block.family.statistics(x[members], membership) for block, x in zip(blocks, chunk, strict=True)),
-            )
+            counted = posterior.model.count(tuple(x[members] for x in chunk), membership)
             totals[f] = totals[f] + counted if f in totals else counted
     return [totals[f] for f in sorted(totals)]

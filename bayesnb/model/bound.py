@@ -438,8 +438,7 @@ class BoundModel:
         codes = None if y is None else encode_labels(y, size, self.schema.classes)
         cells = None
         if table is not None:
-            chunks = [chunk for _, chunk in model.encode(table)]
-            cells = [np.concatenate([dense(x) for x in pieces]) for pieces in zip(*chunks, strict=True)]
+            cells = [dense(x) for x in model.read(table).whole()]
         prior = model.class_prior, model.families
         if model.hyperpriors:
             prior = model.learned.given(sample_hyperparameters(model.hyperpriors))

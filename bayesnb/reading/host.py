@@ -89,6 +89,13 @@ class HostChunks:
         if warn:
             warn_unseen(found)
 
+    def whole(self, *, warn: bool = True) -> Cells:
+        """The cells of all rows at once; as `encoded`."""
+        cells, unseen = self.encode(slice(0, self.table.num_rows), compact=False)
+        if warn:
+            warn_unseen(unseen)
+        return cells
+
     def each(self, function: Callable[[slice, Cells], None]) -> None:
         """Call a function with each chunk's rows and cells, in several threads if the table is long."""
 

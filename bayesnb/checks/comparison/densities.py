@@ -51,7 +51,7 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
 def simulated_rows(exact: ExactPosterior, key: Any) -> Rows:
     """Six rows and labels from the exact posterior predictive distribution."""
     X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
-    (_, chunk), *_ = exact.model.read(X).encoded(warn=False)
+    chunk = exact.model.read(X).whole(warn=False)
     position = {label: code for code, label in enumerate(exact.classes.tolist())}
     codes = np.array([position[label] for label in y.tolist()])
     return Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))

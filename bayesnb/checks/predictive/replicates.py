@@ -89,11 +89,7 @@ def encode(model: BoundModel, X: Any, y: Any) -> Rows:
     table = as_table(X)
     classes = model.schema.classes
     codes = encode_labels(y, table.num_rows, classes)
-    chunks = [chunk for _, chunk in model.encode(table)]
-    cells = tuple(
-        scipy.sparse.csr_array(scipy.sparse.vstack(pieces)) if scipy.sparse.issparse(pieces[0]) else np.vstack(pieces)
-        for pieces in zip(*chunks, strict=True)
-    )
+    cells = model.read(table).whole()
     for block, x in zip(model.blocks, cells, strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.is_vector and (entries != np.rint(entries)).any():
