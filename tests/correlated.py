@@ -8,8 +8,8 @@ import scipy.signal
 from scipy.special import ndtr, ndtri
 
 import bayesnb as nb
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.fast import quantile
-from bayesnb.model.class_prior import CLASS_SITE
 from bayesnb.model.parameters import ModelParameters
 
 Spoil = Callable[[str, np.ndarray], np.ndarray]

@@ -1,22 +1,12 @@
 """What a user writes: which family each column has, and the class prior."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import numpyro.distributions as dist
-
-from bayesnb.families.base import Family
+from bayesnb.model.bound import BoundModel, bind
+from bayesnb.model.description import Description
 from bayesnb.model.guess import guess_features
-from bayesnb.model.inclusion import read_inclusion
 from bayesnb.model.program import refuse_subsets
-from bayesnb.model.read import block_name, read_class_concentration, read_class_probs, read_features
-from bayesnb.model.story import story
-
-if TYPE_CHECKING:
-    from bayesnb.model.bound import BoundModel
 
 __all__ = ["NaiveBayes"]
 
@@ -32,8 +22,7 @@ class _NeedsTable:
         )
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class NaiveBayes:
+class NaiveBayes(Description):
     r"""Naive Bayes: a class, and features that are independent given the class.
 
     .. math::
@@ -79,36 +68,9 @@ class NaiveBayes:
           prob ~ Dirichlet(0.5)
     """
 
-    features: dict[Any, tuple[Family, Any]]
-    class_concentration: Any
-    class_probs: Any
-    feature_inclusion: Any
-
     if not TYPE_CHECKING:
         # For a type checker a description has none of these.
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
-
-    def __init__(
-        self,
-        features: Family | Mapping[Any, Any],
-        *,
-        class_concentration: Any = 1.0,
-        class_probs: Any = None,
-        feature_inclusion: Any = None,
-    ) -> None:
-        object.__setattr__(self, "features", read_features(features))
-        object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
-        object.__setattr__(self, "class_probs", read_class_probs(class_probs))
-        given = self.learns_classes or np.any(self.class_concentration != 1.0)
-        if class_probs is not None and given:
-            raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
-        inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
-        object.__setattr__(self, "feature_inclusion", inclusion)
-        if inclusion is not None and self.hyperpriors:
-            raise ValueError(
-                f"feature_inclusion is averaged over in closed form, which leaves no room for {[*self.hyperpriors]} to "
-                "be learned: give them numbers, or leave feature_inclusion out"
-            )
 
     @classmethod
     def from_frame(cls, frame: Any, *, exclude: Sequence[Any] = (), **class_prior: Any) -> Self:
@@ -135,7 +97,7 @@ class NaiveBayes:
         """
         return cls(guess_features(frame, exclude), **class_prior)
 
-    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
+    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
 
         Hyperparameters that follow the data stay open until `fit`.
@@ -160,8 +122,6 @@ class NaiveBayes:
             If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
             categories.
         """
-        from bayesnb.model.bound import bind
-
         return bind(self, X, y, classes)
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
@@ -180,69 +140,7 @@ class NaiveBayes:
             )
         self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
 
-    def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
-        """The same description with other prior probabilities that features depend on the class."""
-        return replace(self, feature_inclusion=feature_inclusion)
-
     @property
     def bound(self) -> bool:
         """Whether the model knows the columns, classes and categories of a table; a description does not."""
         return False
-
-    @property
-    def learns_classes(self) -> bool:
-        """Whether the concentration of the classes is learned."""
-        return isinstance(self.class_concentration, dist.Distribution)
-
-    @cached_property
-    def hyperpriors(self) -> dict[str, dist.Distribution]:
-        """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        found: dict[str, dist.Distribution] = {}
-        if self.learns_classes:
-            found["class_concentration"] = self.class_concentration
-        for name, feature, field in self.learned_fields():
-            found[name] = getattr(self.features[feature][0], field)
-        return found
-
-    def learned_fields(self) -> Iterator[tuple[str, Any, str]]:
-        """Of each learned hyperparameter of a family the name in results, the feature and the family's field."""
-        for feature, (family, _) in self.features.items():
-            for field, value in family.hyperparameters().items():
-                if isinstance(value, dist.Distribution):
-                    yield _hyperparameter_name(feature, family, field), feature, field
-
-    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
-        """The same description with numbers for the hyperparameters that are learned.
-
-        Parameters
-        ----------
-        values : mapping
-            By the names of `hyperpriors`, arrays of the hyperpriors' shapes.
-        """
-        features = dict(self.features)
-        for name, feature, field in self.learned_fields():
-            family, columns = features[feature]
-            features[feature] = (replace(family, **{field: values[name]}), columns)
-        classes = values["class_concentration"] if self.learns_classes else self.class_concentration
-        return replace(self, features=features, class_concentration=classes)
-
-    def with_placeholders(self) -> Self:
-        """The same description with a one for every hyperparameter that is learned."""
-        ones = {name: np.ones(prior.batch_shape) for name, prior in self.hyperpriors.items()}
-        return self.with_hyperparameters(ones) if ones else self
-
-    def hyperparameters_like(self, other: "NaiveBayes") -> dict[str, np.ndarray]:
-        """The numbers of the hyperparameters that `other`, the same description, learns."""
-        found = {"class_concentration": np.array(self.class_concentration)} if other.learns_classes else {}
-        for name, feature, field in other.learned_fields():
-            found[name] = np.array(getattr(self.features[feature][0], field))
-        return found
-
-    def __repr__(self) -> str:
-        return story(self.features, self.class_concentration, self.class_probs, self.feature_inclusion)
-
-
-def _hyperparameter_name(feature: Any, family: Family, field: str) -> str:
-    """Name in results; a parameter of the same name goes before."""
-    between = "_prior_" if field in family.parameter_names() else "_"
-    return f"{block_name(feature)}{between}{field}"

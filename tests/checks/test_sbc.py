@@ -9,10 +9,11 @@ import pytest
 from cases import CASES, Exponential
 
 import bayesnb as nb
-from bayesnb.checks.sbc import ecdf_difference, sbc, uniform_band
+from bayesnb.checks.sbc import sbc
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
+from bayesnb.uniform import ecdf_difference, uniform_band
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Drawn(nb.Inference):
         pass
 
     def fit(self, problem, *, key=0):
-        parameters = nb.Exact().fit(problem)._parameters(2, 200, key)
+        parameters = nb.Exact().fit(problem).parameter_draws(2, 200, key)
         bent = replace(parameters, blocks=jax.tree.map(self.bend, parameters.blocks))
         return nb.SampledPosterior(problem, problem.resolved, bent, {}, self)
 

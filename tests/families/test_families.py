@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.model.class_prior import ClassPrior
+from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.model.parameters import draw_parameters
 
 pytestmark = [

@@ -19,7 +19,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
-from bayesnb.plots.layout import LINES, MARKERS, first_rows
+from bayesnb.pictures.layout import LINES, MARKERS, first_rows
 
 ROWS = 60
 

@@ -66,7 +66,7 @@ def test_every_posterior_simulates(posteriors, votes, kind):
     X, y = posterior.simulate(n, key=1)
     assert list(X.columns) == ["bill", "party", "age"]
     for c, label in enumerate(posterior.classes):
-        expected = posterior._class_probs()[c]
+        expected = posterior.class_probs()[c]
         assert abs((y == label).mean() - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n)
     # The joint frequency of class, bill and party, against the predictive density.
     for bill in (0, 1):

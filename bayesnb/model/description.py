@@ -1,0 +1,113 @@
+"""A description of a model: its fields, checked once, and the hyperparameters among them that are learned."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.families.base import Family
+from bayesnb.model.inclusion import read_inclusion
+from bayesnb.model.read import block_name, read_class_concentration, read_class_probs, read_features
+from bayesnb.model.story import story
+
+__all__ = ["Description"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Description:
+    """What a model says before it knows a table; `NaiveBayes` is the description that users write.
+
+    Parameters and errors are those of `NaiveBayes`.
+    """
+
+    features: dict[Any, tuple[Family, Any]]
+    class_concentration: Any
+    class_probs: Any
+    feature_inclusion: Any
+
+    def __init__(
+        self,
+        features: Family | Mapping[Any, Any],
+        *,
+        class_concentration: Any = 1.0,
+        class_probs: Any = None,
+        feature_inclusion: Any = None,
+    ) -> None:
+        object.__setattr__(self, "features", read_features(features))
+        object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
+        object.__setattr__(self, "class_probs", read_class_probs(class_probs))
+        given = self.learns_classes or np.any(self.class_concentration != 1.0)
+        if class_probs is not None and given:
+            raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
+        inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
+        object.__setattr__(self, "feature_inclusion", inclusion)
+        if inclusion is not None and self.hyperpriors:
+            raise ValueError(
+                f"feature_inclusion is averaged over in closed form, which leaves no room for {[*self.hyperpriors]} to "
+                "be learned: give them numbers, or leave feature_inclusion out"
+            )
+
+    def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
+        """The same description with other prior probabilities that features depend on the class."""
+        return replace(self, feature_inclusion=feature_inclusion)
+
+    @property
+    def learns_classes(self) -> bool:
+        """Whether the concentration of the classes is learned."""
+        return isinstance(self.class_concentration, dist.Distribution)
+
+    @cached_property
+    def hyperpriors(self) -> dict[str, dist.Distribution]:
+        """Distribution of every hyperparameter that is learned, by the name it has in results."""
+        found: dict[str, dist.Distribution] = {}
+        if self.learns_classes:
+            found["class_concentration"] = self.class_concentration
+        for name, feature, field in self.learned_fields():
+            found[name] = getattr(self.features[feature][0], field)
+        return found
+
+    def learned_fields(self) -> Iterator[tuple[str, Any, str]]:
+        """Of each learned hyperparameter of a family the name in results, the feature and the family's field."""
+        for feature, (family, _) in self.features.items():
+            for field, value in family.hyperparameters().items():
+                if isinstance(value, dist.Distribution):
+                    yield _hyperparameter_name(feature, family, field), feature, field
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The same description with numbers for the hyperparameters that are learned.
+
+        Parameters
+        ----------
+        values : mapping
+            By the names of `hyperpriors`, arrays of the hyperpriors' shapes.
+        """
+        features = dict(self.features)
+        for name, feature, field in self.learned_fields():
+            family, columns = features[feature]
+            features[feature] = (replace(family, **{field: values[name]}), columns)
+        classes = values["class_concentration"] if self.learns_classes else self.class_concentration
+        return replace(self, features=features, class_concentration=classes)
+
+    def with_placeholders(self) -> Self:
+        """The same description with a one for every hyperparameter that is learned."""
+        ones = {name: np.ones(prior.batch_shape) for name, prior in self.hyperpriors.items()}
+        return self.with_hyperparameters(ones) if ones else self
+
+    def hyperparameters_like(self, other: "Description") -> dict[str, np.ndarray]:
+        """The numbers of the hyperparameters that `other`, the same description, learns."""
+        found = {"class_concentration": np.array(self.class_concentration)} if other.learns_classes else {}
+        for name, feature, field in other.learned_fields():
+            found[name] = np.array(getattr(self.features[feature][0], field))
+        return found
+
+    def __repr__(self) -> str:
+        return story(self.features, self.class_concentration, self.class_probs, self.feature_inclusion)
+
+
+def _hyperparameter_name(feature: Any, family: Family, field: str) -> str:
+    """Name in results; a parameter of the same name goes before."""
+    between = "_prior_" if field in family.parameter_names() else "_"
+    return f"{block_name(feature)}{between}{field}"
