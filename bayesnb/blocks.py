@@ -17,7 +17,8 @@ from bayesnb.families.categorical import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
 from bayesnb.families.log_probability import LogProbability, SampledParameters, times_log
-from bayesnb.stats import ClassCounts, Statistics
+from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = [
     "CLASS_SITE",

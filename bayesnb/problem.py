@@ -15,7 +15,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inclusion import log_evidences, log_inclusion
 from bayesnb.model import NaiveBayes
-from bayesnb.stats import Statistics
+from bayesnb.statistics.base import Statistics
 from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["Problem", "check_decay"]

@@ -68,7 +68,7 @@ def life(tmp_path_factory):
         nb.enable_compilation_cache(root + "/second")
         work(jax.numpy.ones(5))
         said["caches"] = enable()
-        os.environ.update(HOME=root, XDG_CACHE_HOME="")
+        os.environ.update(HOME=root, USERPROFILE=root, XDG_CACHE_HOME="")  # the second is Windows' name
         said["home"] = enable()
         jax.config.update("jax_compilation_cache_dir", root + "/mine")
         said["told"] = str(nb.enable_compilation_cache())

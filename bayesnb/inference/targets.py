@@ -35,7 +35,7 @@ from bayesnb.learned import learned_program, walk_learned
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
-from bayesnb.stats import dense
+from bayesnb.sparse import dense
 
 __all__ = ["Target", "target_of"]
 
