@@ -426,9 +426,9 @@ class TestBehavioursThatOthersGetWrong:
         assert abs(proba[1, 0] - 0.5) > 0.01
 
     def test_the_label_is_conditioned_on_the_features(self, rng):
-        X, y = np.repeat([[0, 0], [1, 1]], 20, axis=0), np.repeat([0, 1], 20)
+        X, y = np.repeat([[0, 0, 0], [1, 1, 1]], 20, axis=0), np.repeat([0, 1], 20)
         sampled = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, nb.NUTS())
-        np.testing.assert_array_less(sampled.predict_proba([[0, 0]])[0, 1], 0.05)
+        np.testing.assert_array_less(sampled.predict_proba([[0, 0, np.nan]])[0, 1], 0.05)
 
     def test_sampled_predictions_know_the_class_probabilities(self):
         X, y = np.array([[0.0], [1.0]] * 20), np.repeat([0, 1], [32, 8])

@@ -266,9 +266,10 @@ class TestLevels:
 
 def log_posterior(family, counted, concentration, *, prior):
     """Under JAX, so that its gradient is another route than the fit's own."""
-    total = family.log_likelihood({"concentration": concentration}, counted).sum()
+    total = family.log_likelihood({"concentration": concentration}, counted).sum(axis=(-2, -1))
     if prior:
-        total += ((family.concentration - 1) * jnp.log(concentration) - family.rate * concentration).sum()
+        at_prior = (family.concentration - 1) * jnp.log(concentration) - family.rate * concentration
+        total += at_prior.sum(axis=(-2, -1))
     return total
 
 
@@ -284,13 +285,10 @@ class TestPoints:
         assert np.isfinite(best).all()
         gradient = jax.grad(lambda alpha: log_posterior(family, counted, alpha, prior=prior))(jnp.asarray(best))
         np.testing.assert_allclose(np.asarray(gradient) * best, 0.0, atol=1e-8)
-
-        def height(alpha):
-            return float(log_posterior(family, counted, jnp.asarray(alpha), prior=prior))
-
-        for step in (1e-3, 0.1, 1.0):
-            for _ in range(20):
-                assert height(best * np.exp(step * rng.normal(size=best.shape))) < height(best)
+        steps = np.repeat([1e-3, 0.1, 1.0], 20)[:, None, None]
+        neighbours = best * np.exp(steps * rng.normal(size=(60, *best.shape)))
+        top, *heights = log_posterior(family, counted, jnp.asarray([best, *neighbours]), prior=prior)
+        assert max(heights) < top
 
     @pytest.mark.parametrize("prior", [False, True], ids=["MLE", "MAP"])
     def test_scipys_optimiser_finds_the_same(self, prior, family, rng, float64):
@@ -397,7 +395,7 @@ class TestPoints:
 class TestGammaVector:
     """The prior as one vector, whose sum is a coordinate of its own for the sampler."""
 
-    @pytest.mark.parametrize("size", [1, 2, 5])
+    @pytest.mark.parametrize("size", [1, 5])
     def test_its_density_is_that_of_gamma_variables_and_its_map_has_the_jacobian_it_says(self, size, rng, float64):
         a, b = rng.uniform(0.5, 3.0, (2, 3, size))
         vector = GammaVector(a, b)
@@ -423,7 +421,7 @@ class TestGammaVector:
                 assert stats.kstest(drawn[:, 0, j], stats.gamma(a[0, j], scale=1 / b[0, j]).cdf).pvalue > 1e-4
 
 
-def on_grid(x, size=400, prior=(1.5, 0.1)):
+def on_grid(x, size=200, prior=(1.5, 0.1)):
     """Posterior of a vocabulary of two words on a grid of log concentrations: the grid, weights and log evidence."""
     axis = np.linspace(-6.0, 8.0, size)
     theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -483,7 +481,7 @@ class TestSampled:
             log_joint = []
             for c in range(2):
                 rest = x[others & (codes == c)]
-                density = on_grid(np.vstack([rest, x[i]]), 200)[2] - on_grid(rest, 200)[2]
+                density = on_grid(np.vstack([rest, x[i]]))[2] - on_grid(rest)[2]
                 log_joint.append(np.log(1 + len(rest)) + density)
             exact.append(log_joint[codes[i]] - logsumexp(log_joint))
         # Importance sampling answers for rows of a small k only; ArviZ warns of the others.

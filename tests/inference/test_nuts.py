@@ -264,7 +264,7 @@ def test_known_class_probabilities_are_not_sampled(coins):
 
 def test_interruption_leaves_nothing_broken(coins, monkeypatch):
     model, X, y = coins
-    settings = nb.NUTS(num_warmup=100, num_samples=100)
+    settings = nb.NUTS(num_warmup=50, num_samples=100)
     calls = []
     advance = nuts._advance
 
