@@ -11,10 +11,10 @@ from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters, off_boundary
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.class_prior import CLASS_SITE
-from bayesnb.model.parameters import ModelParameters, off_boundary
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior

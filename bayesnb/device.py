@@ -15,9 +15,9 @@ import numpy as np
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.model.blocks import Block
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER
 from bayesnb.tables.cells import LARGEST_COUNT

@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 import scipy.sparse
 import xarray as xr
 
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -28,9 +29,8 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.read import EVERY_COLUMN
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.collapsed import CollapsedPosterior

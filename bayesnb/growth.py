@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.model.blocks import Block
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.statistics import ModelStatistics
+from bayesnb.model.describe import Description
 from bayesnb.problem import Problem
 from bayesnb.tables.categories import sort_categories, warn_unseen
 from bayesnb.tables.schema import Schema
@@ -118,7 +118,7 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     )
 
 
-def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
+def _with_more(before: BoundModel, description: Description, schema: Schema) -> BoundModel:
     """The model with the categories of a schema.
 
     Raises

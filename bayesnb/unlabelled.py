@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.weights import check_weights

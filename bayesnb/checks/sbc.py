@@ -22,6 +22,9 @@ from arviz_stats.base import array_stats
 from scipy.stats import binom
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
@@ -30,13 +33,10 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model.blocks import Block
-from bayesnb.model.bound import BoundModel, Model, as_model, of_table
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
 from bayesnb.model.sites import coordinate
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior

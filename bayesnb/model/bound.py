@@ -10,23 +10,23 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
+from bayesnb.blocks.density import log_joint, summed
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.device import count_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, random_generator, whole_number
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import ClassPrior, spread_class_prior
-from bayesnb.model.density import log_joint, summed
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.describe import Description
 from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import LearnedPrior, hyperparameter_axes, learned_prior, sample_hyperparameters
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.model.program import refuse_subsets, run_program
 from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.model.resolve import resolve
 from bayesnb.model.simulate import draw_cells, to_table
 from bayesnb.model.sites import Sites
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.parallel import in_order
 from bayesnb.sparse import dense
 from bayesnb.statistics.counts import ClassCounts
@@ -39,7 +39,7 @@ from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 
-__all__ = ["BoundModel", "Model", "as_model", "bind", "of_table"]
+__all__ = ["BoundModel", "bind"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,12 +76,12 @@ class BoundModel:
     ((4, 2), (4,))
     """
 
-    description: NaiveBayes
+    description: Description
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
 
     @classmethod
-    def of(cls, description: NaiveBayes, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
+    def of(cls, description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
         """A description with the columns, classes and categories of a schema.
 
         Parameters
@@ -545,11 +545,7 @@ class BoundModel:
         return repr(self.description)
 
 
-Model = NaiveBayes | BoundModel
-"""What is fitted: a description, or the model of a table."""
-
-
-def bind(description: NaiveBayes, X: Any, y: Any, classes: Any) -> BoundModel:
+def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
     """The model of a table; parameters and errors as for `NaiveBayes.bind`."""
     table = as_table(X)
     if not table.names:
@@ -561,34 +557,3 @@ def bind(description: NaiveBayes, X: Any, y: Any, classes: Any) -> BoundModel:
         for position, family, listed in categorical_columns(description.features, schema)
     }
     return BoundModel.of(description, replace(schema, categories=categories))
-
-
-def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
-    """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
-    classes : sequence or int, optional
-        Labels that may occur, also for a bound model.
-    """
-    if isinstance(model, NaiveBayes):
-        return bind(model, X, y, classes)
-    return model if classes is None else model.with_classes(classes)
-
-
-def as_model(model: Any) -> Model:
-    """The model asked for; a family alone means the model that has it in every column.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a model nor a family.
-    """
-    if isinstance(model, Family):
-        return NaiveBayes(model)
-    if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
-    return model

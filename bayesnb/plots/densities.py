@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.block import Block
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
-from bayesnb.model.blocks import Block
 from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels

@@ -12,6 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import log, warn
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
@@ -19,7 +20,6 @@ from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, proportion, random_generator, whole_number
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.parallel import in_order
 from bayesnb.partitions import map_partitions
 from bayesnb.problem import Problem

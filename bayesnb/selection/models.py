@@ -11,11 +11,11 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.model.bound import Model
-from bayesnb.model.statistics import ModelStatistics
+from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.growth import Unseen, with_new_categories
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, has_rows
 from bayesnb.tables.categories import warn_unseen

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bayesnb.model.bound import Model, of_table
+from bayesnb.model.naive_bayes import Model, of_table
 from bayesnb.problem import Problem
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.unlabelled import read_rows

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.posterior.base import flatten
 from bayesnb.posterior.exact import ExactPosterior
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.fast import draw
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Posterior, flatten
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior

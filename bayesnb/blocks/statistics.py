@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import jax
 
+from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.class_prior import ClassPrior
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import to_numpy
+from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.fast import draw
-from bayesnb.model.class_prior import ClassPrior
 
 __all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary"]
 
