@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FIRST_CODE = 2.0
-"""Places are numbered from here; one stands for every learned hyperparameter in the arrays beside them."""
+"""The least of the numbers that tell the places of learned hyperparameters; above one, which is the placeholder."""
 
 
 def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:

@@ -55,7 +55,7 @@ class NaiveBayes(Description):
     Raises
     ------
     TypeError, ValueError
-        If a feature is not a family, a column is in two blocks, the class prior is not one, or an inclusion is no
+        If a feature is not a family, a column is in two blocks, the class prior is not valid, or an inclusion is not a
         probability.
 
     Examples
@@ -80,8 +80,8 @@ class NaiveBayes(Description):
         """Guess a family for each column from its type.
 
         Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
-        `Categorical`. The guess is printed by the model's repr; counts are better served by `Poisson`, which no type
-        tells from other integers.
+        `Categorical`. The model's repr tells the guess. The type of a column does not tell counts, for which `Poisson` is
+        better, from other integers.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class NaiveBayes(Description):
         ----------
         X : table, shape (rows, columns)
         y : labels, shape (rows,), optional if `classes` is given
-            Missing labels say nothing.
+            Missing labels name no class.
         classes : sequence, optional
             Labels that may occur, in the order wanted.
 
