@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
 
