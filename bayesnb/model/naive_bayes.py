@@ -80,8 +80,8 @@ class NaiveBayes(Description):
         """Guess a family for each column from its type.
 
         Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
-        `Categorical`. The model's repr tells the guess. The type of a column does not tell counts, for which `Poisson`
-        is better, from other integers.
+        `Categorical`. The model's repr tells the guess. `Poisson` is better for counts, which the type of a column does
+        not tell from other integers.
 
         Parameters
         ----------
