@@ -42,7 +42,7 @@ def tree_of_draws(
     Parameters
     ----------
     model : BoundModel
-        Bound, every default a number.
+        Every default a number.
     parameters : ModelParameters
         Leading axes (chain, draw).
     sample_stats : mapping

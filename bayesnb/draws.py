@@ -23,7 +23,6 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     Parameters
     ----------
     model : BoundModel
-        Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters
         Leading axes (chain, draw).

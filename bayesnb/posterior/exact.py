@@ -165,7 +165,7 @@ def marginals_by_site(
     Parameters
     ----------
     model : BoundModel
-        Bound; names the sites.
+        Names the sites.
     class_prior : ClassPrior
         Prior or posterior of the class probabilities, which have no distribution where they are known.
     families : sequence of Family

@@ -20,7 +20,6 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, un
     Parameters
     ----------
     model : BoundModel
-        Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters
         Leading axes (chain, draw).
