@@ -50,7 +50,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.nuts": ["NUTS", "ConvergenceWarning"],
         "inference.point": ["MAP", "MLE"],
         "model.bound": ["BoundModel"],
-        "model.describe": ["NaiveBayes"],
+        "model.naive_bayes": ["NaiveBayes"],
         "pictures.comparison": ["plot_comparison"],
         "plots.densities": ["plot_densities"],
         "plots.log_odds": ["plot_log_odds"],

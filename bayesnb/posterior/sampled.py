@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.draws import in_pieces
 from bayesnb.families.fast import whole_number
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.point import PointPosterior, plugin

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 import bayesnb as nb
 from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.model.parameters import draw_parameters
+from bayesnb.blocks.parameters import draw_parameters
 
 pytestmark = [
     pytest.mark.usefixtures("float64"),
