@@ -1,0 +1,94 @@
+"""Which tests reach a line, and how long each takes."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import coverage
+import pytest
+from checkout import ROOT
+
+__all__ = ["MAP", "SECONDS", "Tests", "note_tests"]
+
+MAP = ROOT / ".mutants"
+"""Where it is noted."""
+
+LINES = MAP / "coverage"
+SECONDS = MAP / "seconds.json"
+
+MAX_SECONDS = 120.0
+"""Seconds of tests, as they took without a mutant, that one stage of a mutant's tests takes."""
+
+FIRST = 20
+"""Tests that run first: they notice most mutants, before other files are even collected."""
+
+
+def note_tests() -> None:
+    """Run the fast tests once and note which of them reach each line, and how long each takes."""
+    MAP.mkdir(exist_ok=True)
+    os.environ["COVERAGE_FILE"] = str(LINES)
+    clock = Clock()
+    options = ["-q", "-m", "not slow", "-n", "2", "--cov=bayesnb", "--cov-context=test", "--cov-report="]
+    if pytest.main([*options, f"--rootdir={ROOT}", str(ROOT / "tests")], plugins=[clock]) not in {0, 1}:
+        sys.exit("pytest did not run to its end")
+    SECONDS.write_text(json.dumps({"all": clock.seconds, "failed": sorted(clock.failed)}))
+
+
+class Clock:
+    """A plugin of pytest that notes the seconds of each test, and the tests that fail."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+
+class Tests:
+    """The fast tests that pass, the seconds of each, and those that reach a line."""
+
+    def __init__(self) -> None:
+        noted = json.loads(SECONDS.read_text())
+        command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "not slow"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+        for name in noted["failed"]:
+            print(f"fails without a mutant, and is left out: {name}", flush=True)
+        names = {name for name in listed if "::" in name} - set(noted["failed"])
+        self.seconds = {name: noted["all"].get(name, 0.0) for name in names}
+        self._new = names - set(noted["all"])
+        data = coverage.CoverageData(str(LINES))
+        data.read()
+        files = {str(Path(path).relative_to(ROOT)): path for path in data.measured_files()}
+        self._of_line = {name: data.contexts_by_lineno(path) for name, path in files.items()}
+
+    def stages(self, path: str, line: int) -> Iterator[list[str]]:
+        """Tests that may notice a change of a line: the quickest that reach it, the others, the rest of their files.
+
+        A fixture that several tests share, or a function that is compiled once, counts for the first test only.
+        """
+        names = self.reach(path, line)
+        files = {name.partition("::")[0] for name in names}
+        around = {name for name in self.seconds if name.partition("::")[0] in files} - names
+        quickest = self._quickest(names)
+        yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around)])
+
+    def reach(self, path: str, line: int) -> set[str]:
+        """Tests that reach a line, or the file if the line runs at import; and tests newer than these notes."""
+        by_line = self._of_line.get(path, {})
+        contexts = by_line.get(line, [])
+        if "" in contexts or not contexts:
+            contexts = [context for line_contexts in by_line.values() for context in line_contexts]
+        return {context.partition("|")[0] for context in contexts} & set(self.seconds) | self._new
+
+    def _quickest(self, names: set[str]) -> list[str]:
+        ordered = sorted(names, key=lambda name: (self.seconds[name], name))
+        totals = itertools.accumulate(self.seconds[name] for name in ordered)
+        return [name for name, total in zip(ordered, totals, strict=True) if total <= MAX_SECONDS]
