@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--paths", nargs="*", default=["bayesnb"], help="files and folders to take mutants of")
     parser.add_argument("--since", metavar="REVISION", help="only lines that changed since a revision of git")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of tests, for each of a mutant's stages (120)")
     parser.add_argument("--keep-map", action="store_true", help="use the lines' tests of the last run")
     parser.add_argument("--resume", action="store_true", help="keep the map and the results of the last run")
     parser.add_argument("--survivors", action="store_true", help="like --resume, but try again what lived")
@@ -79,7 +80,7 @@ def main() -> None:
     jobs = [_with_result(job, options.survivors) for job in sample(options)]
     todo = [job for job in jobs if not job.outcome]
     print(f"{len(jobs)} mutants, seed {options.seed}, {len(todo)} to try", flush=True)
-    done = {job.key: job for job in run(todo, options.workers)} if todo else {}
+    done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers)} if todo else {}
     report([done.get(job.key, job) for job in jobs])
 
 
@@ -135,9 +136,8 @@ def _results() -> dict[tuple[str, str, str, int], tuple[str, str]]:
     return found
 
 
-def run(jobs: list[Job], workers: int) -> list[Job]:
+def run(jobs: list[Job], tests: Tests, workers: int) -> list[Job]:
     """Try every mutant, each worker in a copy of the checkout of its own."""
-    tests = Tests()
     free: Queue[Copy] = Queue()
     with tempfile.TemporaryDirectory() as folder, RESULTS.open("a") as results:
         copies = [Copy(Path(folder) / str(k)) for k in range(workers)]
@@ -190,8 +190,8 @@ def _tried(job: Job, tests: Tests, copy: Copy) -> Job:
 
 def _fail_without_mutant(jobs: list[Job], tests: Tests, copy: Copy) -> set[str]:
     """The tests that noticed a mutant and fail without one: by chance, or in a copy."""
-    names = {job.by for job in jobs if job.by}
-    return set(copy.run_tests({name: tests.seconds.get(name, 0.0) for name in sorted(names)}, go_on=True).failed)
+    names = sorted({job.by for job in jobs if job.outcome == "noticed"})
+    return set(copy.run_tests({name: tests.seconds[name] for name in names}, go_on=True).failed) if names else set()
 
 
 def report(jobs: list[Job]) -> None:

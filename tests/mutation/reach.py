@@ -21,9 +21,6 @@ MAP = ROOT / ".mutants"
 LINES = MAP / "coverage"
 SECONDS = MAP / "seconds.json"
 
-MAX_SECONDS = 120.0
-"""Seconds of tests, as they took without a mutant, that one stage of a mutant's tests takes."""
-
 FIRST = 20
 """Tests that run first: they notice most mutants, before other files are even collected."""
 
@@ -53,9 +50,16 @@ class Clock:
 
 
 class Tests:
-    """The fast tests that pass, the seconds of each, and those that reach a line."""
+    """The fast tests that pass, the seconds of each, and those that reach a line.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    most_seconds : float
+        Seconds of tests, as they took without a mutant, that one stage of a mutant's tests takes at most.
+    """
+
+    def __init__(self, most_seconds: float) -> None:
+        self._most_seconds = most_seconds
         noted = json.loads(SECONDS.read_text())
         command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "not slow"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
@@ -91,4 +95,4 @@ class Tests:
     def _quickest(self, names: set[str]) -> list[str]:
         ordered = sorted(names, key=lambda name: (self.seconds[name], name))
         totals = itertools.accumulate(self.seconds[name] for name in ordered)
-        return [name for name, total in zip(ordered, totals, strict=True) if total <= MAX_SECONDS]
+        return [name for name, total in zip(ordered, totals, strict=True) if total <= self._most_seconds]

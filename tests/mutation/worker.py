@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import arviz  # noqa: F401
@@ -67,12 +68,18 @@ class Watch:
 
 def run(seconds: dict[str, float], go_on: bool) -> dict[str, object]:
     """Run tests until one fails, or all of them. Say how that ended, what failed and which test ran last."""
-    child = os.fork()
+    parent, child = os.getppid(), os.fork()
     if child == 0:
         _run_here(seconds, go_on)
-    _, status = os.waitpid(child, 0)
+    status = None
+    while status is None and os.getppid() == parent:
+        time.sleep(0.02)
+        ended, found = os.waitpid(child, os.WNOHANG)
+        status = found if ended else None
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what the tests left running
+    if status is None:
+        sys.exit("who asked for this run has ended")
     code = os.waitstatus_to_exitcode(status)
     return {"code": code, "hangs": code in {-signal.SIGPROF, -signal.SIGALRM}, **json.loads(NOTES.read_text())}
 
