@@ -307,3 +307,11 @@ def test_default_priors_in_numbers(column):
     }
     for name, value in expected[column].items():
         np.testing.assert_allclose(getattr(used, name), [[value]] * 2, rtol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_frequencies_of_labels_have_no_scale(scale):
+    weights = scale * np.array([1.0, 2.0, 5.0])
+    model = nb.NaiveBayes(nb.Gaussian(), class_probs="empirical")
+    posterior = nb.fit(model, np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], sample_weight=weights)
+    np.testing.assert_allclose(posterior.plugin().parameters.class_prob, [0.375, 0.625], rtol=1e-12)
