@@ -85,12 +85,20 @@ class Tests:
         yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around)])
 
     def reach(self, path: str, line: int) -> set[str]:
-        """Tests that reach a line, or the file if the line runs at import; and tests newer than these notes."""
+        """Tests that reach a line, or its file if the line runs at import; and those newer than these notes.
+
+        A file that only runs at import is reached by all tests, one that never runs by none.
+        """
         by_line = self._of_line.get(path, {})
-        contexts = by_line.get(line, [])
-        if "" in contexts or not contexts:
-            contexts = [context for line_contexts in by_line.values() for context in line_contexts]
-        return {context.partition("|")[0] for context in contexts} & set(self.seconds) | self._new
+        whole = {context for contexts in by_line.values() for context in contexts}
+        contexts = set(by_line.get(line, []))
+        names = self._names(contexts if contexts and "" not in contexts else whole)
+        if not names and whole:
+            names = set(self.seconds)
+        return names | self._new
+
+    def _names(self, contexts: set[str]) -> set[str]:
+        return {context.partition("|")[0] for context in contexts} & set(self.seconds)
 
     def _quickest(self, names: set[str]) -> list[str]:
         ordered = sorted(names, key=lambda name: (self.seconds[name], name))
