@@ -52,6 +52,16 @@ def test_scikit_learns_checks_pass(estimator):
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
 
 
+def test_labels_are_classes_and_no_quantity():
+    X = np.zeros((30, 1))
+    for y in (np.linspace(0, 1, 30), np.repeat([0.5, 1.25], 15)):
+        with pytest.raises(ValueError, match="continuous"):
+            GaussianNB().fit(X, y)
+    with pytest.warns(UserWarning, match="unique classes"):
+        GaussianNB().fit(X, np.arange(30))
+    assert GaussianNB().fit(X, np.repeat([0.0, 1.0], 15)).classes_.tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
 )

@@ -378,7 +378,7 @@ IN_PIECES = {
 @pytest.mark.parametrize("limit", IN_PIECES)
 def test_what_is_computed_in_pieces_does_not_depend_on_their_size(limit, monkeypatch):
     found = []
-    for cells in (2**26, 60, 1):
+    for cells in (2**26, 500, 60, 1):
         monkeypatch.setattr(limit, cells)
         found.append(jax.tree.leaves(IN_PIECES[limit](np.random.default_rng(5))))
     for other in found[1:]:
