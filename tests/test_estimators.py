@@ -52,6 +52,13 @@ def test_scikit_learns_checks_pass(estimator):
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
 
 
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+@pytest.mark.parametrize("others", [["a", "b"], [0, 1]], ids=str)
+def test_a_missing_label_is_refused(missing, others):
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        GaussianNB().fit(np.zeros((5, 1)), np.array([*others, missing, *others], dtype=object))
+
+
 def test_labels_are_classes_and_no_quantity():
     X = np.zeros((30, 1))
     for y in (np.linspace(0, 1, 30), np.repeat([0.5, 1.25], 15)):

@@ -5,11 +5,12 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from cases import CASES, Exponential
 
 import bayesnb as nb
-from bayesnb.checks.sbc import ecdf_difference, sbc, uniform_band
+from bayesnb.checks.sbc import _verdict, ecdf_difference, sbc, uniform_band
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 
@@ -360,3 +361,18 @@ def test_the_table_summarises_the_pit_values():
     found = nb.sbc(nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"]), num_simulations=50, key=3)
     np.testing.assert_allclose(found.table["mean_pit"], found.pit.to_numpy().mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.table["sd_pit"], found.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_the_verdict_counts_the_fits_that_have_problems():
+    tests = pd.DataFrame({"p_value": [1e-9], "mean_pit": [0.4], "sd_pit": [0.3]}, index=["x_prob[0]"])
+    sound = pd.DataFrame(False, index=range(40), columns=["divergences", "R-hat"])
+    one, many = sound.copy(), sound.copy()
+    one.loc[3, "R-hat"] = True
+    many.loc[:19, "R-hat"] = many.loc[0, "divergences"] = True
+    for against, word in ((tests, "NO"), (tests[:0], "YES")):
+        verdicts = [_verdict(against, problems, 7, 0.01) for problems in (sound, one, many)]
+        assert "problems" not in verdicts[0]
+        assert verdicts[1] == f"{verdicts[0]} 1 of 40 fits have problems: R-hat in 1."
+        assert verdicts[2].endswith(" 20 of 40 fits have problems: divergences in 1, R-hat in 20.")
+        assert verdicts[0].startswith(word)
+        assert verdicts[2].startswith("NO" if word == "NO" else "UNDECIDED")
