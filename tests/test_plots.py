@@ -260,6 +260,20 @@ def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, po
     assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
 
 
+@pytest.mark.parametrize("at", [0, 27, 55])
+def test_names_of_neighbouring_spikes_stand_side_by_side(at):
+    X = np.zeros((20, 60))
+    X[:, at : at + 5] = 1
+    frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(60)])
+    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2))
+    assert collisions(figure) == []
+    for axis in figure.axes:
+        places = [text.get_position()[0] for text in axis.texts]
+        assert len(places) == 5
+        assert places == sorted(places)
+        assert 0 < places[0] < places[-1] < 1
+
+
 def test_spikes_refuse_what_is_not_there(exact, table):
     X, y = table
     with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
