@@ -324,13 +324,14 @@ def test_densities_of_draws_and_of_a_point(exact, sampled, point, table):
     np.testing.assert_allclose(averaged, each @ weights / weights.sum(), rtol=1e-9)
 
 
-def test_histograms_hold_the_observed_cells_of_each_class(exact, table):
+@pytest.mark.parametrize("bins", [1, 10])
+def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     X, y = table
-    axis = nb.plot_densities(exact, X, y, columns="height", bins=10).axes[0]
+    axis = nb.plot_densities(exact, X, y, columns="height", bins=bins).axes[0]
     cells = X["height"].to_numpy()
     for c, outline in enumerate(axis.patches):
         corners = outline.get_xy()
-        edges, heights = np.unique(corners[:, 0]), corners[1:21:2, 1]
+        edges, heights = np.unique(corners[:, 0]), corners[1 : 2 * bins + 1 : 2, 1]
         mine = cells[(y == exact.classes[c]) & ~np.isnan(cells)]
         expected, _ = np.histogram(mine, edges, density=True)
         np.testing.assert_allclose(heights, expected)
