@@ -1,5 +1,6 @@
 """Sufficient statistics at sizes and means where careless ones fail."""
 
+import operator
 import tracemalloc
 from fractions import Fraction
 
@@ -11,8 +12,9 @@ from cases import CASES
 from scipy.stats import norm
 
 import bayesnb as nb
+from bayesnb.blocks import ModelStatistics
 from bayesnb.schema import as_table
-from bayesnb.stats import Moments, moments
+from bayesnb.stats import ClassCounts, Moments, moments
 
 
 def exact_moments(values):
@@ -141,3 +143,12 @@ def test_rounding_is_cleared_on_any_scale_of_the_weights(case, rng):
             jax.tree.leaves(found), jax.tree.leaves(rest.without_rounding(whole) * factor), strict=True
         ):
             np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("merge", [operator.add, operator.sub])
+def test_statistics_of_different_models_do_not_merge(merge, rng):
+    counted = moments(rng.normal(size=(10, 2)), np.ones((10, 1)))
+    one, two = (ModelStatistics(ClassCounts(np.array([10.0])), blocks) for blocks in ((counted,), (counted, counted)))
+    for mine, other in ((one, two), (two, one)):
+        with pytest.raises(ValueError, match="zip"):
+            merge(mine, other)
