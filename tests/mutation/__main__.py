@@ -78,10 +78,11 @@ def main() -> None:
     if not again:
         RESULTS.unlink(missing_ok=True)
     jobs = [_with_result(job, options.survivors) for job in sample(options)]
-    todo = [job for job in jobs if not job.outcome]
+    excuses = _excuses()
+    todo = [job for job in jobs if not job.outcome and job.key not in excuses]
     print(f"{len(jobs)} mutants, seed {options.seed}, {len(todo)} to try", flush=True)
     done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers)} if todo else {}
-    report([done.get(job.key, job) for job in jobs])
+    report([done.get(job.key, job) for job in jobs], excuses)
 
 
 def sample(options: argparse.Namespace) -> list[Job]:
@@ -194,11 +195,9 @@ def _fail_without_mutant(jobs: list[Job], tests: Tests, copy: Copy) -> set[str]:
     return set(copy.run_tests({name: tests.seconds[name] for name in names}, go_on=True).failed) if names else set()
 
 
-def report(jobs: list[Job]) -> None:
+def report(jobs: list[Job], excuses: dict[tuple[str, str, str, int], str]) -> None:
     """The score of each folder, the mutants that live, and those that are excused."""
-    excuses = _excuses()
-    lives = [job for job in jobs if job.outcome in LIVES]
-    excused = {job: excuses[job.key] for job in lives if job.key in excuses}
+    excused = {job: excuses[job.key] for job in jobs if job.outcome not in NOTICED and job.key in excuses}
     print("\nnoticed  of  folder (without the excused)")
     counted = [job for job in jobs if job not in excused]
     for folder in sorted({_folder(job) for job in counted}):
@@ -206,7 +205,8 @@ def report(jobs: list[Job]) -> None:
         print(f"{_noticed(some):7} {len(some):4}  {folder}")
     print(f"{_noticed(counted):7} {len(counted):4}  in all, {_noticed(counted) / max(len(counted), 1):.1%}")
     print(f"{_noticed(jobs):7} {len(jobs):4}  with the excused, {_noticed(jobs) / max(len(jobs), 1):.1%}\n")
-    outcomes = Counter(job.outcome for job in jobs)
+    outcomes = Counter(job.outcome for job in counted)
+    print(f"{len(excused):7}  excused  no test has to notice it, and it is not tried")
     for outcome, meaning in (NOTICED | LIVES).items():
         print(f"{outcomes[outcome]:7}  {outcome:8} {meaning}")
     by_reason = defaultdict(list)
@@ -214,7 +214,7 @@ def report(jobs: list[Job]) -> None:
         by_reason[reason].append(job)
     for reason, some in by_reason.items():
         print(f"\nexcused: {reason}", *some, sep="\n  ")
-    print("\nThese live:", *(f"{job.outcome:8} {job}" for job in lives if job not in excused), sep="\n  ")
+    print("\nThese live:", *(f"{job.outcome:8} {job}" for job in counted if job.outcome in LIVES), sep="\n  ")
 
 
 def _folder(job: Job) -> str:
