@@ -574,7 +574,9 @@ def test_strange_and_long_names_are_drawn_as_they_are(table):
         nb.plot_proba(posterior, named, y, max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]),
         nb.plot_densities(posterior, named, y),
         nb.plot_spikes(posterior),
-        nb.plot_log_odds(posterior, named, y, classes=(long, "_hidden"), max_rows=4),
+        nb.plot_log_odds(
+            posterior, named, y, classes=(long, "_hidden"), max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]
+        ),
         nb.plot_prior_posterior(posterior, max_panels=9),
     ]
     for figure in pictures:

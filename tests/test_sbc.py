@@ -376,3 +376,12 @@ def test_the_verdict_counts_the_fits_that_have_problems():
         assert verdicts[2].endswith(" 20 of 40 fits have problems: divergences in 1, R-hat in 20.")
         assert verdicts[0].startswith(word)
         assert verdicts[2].startswith("NO" if word == "NO" else "UNDECIDED")
+
+
+def test_a_site_of_one_number_is_given_to_arviz():
+    model = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind([[0], [1]], ["only", "only"])
+    tree = sbc(model, num_simulations=20, num_rows=10).to_datatree()
+    assert {name: values.shape for name, values in tree["prior_sbc"].data_vars.items()} == {
+        "x_rate": (1, 20, 1, 1),
+        "log_likelihood": (1, 20),
+    }
