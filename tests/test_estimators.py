@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn
+import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -50,6 +51,15 @@ def test_scikit_learns_checks_pass(estimator):
     results = check_estimator(estimator(), on_fail=None, on_skip=None)
     assert len(results) > 55
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_and_variance_after_more_rows_are_scikit_learns(weighted, rng):
+    X, weight = rng.normal(3.0, 2.0, (7, 3)), rng.uniform(0.5, 2.0, 7) if weighted else None
+    arguments = 5, rng.normal(size=3), rng.uniform(1.0, 4.0, 3), X, weight
+    expected = sklearn.naive_bayes.GaussianNB._update_mean_variance(*arguments)
+    for mine, theirs in zip(GaussianNB._update_mean_variance(*arguments), expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)

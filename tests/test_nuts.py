@@ -334,3 +334,11 @@ def test_a_call_draws_few_steps_of_many_values(size):
     assert nuts.FIRST_STEPS <= steps <= nuts.MOST_STEPS
     assert steps == nuts.FIRST_STEPS or steps * size <= nuts.MOST_CELLS
     assert steps == nuts.MOST_STEPS or 2 * steps * size >= nuts.MOST_CELLS
+
+
+def test_a_scale_that_is_known_is_not_learned_in_the_warmup():
+    known, unknown = (nb.NUTS()._settings(SimpleNamespace(knows_scale=knows)) for knows in (True, False))
+    assert (known.num_warmup, known.target_accept_prob, known.adapt_mass_matrix) == (150, 0.6, False)
+    assert (unknown.num_warmup, unknown.target_accept_prob, unknown.adapt_mass_matrix) == (500, 0.8, True)
+    given = nb.NUTS(num_warmup=70, target_accept_prob=0.9)
+    assert given._settings(SimpleNamespace(knows_scale=True))[:2] == (70, 0.9)
