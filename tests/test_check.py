@@ -14,6 +14,7 @@ from bayesnb.checks.predictive import Check, check, checking
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
 from bayesnb.checks.predictive.statistic import Statistic
+from bayesnb.plots.predictive import _p_value
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 
@@ -454,3 +455,8 @@ def test_correlations_are_those_of_columns_that_vary_enough(rare):
     data = encode(posterior.model, X, np.arange(60) % 2)
     features = _choose_features(posterior.model, data, np.random.default_rng(0))
     assert sorted(feature.column for feature in features) == [0, 2]
+
+
+def test_a_p_value_of_no_or_every_replicate_is_shown_as_a_limit():
+    shown = [_p_value(value, 50) for value in (0.0, 0.01, 0.25, 1.0)]
+    assert shown == ["p < 0.02", "p = 0.010", "p = 0.250", "p > 0.98"]

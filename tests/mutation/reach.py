@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import coverage
@@ -25,15 +25,24 @@ FIRST = 20
 """Tests that run first: they notice most mutants, before other files are even collected."""
 
 
-def note_tests() -> None:
-    """Run the fast tests once and note which of them reach each line, and how long each takes."""
+def note_tests(names: Collection[str] = ()) -> None:
+    """Run the fast tests and note which of them reach each line, and how long each takes.
+
+    Parameters
+    ----------
+    names : collection of str, optional
+        Only these, whose notes are added to the others.
+    """
     MAP.mkdir(exist_ok=True)
     os.environ["COVERAGE_FILE"] = str(LINES)
+    noted = json.loads(SECONDS.read_text()) if names else {"all": {}, "failed": []}
+    chosen = ["--cov-append", *names] if names else ["-n", "2", str(ROOT / "tests")]
     clock = Clock()
-    options = ["-q", "-m", "not slow", "-n", "2", "--cov=bayesnb", "--cov-context=test", "--cov-report="]
-    if pytest.main([*options, f"--rootdir={ROOT}", str(ROOT / "tests")], plugins=[clock]) not in {0, 1}:
+    options = ["-q", "-m", "not slow", f"--rootdir={ROOT}", "--cov=bayesnb", "--cov-context=test", "--cov-report="]
+    if pytest.main([*options, *chosen], plugins=[clock]) not in {0, 1}:
         sys.exit("pytest did not run to its end")
-    SECONDS.write_text(json.dumps({"all": clock.seconds, "failed": sorted(clock.failed)}))
+    noted = {"all": noted["all"] | clock.seconds, "failed": [*noted["failed"], *sorted(clock.failed)]}
+    SECONDS.write_text(json.dumps(noted))
 
 
 class Clock:
@@ -60,14 +69,16 @@ class Tests:
 
     def __init__(self, most_seconds: float) -> None:
         self._most_seconds = most_seconds
-        noted = json.loads(SECONDS.read_text())
         command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "not slow"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+        names = {name for name in listed if "::" in name}
+        new = names - set(json.loads(SECONDS.read_text())["all"])
+        if new:
+            note_tests(sorted(new))
+        noted = json.loads(SECONDS.read_text())
         for name in noted["failed"]:
             print(f"fails without a mutant, and is left out: {name}", flush=True)
-        names = {name for name in listed if "::" in name} - set(noted["failed"])
-        self.seconds = {name: noted["all"].get(name, 0.0) for name in names}
-        self._new = names - set(noted["all"])
+        self.seconds = {name: noted["all"][name] for name in names - set(noted["failed"])}
         data = coverage.CoverageData(str(LINES))
         data.read()
         files = {str(Path(path).relative_to(ROOT)): path for path in data.measured_files()}
@@ -85,7 +96,7 @@ class Tests:
         yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around)])
 
     def reach(self, path: str, line: int) -> set[str]:
-        """Tests that reach a line, or its file if the line runs at import; and those newer than these notes.
+        """Tests that reach a line, or its file if the line runs at import.
 
         A file that only runs at import is reached by all tests, one that never runs by none.
         """
@@ -93,9 +104,7 @@ class Tests:
         whole = {context for contexts in by_line.values() for context in contexts}
         contexts = set(by_line.get(line, []))
         names = self._names(contexts if contexts and "" not in contexts else whole)
-        if not names and whole:
-            names = set(self.seconds)
-        return names | self._new
+        return names or (set(self.seconds) if whole else names)
 
     def _names(self, contexts: set[str]) -> set[str]:
         return {context.partition("|")[0] for context in contexts} & set(self.seconds)
