@@ -13,7 +13,6 @@ from scipy.special import logsumexp
 
 import bayesnb as nb
 from bayesnb.blocks import ClassPrior, draw_parameters
-from bayesnb.families.categorical import dirichlet_mode
 
 pytestmark = [
     pytest.mark.usefixtures("float64"),
@@ -357,19 +356,3 @@ def test_evidence_of_one_column_is_an_integral(case, rng):
     upper = 1.0 if name == "prob" else 60.0
     value, _ = integrate.quad(integrand, 0.0, upper, limit=60, epsrel=1e-7)
     np.testing.assert_allclose(np.log(value), np.asarray(family.log_evidence(counted))[0, 0], rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("concentration", "mode"),
-    [
-        ([1.0, 1.0, 1.0], [1 / 3, 1 / 3, 1 / 3]),  # flat: its mean
-        ([3.0, 2.0, 1.0], [2 / 3, 1 / 3, 0.0]),
-        ([1.5, 1.5, 2.0], [0.25, 0.25, 0.5]),
-        ([0.5, 2.0, 2.0], [np.nan] * 3),  # unbounded
-        ([0.5], [1.0]),
-        ([1.0], [1.0]),
-        ([7.0], [1.0]),
-    ],
-)
-def test_the_mode_of_a_dirichlet_by_hand(concentration, mode):
-    np.testing.assert_allclose(dirichlet_mode(np.array([concentration, concentration])), [mode, mode])
