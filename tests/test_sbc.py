@@ -10,6 +10,7 @@ import pytest
 from cases import CASES, Exponential
 
 import bayesnb as nb
+from bayesnb.checks.pit import _ranked
 from bayesnb.checks.sbc import _verdict, ecdf_difference, sbc, uniform_band
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -385,3 +386,14 @@ def test_a_site_of_one_number_is_given_to_arviz():
         "x_rate": (1, 20, 1, 1),
         "log_likelihood": (1, 20),
     }
+
+
+def test_ranks_among_draws_fill_the_unit_interval():
+    """Of nine draws and a value, each place is a tenth of it, and a value like three draws has four of them."""
+    draws = np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 6.0, 7.0, 8.0])
+    values = np.array([-1.0, 2.5, 3.0, 9.0])
+    found = _ranked(np.repeat(values, 4000), np.repeat(draws[:, None], 16_000, axis=1), np.random.default_rng(0))
+    for ranks, low, high in zip(found.reshape(4, -1), [0.0, 0.3, 0.3, 0.9], [0.1, 0.4, 0.7, 1.0], strict=True):
+        assert low <= ranks.min() < low + 0.002
+        assert high - 0.002 < ranks.max() <= high
+        assert ranks.mean() == pytest.approx((low + high) / 2, abs=0.01)
