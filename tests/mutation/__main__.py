@@ -6,11 +6,12 @@ A mutant that they do not notice runs against the whole files of these tests. At
 run once more without any: one that fails then, too, has noticed nothing. Printed are the score of each folder and the
 mutants that live. Those of ``excused.toml`` do not count, each for the reason given there.
 
-Every result is written to ``.mutants/results.jsonl`` at once. With the same other options, ``--resume`` goes on where a
-run ended, and ``--survivors`` tries again the mutants that lived, against new tests, too.
+Every result is written to ``.mutants/results-<seed>.jsonl`` at once. With the same other options, ``--resume`` goes on
+where a run ended, and ``--survivors`` tries again the mutants that lived, against new tests, too.
 """
 
 import argparse
+import contextlib
 import json
 import random
 import subprocess
@@ -27,8 +28,6 @@ from checkout import ROOT, Copy
 from mutate import Mutant, mutants
 from reach import MAP, SECONDS, Tests, note_tests
 
-RESULTS = MAP / "results.jsonl"
-
 NOTICED = {
     "noticed": "a test fails",
     "breaks": "no test can be collected, or Python crashes",
@@ -41,16 +40,17 @@ LIVES = {
 }
 
 
+Key = tuple[str, str, str, int]
+"""File, line of source, change, and its number among the same changes of the same lines."""
+
+
 @dataclass(frozen=True)
 class Job:
-    """A mutant of a file, what became of it, and the test that noticed it.
-
-    ``key`` is the file, the line of source, the change, and its number among the same changes of the same lines.
-    """
+    """A mutant of a file, what became of it, and the test that noticed it."""
 
     path: str
     mutant: Mutant
-    key: tuple[str, str, str, int]
+    key: Key
     outcome: str = ""
     by: str = ""
 
@@ -75,13 +75,15 @@ def main() -> None:
     again = options.resume or options.survivors
     if not ((again or options.keep_map) and SECONDS.exists()):
         note_tests()
+    results = MAP / f"results-{options.seed}.jsonl"
     if not again:
-        RESULTS.unlink(missing_ok=True)
-    jobs = [_with_result(job, options.survivors) for job in sample(options)]
+        results.unlink(missing_ok=True)
+    known = _read(results)
+    jobs = [_with_result(job, known, options.survivors) for job in sample(options)]
     excuses = _excuses()
     todo = [job for job in jobs if not job.outcome and job.key not in excuses]
     print(f"{len(jobs)} mutants, seed {options.seed}, {len(todo)} to try", flush=True)
-    done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers)} if todo else {}
+    done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers, results)} if todo else {}
     report([done.get(job.key, job) for job in jobs], excuses)
 
 
@@ -120,27 +122,25 @@ def _changed_lines(name: str, revision: str) -> set[int]:
     return found
 
 
-def _with_result(job: Job, only_noticed: bool) -> Job:
-    outcome, by = _results().get(job.key, ("", ""))
+def _with_result(job: Job, known: dict[Key, tuple[str, str]], only_noticed: bool) -> Job:
+    outcome, by = known.get(job.key, ("", ""))
     return job if only_noticed and outcome in LIVES else replace(job, outcome=outcome, by=by)
 
 
-def _results() -> dict[tuple[str, str, str, int], tuple[str, str]]:
+def _read(results: Path) -> dict[Key, tuple[str, str]]:
     """Outcome and test by key, the last of each; a line that was cut off is left out."""
     found = {}
-    for line in RESULTS.read_text().splitlines() if RESULTS.exists() else []:
-        try:
+    for line in results.read_text().splitlines() if results.exists() else []:
+        with contextlib.suppress(json.JSONDecodeError):
             *key, outcome, by = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        found[tuple(key)] = outcome, by
+            found[tuple(key)] = outcome, by
     return found
 
 
-def run(jobs: list[Job], tests: Tests, workers: int) -> list[Job]:
+def run(jobs: list[Job], tests: Tests, workers: int, kept: Path) -> list[Job]:
     """Try every mutant, each worker in a copy of the checkout of its own."""
     free: Queue[Copy] = Queue()
-    with tempfile.TemporaryDirectory() as folder, RESULTS.open("a") as results:
+    with tempfile.TemporaryDirectory() as folder, kept.open("a") as results:
         copies = [Copy(Path(folder) / str(k)) for k in range(workers)]
         for copy in copies:
             free.put(copy)
@@ -195,7 +195,7 @@ def _fail_without_mutant(jobs: list[Job], tests: Tests, copy: Copy) -> set[str]:
     return set(copy.run_tests({name: tests.seconds[name] for name in names}, go_on=True).failed) if names else set()
 
 
-def report(jobs: list[Job], excuses: dict[tuple[str, str, str, int], str]) -> None:
+def report(jobs: list[Job], excuses: dict[Key, str]) -> None:
     """The score of each folder, the mutants that live, and those that are excused."""
     excused = {job: excuses[job.key] for job in jobs if job.outcome not in NOTICED and job.key in excuses}
     print("\nnoticed  of  folder (without the excused)")
@@ -225,7 +225,7 @@ def _noticed(jobs: list[Job]) -> int:
     return sum(job.outcome in NOTICED for job in jobs)
 
 
-def _excuses() -> dict[tuple[str, str, str, int], str]:
+def _excuses() -> dict[Key, str]:
     """Reasons by the key of a mutant."""
     with (Path(__file__).parent / "excused.toml").open("rb") as file:
         listed = tomllib.load(file).get("mutant", [])
