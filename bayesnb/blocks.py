@@ -13,8 +13,8 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log, to_numpy
 from bayesnb.families.base import Family, Sample
-from bayesnb.families.categorical import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_log_evidence
 from bayesnb.families.fast import draw
 from bayesnb.families.log_probability import LogProbability, SampledParameters, times_log
 from bayesnb.statistics.base import Statistics

@@ -28,12 +28,25 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
+from bayesnb.arrays import namespace
 from bayesnb.families.chance import by_chance
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, require_numbers
 from bayesnb.families.information import from_likelihood
 from bayesnb.statistics.base import Statistics
 
-__all__ = ["Family", "Hyperparameter", "Parameters", "Sample", "log_weights", "sum_on_device", "sum_over_cells"]
+__all__ = [
+    "Family",
+    "Hyperparameter",
+    "Parameters",
+    "Sample",
+    "filled_cells",
+    "log_weights",
+    "sum_on_device",
+    "sum_over_cells",
+]
+
+DRAW_BYTES = 2**26
+"""Memory for the densities of single cells under many draws."""
 
 Hyperparameter = Any
 """A number or an array; inside a bound model an array of shape (classes, columns[, categories])."""
@@ -229,6 +242,35 @@ class Family(ABC):
         """As `row_log_likelihood`, but for a term of each row that all classes share: enough to tell classes apart."""
         return self.row_log_likelihood(parameters, x)
 
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        """As `row_log_likelihood`, for some rows at a time.
+
+        Returns
+        -------
+        callable
+            Maps a slice of rows to their log densities, shape (draws, rows, classes).
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (draws, classes, columns, ...).
+        x : array, shape (rows, columns)
+        """
+
+        def of_rows(rows: slice) -> np.ndarray:
+            cells = x[rows]
+            num_draws, num_classes = next(iter(parameters.values())).shape[:2]
+            step = max(1, DRAW_BYTES // (8 * num_classes * cells.shape[0] * cells.shape[1] or 1))
+            pieces = [
+                self.row_log_likelihood(
+                    {name: value[start : start + step] for name, value in parameters.items()}, cells
+                )
+                for start in range(0, num_draws, step)
+            ]
+            return np.concatenate(pieces)
+
+        return of_rows
+
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
 
@@ -345,6 +387,13 @@ class Family(ABC):
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
         return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
+    """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
+    xp, _ = namespace(x)
+    observed = ~xp.isnan(x)
+    return observed, xp.where(observed, x, family.support.feasible_like(np.ones(())))
 
 
 def sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:

@@ -15,9 +15,9 @@ from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
-from bayesnb.families.bernoulli import Bernoulli, log_of_rest
-from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode, log_of_rest
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.log_probability import in_logs, times_log
