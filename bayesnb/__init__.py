@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submodules=["datasets", "estimators", "families"],
     submod_attrs={
+        "api": ["fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"],
         "checks.calibration": ["Calibration", "calibration"],
         "checks.compare": ["Comparison", "compare"],
         "checks.kfold": ["kfold"],
@@ -34,7 +35,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "checks.sensitivity": ["Sensitivity", "sensitivity"],
         "compilation": ["enable_compilation_cache"],
         "files": ["load"],
-        "distributed": ["fit_batches", "fit_parquet"],
         "families.base": ["Family"],
         "families.conjugate": ["ConjugateFamily"],
         "families.exponential": ["ExponentialFamily"],
@@ -47,7 +47,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.base": ["Inference"],
         "inference.empirical": ["EmpiricalBayes"],
         "inference.exact": ["Exact"],
-        "inference.fit": ["fit", "from_parameters", "from_samples"],
         "inference.gibbs": ["Gibbs"],
         "inference.nuts": ["NUTS", "ConvergenceWarning"],
         "inference.point": ["MAP", "MLE"],

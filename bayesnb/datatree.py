@@ -16,9 +16,11 @@ from bayesnb.families.fast import draw, random_generator
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.schema import Table, as_table, encode_labels
 from bayesnb.sites import coordinate
 from bayesnb.sparse import dense
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
 
 __all__ = ["to_datatree"]
 

@@ -16,7 +16,10 @@ from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
-from bayesnb.schema import Schema, Table, as_labels, is_missing, learn_classes
+from bayesnb.tables.labels import as_labels, learn_classes
+from bayesnb.tables.objects import is_missing
+from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
 
 __all__ = [
     "EVERY_COLUMN",

@@ -17,8 +17,11 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.schema import LARGEST_COUNT, OTHER, DeviceTable, Schema
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.categories import OTHER
+from bayesnb.tables.cells import LARGEST_COUNT
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.schema import Schema
 
 __all__ = ["count_on_device", "log_joint_on_device"]
 
@@ -240,7 +243,7 @@ def _log_normalised(log_joint: Any) -> Any:
 
 
 def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
-    """Cells of a block, categories as codes, and whether the family allows them all; as `schema.check_cells` asks."""
+    """Cells of a block, categories as codes, and whether the family allows them all, as in `check_cells`."""
     x = rows if columns is None else jnp.take(rows, columns, axis=1)
     if categories is None:
         support = constraints.nonnegative if family.accepts_fractions else family.support

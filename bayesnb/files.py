@@ -37,10 +37,10 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
-from bayesnb.schema import Schema
 from bayesnb.statistics.counts import ClassCounts, Counts
 from bayesnb.statistics.levels import Levels, Tally
 from bayesnb.statistics.moments import Moments
+from bayesnb.tables.schema import Schema
 from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["load", "save"]

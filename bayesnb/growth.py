@@ -10,10 +10,11 @@ import numpy as np
 from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.model import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.schema import Table, sort_categories, warn_unseen
-from bayesnb.weights import weighted_table
+from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
 
-__all__ = ["count_more", "with_categories", "with_new_categories"]
+__all__ = ["Unseen", "count_more", "with_categories", "with_new_categories"]
 
 Unseen = Mapping[Any, Mapping[Any, int]]
 """For each column the values that are not among its categories, and how often each occurs."""

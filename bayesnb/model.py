@@ -45,22 +45,18 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.inclusion import draw_averaged, read_inclusion, shared_families, spread_inclusion
 from bayesnb.learned import LearnedPrior, placeholder, placeholder_codes, sample_hyperparameters
 from bayesnb.parallel import in_order
-from bayesnb.schema import (
-    DeviceTable,
-    Schema,
-    Table,
-    as_table,
-    check_cells,
-    check_weights,
-    encode_labels,
-    items_at,
-    learn_categories,
-    learn_classes,
-    warn_unseen,
-)
 from bayesnb.sites import Sites
 from bayesnb.sparse import dense
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.categories import learn_categories, warn_unseen
+from bayesnb.tables.cells import check_cells
+from bayesnb.tables.columns import items_at
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.labels import encode_labels, learn_classes
+from bayesnb.tables.read import as_table
+from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["NaiveBayes"]
 
@@ -96,7 +92,7 @@ class NaiveBayes:
     Raises
     ------
     TypeError, ValueError
-        If a feature is not a family, a column stands in two blocks, the class prior is not one, or an inclusion is no
+        If a feature is not a family, a column is in two blocks, the class prior is not one, or an inclusion is no
         probability.
 
     Examples

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from bayesnb.blocks import CLASS_SITE, Block, ModelParameters
-from bayesnb.schema import Schema
+from bayesnb.tables.schema import Schema
 
 __all__ = ["Site", "Sites", "coordinate"]
 

@@ -9,7 +9,9 @@ import scipy.sparse
 
 from bayesnb.blocks import ModelStatistics
 from bayesnb.model import NaiveBayes
-from bayesnb.schema import as_table, check_weights, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["Unlabelled", "read_rows"]
 

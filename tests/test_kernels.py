@@ -13,16 +13,19 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
 import bayesnb as nb
-from bayesnb import estimators
 from bayesnb.checks import rest as leave_one_out
 from bayesnb.estimators import MultinomialNB
+from bayesnb.estimators.categorical import highest_numbers
 from bayesnb.families import gaussian, multinomial
 from bayesnb.families.base import log_weights
 from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.parallel import in_order
 from bayesnb.posterior.base import log_normalised
-from bayesnb.schema import as_table, distinct, encode_labels, finite_and_not_negative
 from bayesnb.sparse import csr_pieces, csr_rows
+from bayesnb.tables.cells import finite_and_not_negative
+from bayesnb.tables.distinct import distinct
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -102,7 +105,7 @@ def test_negative_codes_are_unseen_categories(rng):
 def test_highest_numbers_are_those_of_numpy(shape):
     X = np.arange(-9, shape[0] * shape[1] - 9).reshape(shape)
     for form in (X, np.asfortranarray(X), X[::-1], np.hstack([X, X])[:, 1:]):
-        np.testing.assert_array_equal(estimators._highest_numbers(as_table(form)), form.max(axis=0))
+        np.testing.assert_array_equal(highest_numbers(as_table(form)), form.max(axis=0))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
@@ -313,7 +316,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_threads_make_no_difference(rng, monkeypatch, name):
     family, make = TABLES[name]
-    monkeypatch.setattr("bayesnb.schema.CHUNK_CELLS", 2**12)
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 2**12)
     X, y = make(rng), rng.integers(0, 3, 3000)
     found = []
     for threads in (1, 2, 5):
@@ -326,7 +329,7 @@ def test_threads_make_no_difference(rng, monkeypatch, name):
 
 
 def test_the_first_wrong_row_is_named_whatever_the_threads(rng, monkeypatch):
-    monkeypatch.setattr("bayesnb.schema.CHUNK_CELLS", 256)
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 256)
     monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 3)
     X = rng.normal(size=(4000, 2))
     X[[700, 3000], 1] = np.inf
@@ -335,7 +338,7 @@ def test_the_first_wrong_row_is_named_whatever_the_threads(rng, monkeypatch):
 
 
 def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
-    monkeypatch.setattr("bayesnb.schema.CHUNK_CELLS", 256)
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 256)
     posterior = nb.fit(nb.Categorical(), rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50))
     X = rng.integers(0, 3, (4000, 2))
     X[::1000, 0] = 9

@@ -13,8 +13,9 @@ from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.schema import Table, encode_labels, learn_classes
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.labels import encode_labels, learn_classes
+from bayesnb.tables.table import Table
 
 __all__ = ["kfold"]
 

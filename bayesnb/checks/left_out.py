@@ -16,8 +16,11 @@ from bayesnb.posterior.base import Posterior, log_normalised
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.schema import Table, as_table, check_weights, encode_labels
 from bayesnb.sparse import dense
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["LeftOut", "leave_one_out", "read_rows", "require_exact"]
 

@@ -28,13 +28,14 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import as_key, draw, proportion, random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.nuts import NUTS, ConvergenceWarning, shows_progress, tqdm
+from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.progress import shows_progress, tqdm
 from bayesnb.sites import coordinate
 from bayesnb.statistics.counts import ClassCounts
 

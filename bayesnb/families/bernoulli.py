@@ -67,6 +67,7 @@ class Bernoulli(TableFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     sparse: ClassVar[bool] = True
     compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}

@@ -71,6 +71,7 @@ class Categorical(TableFamily):
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import numpy as np
 from scipy.special import logsumexp, softmax
-from tqdm.auto import tqdm
 
 from bayesnb.arrays import in_float64, warn
 from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters, log_prior_density, updated
@@ -14,10 +13,10 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
-from bayesnb.inference.nuts import shows_progress
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.progress import shows_progress, tqdm
 
 __all__ = ["Gibbs"]
 

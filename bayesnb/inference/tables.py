@@ -14,8 +14,8 @@ from bayesnb.families.base import Family
 from bayesnb.families.categorical import Categorical
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.point import PointPosterior
-from bayesnb.schema import Schema
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.schema import Schema
 
 __all__ = ["check_support", "posterior_from_tables"]
 

@@ -10,7 +10,8 @@ from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
 from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
-from bayesnb.schema import as_table, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
 
 __all__ = ["plot_densities"]
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from html import escape
 from threading import Lock
 from typing import Any, Concatenate, Protocol, Self
@@ -21,9 +21,12 @@ from bayesnb.families.fast import draw, proportion, random_generator, whole_numb
 from bayesnb.growth import count_more
 from bayesnb.model import NaiveBayes
 from bayesnb.parallel import in_order
+from bayesnb.partitions import map_partitions
 from bayesnb.problem import Problem
 from bayesnb.rows import row_pieces
-from bayesnb.schema import DeviceTable, Table, as_table, is_dask
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.table import Table
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
@@ -44,17 +47,20 @@ class Fitting(Protocol):
 def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Make a method that answers for each row of X answer lazily where X is a Dask array or data frame."""
+    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        from bayesnb.distributed import map_partitions
-
-        return map_partitions(self, method.__name__, X, args, kwargs)
+        return map_partitions(partial(_answer, self, method.__name__, args, kwargs), X)
 
     return wrapped
+
+
+def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
+    # By its name, because pickle finds the wrapped method under the name of the method inside.
+    return getattr(posterior, method)(X, *args, **kwargs)
 
 
 class Posterior(ABC):

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
+from bayesnb.api import fit
 from bayesnb.blocks import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.fit import fit
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior

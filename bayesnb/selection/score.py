@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.api import fit
 from bayesnb.families.base import Family
-from bayesnb.inference.fit import fit
 from bayesnb.model import NaiveBayes
-from bayesnb.schema import as_table
 from bayesnb.selection.mutual_information import information_estimate
+from bayesnb.tables.read import as_table
 
 __all__ = ["mutual_information_score"]
 

@@ -16,7 +16,8 @@ from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior, flatten
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.schema import as_table, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
 
 __all__ = ["Labels", "Rows", "draws", "encode", "replicate"]
 
