@@ -215,6 +215,24 @@ class ConjugateFamily(Family):
             found = log_density_of_cells(self.take(c).cell_log_predictive, cells, are_counts=are_counts)
             yield np.where(observed, found, 0.0)
 
+    def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
+        """Log density of cells given statistics, each with hyperparameters and statistics of its own.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Arrays of shape (..., cells).
+        x : array, shape (..., cells)
+            Broadcasts against the statistics; missing cells are NaN.
+
+        Returns
+        -------
+        array, shape (..., cells)
+            Zero for a missing cell.
+        """
+        observed, cells = filled_cells(self, x)
+        return np.where(observed, self.update(statistics).cell_log_predictive(cells), 0.0)
+
     def row_log_predictive_ratio(self, x: Any) -> Any:
         """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_predictive(x)

@@ -91,7 +91,9 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return (log_ratio(excess, namespace(rate)[0].maximum(origin, TINY), rate),), excess
 
     def log_base(self, x: Any, origin: Any) -> Any:
-        return log_poisson(x, origin)
+        if namespace(x)[0] is jnp:
+            return log_poisson(x, origin)
+        return log_density_of_cells(lambda counts: log_poisson(counts, origin), x, are_counts=not self.fractional)
 
     def origin(self, parameters: Parameters) -> Any:
         return parameters["rate"]
@@ -104,13 +106,8 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         observed, counts = filled_cells(self, x)
         n = observed_weight(x, membership)
         rate = counts.sum(axis=0) / xp.maximum(observed.sum(axis=0), 1)
-        log_density = xp.where(observed, self._log_density(counts, rate), 0.0)
+        log_density = xp.where(observed, self.log_base(counts, rate), 0.0)
         return from_common_rate(n, class_sums(counts, membership), class_sums(log_density, membership), rate)
-
-    def _log_density(self, counts: Any, rate: Any) -> Any:
-        if namespace(counts)[0] is jnp:
-            return log_poisson(counts, rate)
-        return log_density_of_cells(lambda x: log_poisson(x, rate), counts, are_counts=not self.fractional)
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))

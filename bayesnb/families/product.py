@@ -25,7 +25,7 @@ def times(weight: Any, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Weights:
-    """A matrix for products with rows, in which minus infinity counts only where the row is not zero.
+    """A matrix for products with rows, in which minus infinity counts only where the row is positive.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Weights:
         """Products with rows (rows, entries), an array or CSR array; shape (results, rows)."""
         sums = _product(self.values, rows)
         if self.impossible is not None:
-            sums[_product(self.impossible, abs(rows)) > 0] = -np.inf
+            sums[_product(self.impossible, rows) > 0] = -np.inf
         return sums
 
 
