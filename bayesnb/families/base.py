@@ -20,6 +20,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import jax
@@ -101,8 +102,8 @@ class Family(ABC):
 
     @property
     def accepts_fractions(self) -> bool:
-        """Whether cells may be any number from zero, where the support says whole ones."""
-        return False
+        """Whether cells may be any number from zero, where the support says whole ones: the field ``fractional``."""
+        return getattr(self, "fractional", False)
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -397,7 +398,14 @@ def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, family.support.feasible_like(np.ones(())))
+    return observed, xp.where(observed, x, _some_cell(type(family)))
+
+
+@cache
+def _some_cell(kind: type[Family]) -> float:
+    """A number that a cell may hold."""
+    with jax.ensure_compile_time_eval():
+        return float(kind.support.feasible_like(np.ones(())))
 
 
 def sum_over_cells(distribution: dist.Distribution, x: Any) -> np.ndarray:

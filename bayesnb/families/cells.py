@@ -1,7 +1,9 @@
 """Log densities of single cells, where small counts are looked up in a table."""
 
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import numpy as np
 
 from bayesnb.rows import row_pieces
@@ -12,9 +14,7 @@ LARGEST_TABLE = 512
 """Counts up to this look their log density up, if the table has fewer densities than there are cells."""
 
 
-def log_density_of_cells(
-    log_density: Callable[[np.ndarray], np.ndarray], cells: np.ndarray, *, are_counts: bool
-) -> np.ndarray:
+def log_density_of_cells(log_density: Callable[[Any], Any], cells: Any, *, are_counts: bool) -> Any:
     """Log density of every cell, shape (rows, columns).
 
     Parameters
@@ -22,10 +22,12 @@ def log_density_of_cells(
     log_density : callable
         Maps cells (rows, columns) to their log densities.
     cells : array, shape (rows, columns)
-        No missing cell.
+        No missing cell. JAX arrays go to the formula as they are.
     are_counts : bool
         Whether all cells are whole numbers from zero.
     """
+    if isinstance(cells, jax.Array):
+        return log_density(cells)
     if are_counts:
         highest = cells.max(initial=0.0)
         if highest <= min(LARGEST_TABLE, len(cells) / 2):

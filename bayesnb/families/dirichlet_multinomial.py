@@ -114,10 +114,6 @@ class DirichletMultinomial(Family):
         "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
     )
 
-    @property
-    def accepts_fractions(self) -> bool:
-        return self.fractional
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
 

@@ -14,7 +14,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
-from bayesnb.families.student_t import RATE, StudentT, left_out, refitted
+from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted
 from bayesnb.statistics.moments import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
@@ -115,11 +115,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc
-        if self.rate is not None:
-            return replace(self, loc=np.broadcast_to(loc, np.shape(self.rate)))
-        variance = pooled.variance
-        magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
-        rate = RATE * np.where(variance > 0, variance, magnitude)
+        rate = default_rate(pooled) if self.rate is None else self.rate
         shape = np.shape(self.kappa)
         return replace(self, loc=np.broadcast_to(loc, shape), rate=np.broadcast_to(rate, shape))
 

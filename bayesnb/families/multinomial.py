@@ -95,10 +95,6 @@ class Multinomial(ConjugateFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     sparse: ClassVar[bool] = True
 
-    @property
-    def accepts_fractions(self) -> bool:
-        return self.fractional
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
 

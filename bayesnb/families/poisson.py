@@ -4,13 +4,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.cells import log_density_of_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
@@ -18,8 +17,8 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_poisson_counts
 from bayesnb.families.large_counts import log_gamma, log_negative_binomial, log_poisson, log_ratio
 from bayesnb.families.poisson_left_out import left_out, refitted
-from bayesnb.families.rate_counts import RateCounts, from_common_rate, rate_counts
-from bayesnb.statistics.counts import Counts, class_sums, observed_weight
+from bayesnb.families.rate_counts import RateCounts, count_with_rates, rate_counts
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["Poisson", "RateCounts", "rate_counts"]
 
@@ -71,10 +70,6 @@ class Poisson(ExponentialFamily, ConjugateFamily):
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
 
-    @property
-    def accepts_fractions(self) -> bool:
-        return self.fractional
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
 
@@ -91,8 +86,6 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return (log_ratio(excess, namespace(rate)[0].maximum(origin, TINY), rate),), excess
 
     def log_base(self, x: Any, origin: Any) -> Any:
-        if namespace(x)[0] is jnp:
-            return log_poisson(x, origin)
         return log_density_of_cells(lambda counts: log_poisson(counts, origin), x, are_counts=not self.fractional)
 
     def origin(self, parameters: Parameters) -> Any:
@@ -102,12 +95,7 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return None if np.nanmax(x, initial=0.0) > LARGEST_PRODUCT else 1.0
 
     def statistics(self, x: Any, membership: Any) -> RateCounts:
-        xp, _ = namespace(x)
-        observed, counts = filled_cells(self, x)
-        n = observed_weight(x, membership)
-        rate = counts.sum(axis=0) / xp.maximum(observed.sum(axis=0), 1)
-        log_density = xp.where(observed, self.log_base(counts, rate), 0.0)
-        return from_common_rate(n, class_sums(counts, membership), class_sums(log_density, membership), rate)
+        return count_with_rates(x, membership, self.log_base)
 
     def possible(self, statistics: Counts) -> Any:
         return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))

@@ -1,5 +1,6 @@
 """Sufficient statistics of Poisson cells, which keep the digits of an evidence of large counts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,9 +10,9 @@ from scipy.special import xlogy
 
 from bayesnb.arrays import namespace
 from bayesnb.families.large_counts import log_ratio
-from bayesnb.statistics.counts import Counts
+from bayesnb.statistics.counts import Counts, class_sums, observed_weight
 
-__all__ = ["RateCounts", "from_common_rate", "rate_counts"]
+__all__ = ["RateCounts", "count_with_rates", "rate_counts"]
 
 
 @jax.tree_util.register_dataclass
@@ -63,7 +64,22 @@ def rate_counts(counts: Counts) -> RateCounts:
     return RateCounts(counts.n, counts.total, counts.log_base + xlogy(counts.total, mean) - counts.total)
 
 
-def from_common_rate(n: Any, total: Any, log_density: Any, rate: Any) -> RateCounts:
-    """Statistics of cells whose log density at one rate for all classes is known."""
-    counted = RateCounts(n, total, log_density)
-    return replace(counted, log_base=log_density - counted.at(rate))
+def count_with_rates(x: Any, membership: Any, log_density: Callable[[Any, Any], Any]) -> RateCounts:
+    """Statistics of cells (rows, columns), given the weight of each row in each class (rows, classes).
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Missing cells are NaN.
+    membership : array, shape (rows, classes)
+    log_density : callable
+        Log density of counts (rows, columns) under rates (columns,).
+    """
+    xp, _ = namespace(x)
+    observed = ~xp.isnan(x)
+    counts = xp.where(observed, x, 0.0)
+    rate = counts.sum(axis=0) / xp.maximum(observed.sum(axis=0), 1)
+    of_cells = xp.where(observed, log_density(counts, rate), 0.0)
+    at_rate = class_sums(of_cells, membership)
+    counted = RateCounts(observed_weight(x, membership), class_sums(counts, membership), at_rate)
+    return replace(counted, log_base=at_rate - counted.at(rate))

@@ -13,7 +13,7 @@ from bayesnb.rows import row_pieces
 from bayesnb.statistics.base import ROUNDING
 from bayesnb.statistics.moments import Moments
 
-__all__ = ["RATE", "StudentT", "left_out", "refitted"]
+__all__ = ["StudentT", "default_rate", "left_out", "refitted"]
 
 RATE = 0.1
 """Default `rate` of a Gaussian column, in variances of the column."""
@@ -23,6 +23,13 @@ SMALLEST_REST = 1e-6
 
 GROUP = 8
 """Factors under one logarithm: seven multiplications are faster than seven logarithms."""
+
+
+def default_rate(pooled: Moments) -> np.ndarray:
+    """Default `rate` given the moments of all classes together; a constant column takes its own magnitude for s."""
+    variance = pooled.variance
+    magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
+    return RATE * np.where(variance > 0, variance, magnitude)
 
 
 @dataclass(frozen=True)
