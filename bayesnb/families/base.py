@@ -41,7 +41,6 @@ __all__ = [
     "Parameters",
     "Sample",
     "filled_cells",
-    "log_weights",
     "sum_on_device",
     "sum_over_cells",
 ]
@@ -426,30 +425,6 @@ def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> An
     values = cells.astype(jnp.int32) if family.cell == "category" else cells
     log_density = distribution.log_prob(values[:, None, :])
     return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
-
-
-def log_weights(x: Any, log_p: np.ndarray) -> np.ndarray:
-    """Sum over columns of x * log p, where a log p of minus infinity counts only against an x that is not zero.
-
-    Parameters
-    ----------
-    x : array or SciPy sparse array, shape (rows, columns)
-        Non-negative, no missing cell.
-    log_p : array, shape (..., columns)
-
-    Returns
-    -------
-    array, shape (..., rows)
-    """
-    leading = log_p.shape[:-1]
-    flat = log_p.reshape(-1, log_p.shape[-1])
-    if np.fmin.reduce(flat, axis=None, initial=0.0) == -np.inf:
-        impossible = np.isneginf(flat)
-        sums = np.asarray(x @ np.where(impossible, 0.0, flat).T)
-        sums = np.where(np.asarray(x @ impossible.T.astype(np.float64)) > 0, -np.inf, sums)
-    else:
-        sums = np.asarray(x @ flat.T)
-    return np.moveaxis(sums, 0, -1).reshape(*leading, x.shape[0])
 
 
 def _array_fields(family: Family) -> list[Any]:

@@ -61,7 +61,10 @@ class ExponentialFamily(Family):
     ...         a, b = parameters["concentration"], parameters["rate"]
     ...         return (a - 1, -b), gammaln(a) - a * jnp.log(b)
     >>> posterior = nb.from_parameters(
-    ...     Gamma(), classes=["a", "b"], parameters={"concentration": [[1.0], [2.0]], "rate": [[1.0], [1.0]]}
+    ...     Gamma(),
+    ...     classes=["a", "b"],
+    ...     class_probs=[0.5, 0.5],
+    ...     parameters={"concentration": [[1.0], [2.0]], "rate": [[1.0], [1.0]]},
     ... )
     >>> posterior.predict_proba([[1.0], [3.0]])
     array([[0.5 , 0.5 ],

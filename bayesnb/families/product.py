@@ -30,6 +30,7 @@ class Weights:
     Attributes
     ----------
     values : array, shape (results, entries)
+        In Fortran's order, as a product with a sparse array reads them.
     impossible : array of the same shape, or None
         Ones in place of minus infinity; None if there are none.
     """
@@ -41,9 +42,10 @@ class Weights:
     def of(cls, values: np.ndarray) -> Self:
         """Weights as given, infinite ones among them."""
         if np.fmin.reduce(values, axis=None, initial=0.0) != -np.inf:
-            return cls(values, None)
+            return cls(np.asfortranarray(values), None)
         impossible = np.isneginf(values)
-        return cls(np.where(impossible, 0.0, values), impossible.astype(np.float64))
+        finite = np.where(impossible, 0.0, values)
+        return cls(np.asfortranarray(finite), np.asfortranarray(impossible, dtype=np.float64))
 
     def of_rows(self, rows: Any) -> np.ndarray:
         """Products with rows (rows, entries), an array or CSR array; shape (results, rows)."""
@@ -55,7 +57,7 @@ class Weights:
 
 def _product(values: np.ndarray, rows: Any) -> np.ndarray:
     # SciPy multiplies a sparse array from the left only.
-    return values @ rows.T if isinstance(rows, np.ndarray) else (rows @ np.ascontiguousarray(values.T)).T
+    return values @ rows.T if isinstance(rows, np.ndarray) else (rows @ values.T).T
 
 
 @dataclass(frozen=True)
