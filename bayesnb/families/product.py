@@ -17,7 +17,7 @@ FARTHEST = 5e5
 
 
 def times(weight: Any, value: Any) -> Any:
-    """Product that is zero where the weight is zero, also if the value is infinite; with finite gradients."""
+    """Product that is zero where the weight is zero, also if the value is infinite."""
     xp, _ = namespace(weight, value)
     nothing = weight == 0
     return xp.where(nothing, 0.0, weight * xp.where(nothing, 0.0, value))

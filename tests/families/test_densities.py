@@ -187,6 +187,8 @@ class TestOrigins:
         found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
         one_by_one = [nb.Poisson().row_log_likelihood({"rate": one}, x) for one in rate]
         np.testing.assert_allclose(found, one_by_one, rtol=0, atol=1e-9)
+        term = found - nb.Poisson().row_log_ratio({"rate": rate}, x)
+        np.testing.assert_allclose(term, np.broadcast_to(term[..., :1], term.shape), rtol=0, atol=1e-9)
 
     def test_a_rate_of_zero(self):
         for largest in (3.0, 2.0**30):
@@ -219,6 +221,29 @@ def test_tables_with_zeros_and_ones(values, holes, rng):
     expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert np.isneginf(found).any()
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Categorical(np.ones((2, 1, 3))), nb.Multinomial()], ids=repr)
+def test_statistics_at_probabilities_of_zero(family):
+    x = np.array([[1.0], [1.0], [0.0]])
+    x = np.eye(2)[x[:, 0].astype(int)] if isinstance(family, nb.Multinomial) else x
+    counted = family.statistics(x, np.eye(2)[[0, 0, 1]])
+    best = family.maximum_likelihood(counted)
+    np.testing.assert_array_equal(family.log_likelihood(best, counted), 0.0)
+    assert np.isneginf(family.log_likelihood({"prob": best["prob"][::-1]}, counted)).all()
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("fractional", [False, True])
+def test_counts_and_numbers_that_are_no_counts(fractional, rng):
+    x = rng.poisson(3.0, (200, 3)) + 0.5 * fractional
+    family = nb.Poisson(rng.uniform(1, 3, (2, 3)), rng.uniform(1, 3, (2, 3)), fractional=fractional)
+    cells = [family.take(c).cell_log_predictive(x).sum(axis=-1) for c in range(2)]
+    np.testing.assert_allclose(family.row_log_predictive(x), np.transpose(cells), rtol=1e-12)
+    rate = rng.uniform(1, 3, (2, 3))
+    cells = family.cell_log_likelihood({"rate": rate}, x[:, None]).sum(axis=-1)
+    np.testing.assert_allclose(family.row_log_likelihood({"rate": rate}, x), cells, rtol=1e-12)
 
 
 BY_CELLS = [case for case in CASES if case.missing]
