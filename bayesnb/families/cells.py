@@ -22,11 +22,11 @@ def log_density_of_cells(log_density: Callable[[Any], Any], cells: Any, *, are_c
     log_density : callable
         Maps cells (rows, columns) to their log densities.
     cells : array, shape (rows, columns)
-        No missing cell. JAX arrays go to the formula as they are.
+        No missing cell. JAX arrays, and arrays of more axes, go to the formula as they are.
     are_counts : bool
         Whether all cells are whole numbers from zero.
     """
-    if isinstance(cells, jax.Array):
+    if isinstance(cells, jax.Array) or cells.ndim != 2:
         return log_density(cells)
     if are_counts:
         highest = cells.max(initial=0.0)

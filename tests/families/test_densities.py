@@ -190,6 +190,13 @@ class TestOrigins:
         term = found - nb.Poisson().row_log_ratio({"rate": rate}, x)
         np.testing.assert_allclose(term, np.broadcast_to(term[..., :1], term.shape), rtol=0, atol=1e-9)
 
+    def test_rates_far_from_their_average(self, rng):
+        rate = np.exp(rng.uniform(0.0, 30.0, (10, 2, 3)))
+        x = np.rint(np.exp(rng.uniform(0.0, 30.0, (40, 3))))
+        found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
+        expected = stats.poisson.logpmf(x[:, None], rate[:, None]).sum(axis=-1)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
     def test_a_rate_of_zero(self):
         for largest in (3.0, 2.0**30):
             x = np.array([[0.0, 2.0], [1.0, largest], [np.nan, 0.0]])
