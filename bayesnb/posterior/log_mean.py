@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import ModelParameters, summed
 from bayesnb.families.base import Family
+from bayesnb.model.density import summed
+from bayesnb.model.parameters import ModelParameters
 
 __all__ = ["log_mean_joint"]
 

@@ -6,9 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.fast import whole_number
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior, flatten
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.log_mean import log_mean_joint
@@ -32,7 +33,7 @@ class SampledPosterior(Posterior):
     def __init__(
         self,
         problem: Problem | None,
-        model: NaiveBayes,
+        model: BoundModel,
         parameters: ModelParameters,
         sample_stats: dict[str, np.ndarray],
         inference: Fitting | None,

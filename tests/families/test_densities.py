@@ -16,7 +16,6 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.blocks import ClassPrior, draw_parameters
 from bayesnb.families import product
 from bayesnb.posterior.base import flatten
 
@@ -77,10 +76,6 @@ def gamma_cells(rng, rows=60):
 
 def gamma_parameters(rng, *shape):
     return {name: rng.gamma(3.0, 0.5, (*shape, CLASSES, 3)) for name in ("concentration", "rate")}
-
-
-def draws(family, rng, shape=()):
-    return draw_parameters(ClassPrior(None, np.full(CLASSES, 1 / CLASSES)), [family], rng, shape).blocks[0]
 
 
 @pytest.mark.usefixtures("float64")
