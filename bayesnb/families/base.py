@@ -1,12 +1,12 @@
-"""What a family of feature distributions has to say.
+"""What a family of feature distributions states.
 
-A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ConjugateFamily`
-where the posterior has the prior's type, register the class as a pytree, and everything else in the package works with
-it::
+A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ExponentialFamily`
+if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's type. Register the
+class as a pytree, and everything else in the package works with it::
 
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
-    class Exponential(ConjugateFamily):
+    class Exponential(ExponentialFamily, ConjugateFamily):
         concentration: Hyperparameter = 1.0
         rate: Hyperparameter = 1.0
         ...
@@ -247,31 +247,29 @@ class Family(ABC):
         return self.row_log_likelihood(parameters, x)
 
     def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        """As `row_log_likelihood`, for some rows at a time.
+        """As `row_log_likelihood` under many draws, for some rows at a time.
 
-        Returns
-        -------
-        callable
-            Maps a slice of rows to their log densities, shape (draws, rows, classes).
+        What all rows need is prepared once.
 
         Parameters
         ----------
         parameters : mapping
             Arrays of shape (draws, classes, columns, ...).
-        x : array, shape (rows, columns)
+        x : array or CSR array, shape (rows, columns)
+
+        Returns
+        -------
+        callable
+            Maps a slice of rows to their log densities, shape (draws, rows, classes).
         """
 
         def of_rows(rows: slice) -> np.ndarray:
             cells = x[rows]
             num_draws, num_classes = next(iter(parameters.values())).shape[:2]
             step = max(1, DRAW_BYTES // (8 * num_classes * cells.shape[0] * cells.shape[1] or 1))
-            pieces = [
-                self.row_log_likelihood(
-                    {name: value[start : start + step] for name, value in parameters.items()}, cells
-                )
-                for start in range(0, num_draws, step)
-            ]
-            return np.concatenate(pieces)
+            pieces = (slice(start, start + step) for start in range(0, num_draws, step))
+            some = ({name: value[draws] for name, value in parameters.items()} for draws in pieces)
+            return np.concatenate([self.row_log_likelihood(values, cells) for values in some])
 
         return of_rows
 
