@@ -19,9 +19,9 @@ from bayesnb.checks.comparison import densities, marginals
 from bayesnb.checks.predictive import agreement, replicates
 from bayesnb.estimators import MultinomialNB
 from bayesnb.estimators.categorical import highest_numbers
-from bayesnb.families import gaussian, multinomial
-from bayesnb.families.base import log_weights
-from bayesnb.families.multinomial import Documents, log_coefficient
+from bayesnb.families import documents, gaussian
+from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.product import Weights
 from bayesnb.parallel import in_order
 from bayesnb.posterior.convergence import ess_of_mean, rhat_and_ess
 from bayesnb.reading.normalise import log_normalised
@@ -236,7 +236,7 @@ def test_words_that_no_document_of_a_class_can_hold(rng):
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_array_equal(log_weights(form([[0.0, 3.0], [2.0, 0.0]]), log_p)[0], [-3.0, -np.inf])
+        np.testing.assert_array_equal(Weights.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf])
 
 
 def stored_in_parts(rng):
@@ -282,7 +282,7 @@ def test_products_in_pieces_are_those_of_the_whole(rng, monkeypatch):
     x = scipy.sparse.csr_array(rng.poisson(0.7, (300, 20)).astype(float))
     concentration = rng.uniform(0.1, 3.0, (4, 20))
     at_once = Documents.of(x).sum_log_rising(concentration)
-    monkeypatch.setattr(multinomial, "PIECE_ENTRIES", 100)
+    monkeypatch.setattr(documents, "PIECE_ENTRIES", 100)
     np.testing.assert_array_equal(Documents.of(x).sum_log_rising(concentration), at_once)
 
 
@@ -337,7 +337,7 @@ def _convergence(rng):
 def _densities_of_draws(rng):
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     exact = nb.fit(nb.Gaussian(), X, y)
-    return densities.log_densities(exact, exact._draw(rng, (2, 7)), densities.simulated_rows(exact, 0))
+    return densities.log_densities(exact, exact.draw_parameters(rng, (2, 7)), densities.simulated_rows(exact, 0))
 
 
 def _tests_of_marginals(rng):
@@ -351,7 +351,7 @@ def _information_of_counts(rng):
 
 def _long_documents(rng):
     x = rng.poisson(2e6, (7, 3)).astype(float)
-    assert (x.sum(axis=1) > multinomial.LONG).all()
+    assert (x.sum(axis=1) > documents.LONG).all()
     y = np.arange(7) % 2
     return nb.fit(nb.Multinomial(), x[:4], y[:4]).log_joint(scipy.sparse.csr_array(x))
 
@@ -376,12 +376,12 @@ def _number_of_replicates(rng):
 
 IN_PIECES = {
     "bayesnb.checks.rest.PIECE_CELLS": _leaving_out,
-    "bayesnb.posterior.averaged.PIECE_CELLS": _averaged_over_subsets,
+    "bayesnb.rows.PIECE_CELLS": _averaged_over_subsets,
     "bayesnb.posterior.convergence.SLAB_CELLS": _convergence,
     "bayesnb.checks.comparison.densities.PIECE_CELLS": _densities_of_draws,
     "bayesnb.checks.comparison.marginals.SLAB_CELLS": _tests_of_marginals,
-    "bayesnb.families.poisson.PIECE_CELLS": _information_of_counts,
-    "bayesnb.families.multinomial.PIECE_CELLS": _long_documents,
+    "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
+    "bayesnb.families.documents.PIECE_CELLS": _long_documents,
     "bayesnb.unlabelled.PIECE_CELLS": _rows_without_a_label,
     "bayesnb.checks.predictive.agreement.ROWS_AT_A_TIME": _agreeing_rows,
     "bayesnb.checks.predictive.replicates.DRAW_BYTES": _number_of_replicates,
