@@ -336,7 +336,7 @@ def test_wrong_input_says_what_to_do(simulated):
     for given in [(), (X,), (None, y)]:
         with pytest.raises(ValueError, match=r"needs the data.* is not given.*nb.check\(posterior, X, y\)"):
             check(posterior, *given)
-    with pytest.raises(TypeError, match=r"posterior is a NaiveBayes: give what nb.fit"):
+    with pytest.raises(TypeError, match=r"posterior is a BoundModel: give what nb.fit"):
         check(posterior.model, X, y)
     with pytest.raises(ValueError, match=r"no statistic 'skew'.*'class_frequency', 'mean', 'variance'"):
         check(posterior, X, y, statistics=["skew"])
