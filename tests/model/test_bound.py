@@ -229,7 +229,7 @@ class TestFittedAgain:
             np.testing.assert_allclose(found[name], value, rtol=1e-12)
 
     def test_learned_hyperparameters(self):
-        features = {"size": nb.Gaussian(), "island": nb.Categorical(dist.Gamma(2.0, 1.0)), "eggs": nb.Poisson()}
+        features = described().features | {"island": nb.Categorical(dist.Gamma(2.0, 1.0))}
         bound = nb.NaiveBayes(features).bind(FIRST, LABELS)
         resolved = bound.resolve(bound.statistics(FIRST, LABELS))
         values = {"island_concentration": 3.0}
@@ -237,6 +237,8 @@ class TestFittedAgain:
         expected = nb.fit(numbers, FIRST, LABELS)
         assert_same(nb.fit(resolved.with_hyperparameters(values), FIRST, LABELS), expected)
         assert_same(nb.fit(bound.with_hyperparameters(values), FIRST, LABELS), expected)
+        # Its statistics are those of the blocks before.
+        assert resolved.with_hyperparameters(values).layout == resolved.layout == bound.layout
         prior, families = resolved.learned.given({"island_concentration": np.array(3.0)})
         np.testing.assert_array_equal(prior.concentration, [1.0, 1.0])
         for family, block in zip(families, expected.model.blocks, strict=True):
