@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from bayesnb.schema import as_labels
+from bayesnb.tables.labels import as_labels
 
 __all__ = ["NATS", "decision_rule", "entropy_split"]
 

@@ -15,10 +15,14 @@ import numpy as np
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.schema import LARGEST_COUNT, OTHER, DeviceTable, Schema
-from bayesnb.stats import ClassCounts
+from bayesnb.model.blocks import Block
+from bayesnb.model.statistics import ModelStatistics
+from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.categories import OTHER
+from bayesnb.tables.cells import LARGEST_COUNT
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.schema import Schema
 
 __all__ = ["count_on_device", "log_joint_on_device"]
 
@@ -29,7 +33,7 @@ DEVICE_DENSITIES = 2**26
 """Densities, rows times classes times columns, taken at a time, should they need an array of their own."""
 
 Chunks = Callable[..., Iterator[tuple[Any, dict]]]
-"""What `NaiveBayes.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
+"""What `BoundModel.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
 
 
 def count_on_device(
@@ -240,7 +244,7 @@ def _log_normalised(log_joint: Any) -> Any:
 
 
 def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
-    """Cells of a block, categories as codes, and whether the family allows them all; as `schema.check_cells` asks."""
+    """Cells of a block, categories as codes, and whether the family allows them all, as in `check_cells`."""
     x = rows if columns is None else jnp.take(rows, columns, axis=1)
     if categories is None:
         support = constraints.nonnegative if family.accepts_fractions else family.support

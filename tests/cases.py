@@ -11,7 +11,7 @@ import scipy.special
 from numpyro.distributions import constraints
 
 import bayesnb as nb
-from bayesnb.stats import class_sums, observed_weight
+from bayesnb.statistics.counts import class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 

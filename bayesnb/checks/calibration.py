@@ -15,7 +15,8 @@ from scipy.optimize import isotonic_regression
 
 from bayesnb.families.fast import proportion, random_generator, whole_number
 from bayesnb.posterior.base import Posterior
-from bayesnb.schema import as_table, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
 
 __all__ = ["Calibration", "calibration"]
 

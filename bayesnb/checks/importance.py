@@ -7,7 +7,9 @@ from arviz_stats import ELPDDataLOO
 
 from bayesnb.checks.elpd import remark_on_draws
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.schema import as_table, check_weights, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["psis_loo"]
 

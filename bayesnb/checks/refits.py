@@ -14,10 +14,11 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import to_numpy
-from bayesnb.blocks import Block
 from bayesnb.checks.rest import LabelledRows, pieces_of
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.stats import Statistics, dense
+from bayesnb.model.blocks import Block
+from bayesnb.sparse import dense
+from bayesnb.statistics.base import Statistics
 
 __all__ = ["Refit", "every_class_without", "refits"]
 

@@ -15,9 +15,11 @@ import scipy.sparse
 from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, to_numpy
-from bayesnb.blocks import Block
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.stats import ClassCounts, Statistics, dense
+from bayesnb.model.blocks import Block
+from bayesnb.sparse import dense
+from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of"]
 

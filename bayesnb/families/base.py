@@ -31,7 +31,7 @@ from numpyro.distributions import constraints
 from bayesnb.families.chance import by_chance
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, require_numbers
 from bayesnb.families.information import from_likelihood
-from bayesnb.stats import Statistics
+from bayesnb.statistics.base import Statistics
 
 __all__ = ["Family", "Hyperparameter", "Parameters", "Sample", "log_weights", "sum_on_device", "sum_over_cells"]
 
@@ -65,6 +65,9 @@ class Family(ABC):
     compact
         Whether `statistics` and the row densities take cells, where none is missing, in the small type that the table
         holds them in: zeros and ones as bool, codes of categories as integers.
+    mean_predicts
+        Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
+        so if the probability of a cell is linear in them.
     why_no_maximum_likelihood
         What it says of the data where `maximum_likelihood` is NaN, for the error message.
     """
@@ -76,6 +79,7 @@ class Family(ABC):
     positive: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
+    mean_predicts: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
 
     def __post_init__(self) -> None:

@@ -18,18 +18,9 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log, times_log_rest
-from bayesnb.stats import (
-    ClassCounts,
-    Counts,
-    any_missing,
-    class_sums,
-    filled,
-    missing_entries,
-    observed_weight,
-    row_pieces,
-    rows_by_class,
-    trues_by_class,
-)
+from bayesnb.rows import any_missing, row_pieces, rows_by_class
+from bayesnb.sparse import filled, missing_entries
+from bayesnb.statistics.counts import ClassCounts, Counts, class_sums, observed_weight, trues_by_class
 
 __all__ = ["Bernoulli", "log_of_rest", "row_log_density"]
 
@@ -80,6 +71,7 @@ class Bernoulli(ConjugateFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     sparse: ClassVar[bool] = True
     compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}

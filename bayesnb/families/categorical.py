@@ -20,7 +20,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log
-from bayesnb.stats import Counts, shared_csr
+from bayesnb.sparse import shared_csr
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["Categorical", "look_up"]
 
@@ -75,6 +76,7 @@ class Categorical(ConjugateFamily):
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,8 @@ from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.families.words import draw_words
-from bayesnb.stats import LEVELS, Counts, Levels, Tally, levels
+from bayesnb.statistics.counts import Counts
+from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
 

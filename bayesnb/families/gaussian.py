@@ -15,7 +15,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import integrated
 from bayesnb.families.student_t import GROUP, RATE, SMALLEST_REST, refitted, sum_of_logs
-from bayesnb.stats import Moments, device_moments, moments, moments_by_class, row_pieces
+from bayesnb.rows import row_pieces
+from bayesnb.statistics.moments import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
 

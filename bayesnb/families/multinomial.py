@@ -22,19 +22,9 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.families.words import draw_words
-from bayesnb.stats import (
-    PIECE_CELLS,
-    ClassCounts,
-    Counts,
-    all_whole,
-    class_sums,
-    csr_pieces,
-    csr_rows,
-    dense,
-    row_pieces,
-    shared_csr,
-    without_duplicates,
-)
+from bayesnb.rows import PIECE_CELLS, all_whole, row_pieces
+from bayesnb.sparse import csr_pieces, csr_rows, dense, shared_csr, without_duplicates
+from bayesnb.statistics.counts import ClassCounts, Counts, class_sums
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
 

@@ -18,7 +18,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import COUNTED, PIECE_CELLS, divergence, integrated
 from bayesnb.families.large_counts import LOG_2_PI, log_negative_binomial, log_poisson, log_ratio
-from bayesnb.stats import Counts, class_sums, observed_weight, row_pieces
+from bayesnb.rows import row_pieces
+from bayesnb.statistics.counts import Counts, class_sums, observed_weight
 
 __all__ = ["Poisson", "RateCounts", "rate_counts"]
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesnb.arrays import log_rising, namespace
-from bayesnb.stats import ROUNDING, Moments
+from bayesnb.statistics.base import ROUNDING
+from bayesnb.statistics.moments import Moments
 
 __all__ = ["GROUP", "RATE", "SMALLEST_REST", "refitted", "sum_of_logs"]
 

@@ -1,7 +1,5 @@
 """The No-U-Turn sampler on sufficient statistics."""
 
-import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
-from tqdm.auto import tqdm
 
 from bayesnb.arrays import to_numpy, warn
 from bayesnb.families.fast import as_key, random_generator, whole_number
@@ -27,8 +24,9 @@ from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.progress import shows_progress, tqdm
 
-__all__ = ["NUTS", "ConvergenceWarning", "shows_progress", "tqdm"]
+__all__ = ["NUTS", "ConvergenceWarning"]
 
 Coordinates = dict[str, Coordinate]
 """By site."""
@@ -177,13 +175,6 @@ class NUTS(Inference):
             max_tree_depth=self.max_tree_depth,
             adapt_mass_matrix=not known,
         )
-
-
-def shows_progress(asked: bool | None) -> bool:
-    """Whether to show a progress bar: as asked, else on a terminal and in a notebook, and not where CI is set."""
-    if asked is not None:
-        return asked
-    return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 class _Settings(NamedTuple):

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import Block
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
+from bayesnb.model.blocks import Block
 from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
-from bayesnb.schema import as_table, encode_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.read import as_table
 
 __all__ = ["plot_densities"]
 
@@ -173,7 +174,7 @@ def _edges(low: float, high: float, bins: int, counts: bool) -> np.ndarray:
 
 def _density(posterior: Posterior, column: int, grid: np.ndarray) -> np.ndarray:
     """Density of a column's values under each class, shape (values, classes)."""
-    empty = np.full((1, len(posterior.model.schema.columns)), np.nan)  # type: ignore[union-attr]
+    empty = np.full((1, len(posterior.model.schema.columns)), np.nan)
     for block in posterior.model.blocks:
         if block.is_vector:
             empty[:, block.columns] = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.fast import whole_number
-from bayesnb.schema import as_table
+from bayesnb.tables.read import as_table
 
 __all__ = [
     "LINES",

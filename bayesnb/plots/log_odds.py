@@ -9,7 +9,7 @@ from bayesnb.families.fast import proportion
 from bayesnb.plots.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
-from bayesnb.schema import encode_labels, learn_classes
+from bayesnb.tables.labels import encode_labels, learn_classes
 
 __all__ = ["plot_log_odds"]
 

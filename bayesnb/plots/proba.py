@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.plots.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
-from bayesnb.schema import encode_labels
+from bayesnb.tables.labels import encode_labels
 
 __all__ = ["plot_proba"]
 

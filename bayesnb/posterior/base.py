@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from html import escape
 from threading import Lock
 from typing import Any, Concatenate, Protocol, Self
@@ -12,18 +12,21 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import log, warn
-from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, proportion, random_generator, whole_number
 from bayesnb.growth import count_more
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.parallel import in_order
+from bayesnb.partitions import map_partitions
 from bayesnb.problem import Problem
-from bayesnb.schema import DeviceTable, Table, as_table, is_dask
-from bayesnb.stats import row_pieces
+from bayesnb.rows import row_pieces
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.table import Table
 
 __all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
 
@@ -44,17 +47,20 @@ class Fitting(Protocol):
 def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Make a method that answers for each row of X answer lazily where X is a Dask array or data frame."""
+    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        from bayesnb.distributed import map_partitions
-
-        return map_partitions(self, method.__name__, X, args, kwargs)
+        return map_partitions(partial(_answer, self, method.__name__, args, kwargs), X)
 
     return wrapped
+
+
+def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
+    # By its name, because pickle finds the wrapped method under the name of the method inside.
+    return getattr(posterior, method)(X, *args, **kwargs)
 
 
 class Posterior(ABC):
@@ -62,7 +68,7 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    model : NaiveBayes
+    model : BoundModel
         The model with every default resolved to the numbers used.
     classes : array, shape (classes,)
         Labels, in the column order of `predict_proba`.
@@ -72,14 +78,14 @@ class Posterior(ABC):
         What made the posterior; None where its draws or parameters were given.
     """
 
-    model: NaiveBayes
+    model: BoundModel
     problem: Problem | None
     inference: Fitting | None
 
     @property
     def classes(self) -> np.ndarray:
         """Labels, in the column order of `predict_proba`."""
-        return self.model.schema.classes  # type: ignore[union-attr]
+        return self.model.schema.classes
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
@@ -424,10 +430,9 @@ class Posterior(ABC):
         dict
             Empty where all were given.
         """
-        learned_from = None if self.problem is None else self.problem.learned_from
-        if learned_from is None:
+        if self.problem is None or self.problem.learned_from is None:
             return {name: np.array(value) for name, value in self._mean_parameters().hyperparameters.items()}
-        return self.problem.model.hyperparameters_like(learned_from)  # type: ignore[union-attr]
+        return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     @abstractmethod
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
@@ -669,7 +674,6 @@ class Posterior(ABC):
         if not isinstance(table, DeviceTable) or densities is None:
             return in_order
         model, schema = self.model, self.model.schema
-        assert schema is not None
         where = schema, model.blocks, model.columns_in(table)
         return log_joint_on_device(table, *where, self._class_probs(), densities, normalised=normalised)
 

@@ -21,9 +21,9 @@ from jax.experimental import sparse
 from report import machine, seconds, write
 
 import bayesnb as nb
-from bayesnb import schema
 from bayesnb.device import count_on_device, log_joint_on_device
-from bayesnb.schema import as_table
+from bayesnb.tables import device_array
+from bayesnb.tables.read import as_table
 
 CLASSES, COLUMNS, CATEGORIES = 5, 100, 10
 WORDS, LENGTH, DOCUMENT_CLASSES = 50_000, 64, 20
@@ -194,7 +194,7 @@ def main() -> None:
     print(f"JAX's default device is {device.device_kind} ({device.platform}).")
     if not on_accelerator():
         print("That is no accelerator: this checks the way, and its times say nothing about a GPU.")
-        schema.on_accelerator = lambda array: True
+        device_array.on_accelerator = lambda array: True
     check()
     found = [
         "| work | size | the call | on the device | share of the bandwidth |",

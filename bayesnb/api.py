@@ -1,0 +1,357 @@
+"""The functions that condition a model: read the data into a problem, give it to an inference, return a posterior."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.arrays import warn
+from bayesnb.families.base import Family
+from bayesnb.inference.base import Inference
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.tables import check_support, posterior_from_tables
+from bayesnb.model.bound import Model, as_model
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.problem import Problem
+from bayesnb.sources.batches import read_batches
+from bayesnb.sources.dask import read_dask
+from bayesnb.sources.memory import read_table
+from bayesnb.sources.parquet import read_parquet
+from bayesnb.tables.read import is_dask
+
+__all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
+
+
+def fit(
+    model: Model | Family,
+    X: Any,
+    y: Any,
+    inference: Inference | None = None,
+    *,
+    sample_weight: Any = None,
+    classes: Any = None,
+    key: Any = 0,
+) -> Posterior:
+    """Condition a model on a table.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+        A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
+        categories, and its classes unless `classes` names others.
+    X : table, shape (rows, columns)
+        NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
+        skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
+        partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
+        has a label.
+    y : labels, shape (rows,), or None
+        Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
+        `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
+    inference : Inference, optional
+        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
+    sample_weight : array, shape (rows,), optional
+        Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
+        in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
+        that the columns of `predict_proba` do not depend on the weights.
+    classes : sequence or int, optional
+        Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
+        2 and so on. By default the labels of `y`, sorted.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
+        naming one that can.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    if is_dask(X) or is_dask(y):
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check)
+    else:
+        problem = read_table(model, X, y, sample_weight, classes)
+    inference.check(problem)
+    _warn_of_leak(problem, y)
+    return inference.fit(problem, key=key)
+
+
+def fit_batches(
+    model: Model | Family,
+    batches: Any,
+    inference: Inference | None = None,
+    *,
+    classes: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on a table that comes in batches, of which one is in memory at a time.
+
+    The result is that of `fit` to all the batches at once, up to the order of summation.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    batches : iterable, or callable that returns one
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
+        categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
+        needs `classes`, and a category that occurs first in a later batch becomes the last of its column, with the
+        prior that a fit to all rows would have had.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
+    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_batches(model, batches, classes, inference.check, progress)
+    return inference.fit(problem, key=key)
+
+
+def fit_parquet(
+    model: Model | Family,
+    paths: Any,
+    target: str,
+    inference: Inference | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Any = None,
+    batch_rows: int | None = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on Parquet files of any size, of which a batch of rows is in memory at a time.
+
+    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
+    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    paths : str or path, or sequence of them
+        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
+    target : str
+        Column of the labels, none of which may be missing.
+    inference : Inference, optional
+        `Exact()` by default; any that reads statistics.
+    columns : sequence of str, optional
+        Columns of the table; by default all but the target and the weights.
+    sample_weight : str, optional
+        Column of the weights of the rows.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    batch_rows : int, optional
+        Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        As for `fit_batches`.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
+    FileNotFoundError
+        If a file does not exist, or a folder has no ``*.parquet`` file.
+    ImportError
+        Without pyarrow, which comes with ``bayesnb[distributed]``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/rows.parquet")
+    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
+    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
+    array([[0.835, 0.165],
+           [0.717, 0.283],
+           [0.297, 0.703]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_parquet(
+        model,
+        paths,
+        target,
+        columns=columns,
+        sample_weight=sample_weight,
+        classes=classes,
+        batch_rows=batch_rows,
+        check=inference.check,
+        progress=progress,
+    )
+    return inference.fit(problem, key=key)
+
+
+def from_parameters(
+    model: Model | Family,
+    *,
+    classes: Any,
+    parameters: Mapping[Any, Any],
+    class_probs: Any = None,
+    columns: Any = None,
+) -> PointPosterior:
+    """A posterior at given parameters, such as the probability tables of a textbook.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+        Says which family each column has; its priors are not used.
+    classes : sequence
+        Labels, in the order of the class axis of every table below.
+    parameters : mapping
+        Values by site (``"island_prob"``), by block or column where the family has one parameter (``"island"``), by
+        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by
+        block or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a
+        column of categories.
+    class_probs : array, shape (classes,), optional
+        Needed unless the model has `class_probs`.
+    columns : sequence, optional
+        Names of the table's columns; by default those that the model names, else positions.
+
+    Returns
+    -------
+    PointPosterior
+
+    Raises
+    ------
+    ValueError
+        If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not
+        sum to one, a negative variance).
+
+    Examples
+    --------
+    Radio stations that the young and the old like (Barber 2012, Example 10.1).
+
+    >>> import bayesnb as nb
+    >>> likes = [[0.95, 0.05, 0.02, 0.20], [0.03, 0.82, 0.34, 0.92]]
+    >>> posterior = nb.from_parameters(
+    ...     nb.Bernoulli(), classes=["young", "old"], class_probs=[0.1, 0.9], parameters={"prob": likes}
+    ... )
+    >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
+    array([[0.9161, 0.0839]])
+    """
+    return posterior_from_tables(as_model(model), classes, parameters, class_probs, columns)
+
+
+def from_samples(
+    model: Model | Family,
+    samples: Mapping[str, Any],
+    *,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+) -> SampledPosterior:
+    """A posterior from draws of any other sampler.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    samples : mapping
+        Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
+    X, y, sample_weight, classes
+        The data, as for `fit`; they say what the columns and classes are, and what the draws are conditioned on.
+
+    Returns
+    -------
+    SampledPosterior
+
+    Raises
+    ------
+    ValueError
+        If a site is missing, has the wrong shape, or holds values that are not finite.
+    """
+    problem = read_table(as_model(model), X, y, sample_weight, classes)
+    resolved = problem.resolved
+    parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
+    leading = parameters.class_prob.ndim - 1
+    if leading not in (1, 2):
+        raise ValueError(
+            f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
+            "(draw, classes)"
+        )
+    for name, value in resolved.sites.by_name(parameters).items():
+        if value.shape[:leading] != parameters.class_prob.shape[:leading]:
+            raise ValueError(
+                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has "
+                f"{parameters.class_prob.shape[:leading]}"
+            )
+        if not np.isfinite(value).all():
+            raise ValueError(f"the draws of {name!r} are not all finite")
+    if parameters.class_prob.size == 0:
+        raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: there is no draw")
+    check_support(resolved, parameters)
+    if leading == 1:
+        parameters = jax.tree.map(lambda value: value[None], parameters)
+    return SampledPosterior(problem, resolved, parameters, {}, None)
+
+
+def _warn_of_leak(problem: Problem, y: Any) -> None:
+    """Warn if a feature has the name of the labels, because the model then reads the answer."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
+        warn(
+            f"the labels are named {name!r}, and so is a feature of the model: leave that column out, with "
+            f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
+            UserWarning,
+        )
+
+
+def as_inference(inference: Any) -> Inference:
+    """The inference asked for, `Exact()` by default.
+
+    Raises
+    ------
+    TypeError
+        If it is not an inference, or is a class of inferences rather than an instance.
+    """
+    if inference is None:
+        return Exact()
+    if isinstance(inference, type) and issubclass(inference, Inference):
+        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
+    if not isinstance(inference, Inference):
+        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP() or nb.MLE()")
+    return inference

@@ -1,0 +1,295 @@
+"""What all estimators share: fit, partial_fit, forget and the predictions."""
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from bayesnb.estimators.classes import check_known, check_labels
+from bayesnb.growth import count_more
+from bayesnb.inference.base import Inference
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.point import MAP, MLE
+from bayesnb.model.bound import Model, of_table
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.problem import Problem, check_decay
+from bayesnb.tables.distinct import distinct
+from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
+
+__all__ = ["INFERENCES", "Estimator"]
+
+INFERENCES: dict[str, Inference] = {"exact": Exact(), "map": MAP(), "mle": MLE(), "nuts": NUTS()}
+"""The inferences that an estimator takes by name."""
+
+
+class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """A `NaiveBayes` model with scikit-learn's methods.
+
+    A subclass defines how a table is read and which model is fitted to it. The fitted posterior is `posterior_`.
+    """
+
+    inference: Any
+    predictive: str
+    decay: float
+    random_state: Any
+
+    @abstractmethod
+    def _model(self, table: Table) -> Model:
+        """The model to fit to a table. `classes_` is already set."""
+
+    @abstractmethod
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """Check a table, with scikit-learn's error messages.
+
+        With `reset`, the number and the names of the columns are noted; without, they are compared with the noted ones.
+        """
+
+    def _note(self, problem: Problem) -> None:
+        """Set the fitted attributes that the subclass adds."""
+
+    def _extend(self, problem: Problem, table: Table) -> Problem:
+        """The problem with the categories that another table adds."""
+        return problem
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            self._require_y(y)
+            table = self._read(X, reset=True)
+            labels = check_labels(y, table.num_rows)
+            self.classes_ = distinct(labels)
+            self._start(table, labels, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch of rows. The result equals that of one fit to the rows of all batches.
+
+        With a `decay` below 1, each call first multiplies the weight of all earlier rows by `decay`. The result equals
+        that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,)
+            All labels that any batch may have; required at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the batch has a label that `classes` lacks, or a wrong value. The estimator is unchanged then.
+        """
+        with self._all_or_nothing():
+            first = self._announce(classes)
+            self._require_y(y)
+            table = self._read(X, reset=first)
+            labels = check_labels(y, table.num_rows)
+            check_known(labels, self.classes_)
+            if first:
+                self._start(table, labels, sample_weight)
+            else:
+                problem = self._extend(self._problem, table)
+                weight = self._weight(sample_weight, table)
+                problem, counted = count_more(problem, table, labels, weight)
+                self._settle(problem.add(counted, decay=self.decay))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
+
+        The classes and the categories of the removed rows stay known.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight that the rows have now: their first weight, times `decay` for each later call of `partial_fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If the fitted data cannot have held these rows. The estimator is unchanged then.
+        """
+        check_is_fitted(self)
+        with self._all_or_nothing():
+            self._require_y(y)
+            table = self._check_table(X)
+            labels = check_labels(y, table.num_rows)
+            check_known(labels, self.classes_)
+            # A new category gets a count of zero, so that `take_away` refuses a row that has it.
+            problem = self._extend(self._problem, table)
+            weight = self._weight(sample_weight, table)
+            problem, counted = count_more(problem, table, labels, weight)
+            self._settle(problem.take_away(counted))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row, shape (n_samples,)."""
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
+        return self._predictor().predict_proba(self._check_table(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log of the predictive class probabilities, shape (n_samples, n_classes)."""
+        return self._predictor().predict_log_proba(self._check_table(X))
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """Log density log p(x, y) of each row with each class, shape (n_samples, n_classes).
+
+        It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
+        """
+        return self._predictor().log_joint(self._check_table(X))
+
+    def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
+        """Credible interval of each class probability.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        prob : float, default 0.89
+        num_draws : int, optional
+            Draws of the parameters in each of four chains.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes, 2)
+            Lower and upper end.
+        """
+        return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
+
+    def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """The posterior as an ``xarray.DataTree`` for ArviZ; see `bayesnb.datatree.to_datatree`."""
+        return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
+
+    def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
+        check_decay(self.decay)
+        weight = self._weight(sample_weight, table)
+        model, rows = self._model(table), weighted_table(table, weight)
+        bound = of_table(model, rows, classes=self.classes_)
+        counted = bound.statistics(rows, labels, sample_weight=weight)
+        self._settle(Problem(bound, counted, growing=not model.bound))
+
+    def _settle(self, problem: Problem) -> None:
+        """Fit the problem and set the fitted attributes."""
+        inference = self._inference()
+        inference.check(problem)
+        if problem.model.feature_inclusion is not None and self.predictive == "plugin":
+            raise ValueError(
+                'predictive="plugin" stands for one model, and feature_inclusion averages over many: use '
+                'predictive="exact", or leave feature_inclusion out'
+            )
+        self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())
+        self._problem = problem
+        self.class_count_ = problem.statistics.classes.n.copy()
+        self._note(problem)
+
+    def _smoothed(self, problem: Problem) -> Problem:
+        """The problem whose posterior is the fit."""
+        return problem
+
+    def _inference(self) -> Inference:
+        if isinstance(self.inference, Inference):
+            return self.inference
+        if self.inference not in INFERENCES:
+            raise ValueError(
+                f"inference is {self.inference!r}: give one of {sorted(INFERENCES)}, or such as nb.NUTS(...)"
+            )
+        return INFERENCES[self.inference]
+
+    def _key(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
+
+    def _posterior(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_
+
+    def _predictor(self) -> Posterior:
+        """What predicts: the posterior, or its mean as a point."""
+        posterior = self._posterior()
+        if self.predictive == "exact" or isinstance(posterior, PointPosterior):
+            return posterior
+        if self.predictive != "plugin":
+            raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
+        if isinstance(posterior, ExactPosterior) and all(family.mean_predicts for family in posterior.families):
+            return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
+        return posterior.plugin()  # type: ignore[attr-defined]
+
+    def _check_table(self, X: Any) -> Table:
+        check_is_fitted(self)
+        return self._read(X, reset=False)
+
+    def _require_y(self, y: Any) -> None:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+
+    def _weight(self, sample_weight: Any, table: Table) -> Any:
+        if sample_weight is None:
+            return None
+        rows = np.empty((table.num_rows, 1))
+        return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+
+    def _announce(self, classes: Any) -> bool:
+        """Whether this is the first batch. If so, set `classes_`."""
+        fitted = getattr(self, "classes_", None)
+        if fitted is None and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if fitted is None:
+            self.classes_ = np.unique(classes)
+            return True
+        if classes is not None and not np.array_equal(np.sort(np.asarray(classes)), fitted):
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {fitted!r}")
+        return False
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """After any error, restore the attributes that the estimator had before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -1,0 +1,188 @@
+"""Naive Bayes for categories."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_non_negative
+
+from bayesnb.arrays import warn
+from bayesnb.estimators.smoothing import Discrete
+from bayesnb.estimators.tables import read_mixed
+from bayesnb.families.categorical import Categorical
+from bayesnb.growth import with_categories
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.problem import Problem
+from bayesnb.tables.array import ArrayTable
+from bayesnb.tables.objects import is_missing
+from bayesnb.tables.table import Table
+
+__all__ = ["CategoricalNB", "highest_numbers"]
+
+
+class CategoricalNB(Discrete):
+    """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
+
+    Categories may be whole numbers from zero, as in scikit-learn, or text, booleans or pandas categoricals; cells may
+    be missing. In predictions, a category that was never seen counts as a missing cell, with a warning; `partial_fit`
+    adds it to the column. The exact predictive equals scikit-learn's. As in scikit-learn, every row of X adds its
+    categories, even a row of weight zero.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default 1.0
+        Concentration of the Dirichlet prior.
+    force_alpha, fit_prior, class_prior, inference, predictive, feature_inclusion, decay, random_state
+        As for `BernoulliNB`.
+    min_categories : int or array-like of shape (n_features,), optional
+        Least number of categories of each column of numbers.
+
+    Attributes
+    ----------
+    posterior_, classes_, class_count_, class_log_prior_, n_features_in_
+        As for `BernoulliNB`.
+    categories_ : list of array
+        Categories of each feature.
+    n_categories_ : array of shape (n_features,)
+    category_count_, feature_log_prob_ : list of array of shape (n_classes, n_categories)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+        inference: Any = "exact",
+        predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+        self.inference = inference
+        self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        table = read_mixed(self, X, reset=reset)
+        if isinstance(table, ArrayTable) and table.array.dtype.kind in "iuf":
+            check_non_negative(table.array, f"{type(self).__name__} (input X)")
+            if table.array.dtype.kind == "f":
+                return replace(table, array=_whole_numbers(table.array))
+        return table
+
+    def _model(self, table: Table) -> NaiveBayes:
+        minimum = self._check_min_categories()
+        alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
+        features = {}
+        highest = highest_numbers(table)
+        for j, name in enumerate(table.names):
+            categories = self._categories(table, j, int(minimum[j]), (), highest)
+            features[name] = Categorical(float(alpha[j]), categories=categories)
+        return NaiveBayes(features, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
+
+    def _categories(
+        self, table: Table, column: int, minimum: int, known: Sequence[Any], highest: np.ndarray | None
+    ) -> tuple:
+        """Categories of a column: 0, 1, ... for numbers; otherwise those declared or shown, after the known ones."""
+        if highest is not None:
+            return tuple(range(max(int(highest[column]) + 1, minimum, len(known), 1)))
+        values = table.values(column, slice(None))
+        if table.kind(column) == "number":
+            numbers = table.numbers([column], slice(None))
+            largest = int(np.nanmax(numbers, initial=-1.0)) if not np.isnan(numbers).all() else -1
+            return tuple(range(max(largest + 1, minimum, len(known), 1)))
+        declared = table.declared_categories(column)
+        shown = {value for value in values.tolist() if not is_missing(value)}
+        already = set(known)
+        new = [value for value in (declared or sorted(shown, key=_order)) if value not in already]
+        return (*known, *new) if known or new else (0,)
+
+    def _check_min_categories(self) -> np.ndarray:
+        minimum = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if minimum.dtype.kind not in "iu":
+            raise ValueError(f"'min_categories' should have integral type. Got {minimum.dtype} instead.")
+        shape = (self.n_features_in_,)
+        if minimum.ndim and minimum.shape != shape:
+            raise ValueError(
+                f"'min_categories' should have shape {shape} when an array-like is provided. Got {minimum.shape} "
+                "instead."
+            )
+        return np.broadcast_to(minimum, shape)
+
+    def _extend(self, problem: Problem, table: Table) -> Problem:
+        known = problem.model.schema.categories
+        highest = highest_numbers(table)
+        found = {j: self._categories(table, j, 0, known[j], highest) for j in known}
+        if found == known:
+            return problem
+        features: dict[Any, Any] = {
+            name: Categorical(family.hyperparameters()["concentration"], categories=found[j])
+            for j, (name, (family, _)) in enumerate(problem.model.features.items())
+        }
+        return with_categories(problem, found, features)
+
+    def _note(self, problem: Problem) -> None:
+        super()._note(problem)
+        schema = problem.model.schema
+        counts: dict[int, np.ndarray] = {}
+        for block, counted in zip(problem.model.blocks, problem.statistics.blocks, strict=True):
+            for j, position in enumerate(block.columns):
+                counts[position] = counted.total[:, j].copy()  # type: ignore[attr-defined]
+        alpha = np.broadcast_to(self._alpha, self.n_features_in_)
+        self.category_count_ = [counts[j] for j in range(self.n_features_in_)]
+        self.categories_ = [np.asarray(schema.categories[j]) for j in range(self.n_features_in_)]
+        self.n_categories_ = np.array([count.shape[1] for count in self.category_count_], dtype=np.int64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.feature_log_prob_ = [
+                np.log(count + alpha[j]) - np.log((count + alpha[j]).sum(axis=1, keepdims=True))
+                for j, count in enumerate(self.category_count_)
+            ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def highest_numbers(table: Table) -> np.ndarray | None:
+    """Largest number of each column of an array of whole numbers, in one pass; None for any other table."""
+    if not (isinstance(table, ArrayTable) and table.array.dtype.kind in "iu"):
+        return None
+    array = table.array
+    # NumPy goes through few long rows faster than through many short ones.
+    width = 64 if array.flags.c_contiguous and len(array) >= 64 else 1
+    long = array[: len(array) // width * width].reshape(-1, width * array.shape[1]).max(axis=0)
+    return np.vstack([long.reshape(width, -1), array[len(array) // width * width :]]).max(axis=0)
+
+
+def _whole_numbers(X: np.ndarray) -> np.ndarray:
+    """Numbers cut to whole ones, as in scikit-learn, with a warning if one changes."""
+    with np.errstate(invalid="ignore"):
+        cut = np.trunc(X)
+    lost = (cut != X) & ~np.isnan(X)
+    if lost.any():
+        row, column = (int(index[0]) for index in np.nonzero(lost))
+        warn(
+            f"column {column}, row {row}: {X[row, column]:g} is no category and is cut to a whole number, as "
+            "scikit-learn does; NaiveBayesClassifier reads measurements as such",
+            UserWarning,
+        )
+    return cut
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    """Sort key of categories of several types."""
+    return type(value).__name__, value

@@ -1,0 +1,139 @@
+"""Naive Bayes for measurements."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb.estimators.base import Estimator
+from bayesnb.estimators.tables import named, read_numbers
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.inference.exact import Exact
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.parameters import ModelParameters
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.problem import Problem
+from bayesnb.statistics.moments import Moments, moments
+from bayesnb.tables.table import Table
+
+__all__ = ["GaussianNB"]
+
+
+class GaussianNB(Estimator):
+    """Naive Bayes for measurements, with scikit-learn's arguments and a posterior.
+
+    The exact predictive is Student-t under a Normal-inverse-gamma prior on the scale of the data;
+    ``predictive="plugin"`` gives scikit-learn's numbers.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), optional
+        Class probabilities; by default the class frequencies.
+    var_smoothing : float, default 1e-9
+        `epsilon_`, which is added to the plug-in variances, as a share of the largest variance of a feature. The exact
+        predictive needs no such safeguard and ignores the default; a larger value adds as much variance there, too.
+    prior : Gaussian, optional
+        The prior on mean and variance.
+    inference, predictive, feature_inclusion, decay, random_state
+        As for `BernoulliNB`.
+
+    Attributes
+    ----------
+    posterior_, classes_, class_count_, n_features_in_
+        As for `BernoulliNB`.
+    class_prior_ : array of shape (n_classes,)
+    theta_, var_ : array of shape (n_classes, n_features)
+        Mean and variance of each feature per class; the variance with `epsilon_`.
+    epsilon_ : float
+        `var_smoothing` times the largest variance of a feature.
+    """
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        prior: Gaussian | None = None,
+        inference: Any = "exact",
+        predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.prior = prior
+        self.inference = inference
+        self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        X = read_numbers(self, X, reset=reset)
+        self._dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
+        return named(self, X)
+
+    def _model(self, table: Table) -> NaiveBayes:
+        family = Gaussian() if self.prior is None else self.prior
+        if not isinstance(family, Gaussian):
+            raise TypeError(f"prior is {family!r}: give nb.Gaussian(...)")
+        return NaiveBayes(family, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
+
+    def _class_probs(self) -> Any:
+        if self.priors is None:
+            return "empirical"
+        priors = np.asarray(self.priors, dtype=np.float64)
+        if len(priors) != len(self.classes_):
+            raise ValueError("Number of priors must match number of classes.")
+        if not np.isclose(priors.sum(), 1.0):
+            raise ValueError("The sum of the priors should be 1.")
+        if (priors < 0).any():
+            raise ValueError("Priors must be non-negative.")
+        return priors / priors.sum()
+
+    def _smoothed(self, problem: Problem) -> Problem:
+        if self.predictive == "plugin" or self.var_smoothing <= 1e-9:
+            return problem
+        counted: Any = problem.statistics.blocks[0]
+        pooled: Any = counted.pooled()
+        blur = self.var_smoothing * pooled.variance.max()
+        blurred = replace(counted, ssd=counted.ssd + counted.n * blur)
+        return Problem(problem.model, replace(problem.statistics, blocks=(blurred,)))
+
+    def _note(self, problem: Problem) -> None:
+        counted: Any = problem.statistics.blocks[0]
+        pooled: Any = counted.pooled()
+        self.epsilon_ = float(self.var_smoothing * pooled.variance.max())
+        self.theta_ = counted.mean.astype(self._dtype)
+        self.var_ = (counted.variance + self.epsilon_).astype(self._dtype)
+        self.class_prior_ = np.asarray(problem.posterior_classes.mean()).astype(self._dtype)
+
+    def _predictor(self) -> Posterior:
+        posterior = self._posterior()
+        if self.predictive != "plugin" or not isinstance(self._inference(), Exact):
+            return super()._predictor()
+        # A class without a cell of a feature takes the mean of all classes together, and a class without spread takes
+        # their variance.
+        counted: Any = self._problem.statistics.blocks[0]
+        pooled: Any = counted.pooled()
+        everywhere = np.where(pooled.ssd > 0, pooled.variance, 1.0)
+        variance = counted.variance + self.epsilon_
+        parameters = {
+            "mean": np.where(counted.n > 0, counted.mean, pooled.mean),
+            "variance": np.where(variance > 0, variance, everywhere),
+        }
+        return PointPosterior(posterior.model, ModelParameters(posterior.model.class_prior.mean(), (parameters,)))
+
+    @staticmethod
+    def _update_mean_variance(
+        n_past: float, mu: Any, var: Any, X: np.ndarray, sample_weight: Any = None
+    ) -> tuple[Any, Any]:
+        """Mean and variance after more rows. scikit-learn's own tests call it by this private name."""
+        if X.shape[0] == 0:
+            return mu, var
+        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        past = Moments(np.full((1, X.shape[1]), float(n_past)), np.broadcast_to(mu, (1, X.shape[1])), n_past * var)
+        total = past + moments(np.asarray(X, dtype=np.float64), weight[:, None])
+        return total.mean[0], (total.ssd / total.n)[0]

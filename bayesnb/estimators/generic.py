@@ -1,0 +1,83 @@
+"""Any naive Bayes model as an estimator."""
+
+from typing import Any
+
+from bayesnb.estimators.base import Estimator
+from bayesnb.estimators.tables import read_mixed
+from bayesnb.families.base import Family
+from bayesnb.model.bound import Model
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.problem import Problem
+from bayesnb.tables.table import Table
+
+__all__ = ["NaiveBayesClassifier"]
+
+
+class NaiveBayesClassifier(Estimator):
+    """Any naive Bayes model as an estimator; by default a model with a family for each column by its type.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel, Family or None, default None
+        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
+        floating type are Gaussian.
+    inference, predictive, feature_inclusion, decay, random_state
+        As for `BernoulliNB`.
+
+    Attributes
+    ----------
+    posterior_, classes_, class_count_, n_features_in_, feature_names_in_
+        As for `BernoulliNB`.
+    model_ : BoundModel
+        The model with all defaults replaced by the numbers used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesnb.estimators import NaiveBayesClassifier
+    >>> X = pd.DataFrame({"size": [1.0, 2.0, None, 4.0], "colour": ["red", None, "blue", "blue"]})
+    >>> NaiveBayesClassifier().fit(X, [0, 0, 1, 1]).predict(X).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def __init__(
+        self,
+        model: Model | Family | None = None,
+        *,
+        inference: Any = "exact",
+        predictive: str = "exact",
+        feature_inclusion: Any = None,
+        decay: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.inference = inference
+        self.predictive = predictive
+        self.feature_inclusion = feature_inclusion
+        self.decay = decay
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        return read_mixed(self, X, reset=reset)
+
+    def _model(self, table: Table) -> Model:
+        model = self._given_model(table)
+        return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
+
+    def _given_model(self, table: Table) -> Model:
+        if self.model is None:
+            return NaiveBayes.from_frame(table)
+        if isinstance(self.model, Family):
+            return NaiveBayes(self.model)
+        if not isinstance(self.model, Model):
+            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None for a guess")
+        return self.model
+
+    def _note(self, problem: Problem) -> None:
+        self.model_ = problem.resolved
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

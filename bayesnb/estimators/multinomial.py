@@ -1,0 +1,74 @@
+"""Naive Bayes for count vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.estimators.smoothing import Smoothed
+from bayesnb.estimators.tables import read_counts
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.statistics.counts import Counts
+from bayesnb.tables.table import Table
+
+__all__ = ["MultinomialNB"]
+
+
+class MultinomialNB(Smoothed):
+    """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
+
+    The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
+    which are overconfident for long documents. Weights that are not counts (tf-idf) are accepted, as in scikit-learn.
+    The result is then not a probability, and ``predictive="plugin"`` is the better choice: with ``alpha=0.01`` the
+    exact formula loses 0.4 to 1.6 points of macro-F1 on tf-idf of three tables (docs/real-data.md).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default 1.0
+        Concentration of the Dirichlet prior on each class's word probabilities.
+    force_alpha, fit_prior, class_prior, inference, predictive, decay, random_state
+        As for `BernoulliNB`.
+
+    Attributes
+    ----------
+    posterior_, classes_, class_count_, class_log_prior_, feature_count_, feature_log_prob_, n_features_in_
+        As for `BernoulliNB`.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        inference: Any = "exact",
+        predictive: str = "exact",
+        decay: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.inference = inference
+        self.predictive = predictive
+        self.decay = decay
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        return read_counts(self, X, reset=reset)
+
+    def _model(self, table: Table) -> NaiveBayes:
+        family = Multinomial(self._concentration(), fractional=True)
+        return NaiveBayes(family, class_probs=self._class_probs())
+
+    def _log_prob(self, counted: Counts) -> np.ndarray:
+        smoothed = counted.total + self._alpha
+        return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.input_tags.positive_only = True
+        return tags

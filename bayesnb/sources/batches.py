@@ -1,0 +1,59 @@
+"""A table that comes in batches from the user's own code."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from bayesnb.model.bound import Model
+from bayesnb.problem import Problem
+from bayesnb.sources.batch import Batch, has_rows, with_progress
+from bayesnb.sources.counting import count_batches
+from bayesnb.sources.open_schema import OpenSchema
+from bayesnb.tables.read import as_table
+
+__all__ = ["read_batches"]
+
+
+def read_batches(
+    model: Model, batches: Any, classes: Any, check: Callable[[Problem], None], progress: bool | None
+) -> Problem:
+    """The problem of all batches, of which one is in memory at a time; parameters and errors as for `fit_batches`.
+
+    `check` gets the problem before the statistics are counted, and may raise an error.
+    """
+    once = isinstance(batches, Iterator)
+    if not callable(batches) and not isinstance(batches, Iterable):
+        raise TypeError(f"batches is {batches!r}: give an iterable of (X, y), or a callable that returns one")
+
+    def read() -> Iterator[Batch]:
+        return _numbered(batches() if callable(batches) else batches)
+
+    start = read()
+    first = next(start, None)
+    if first is None:
+        raise ValueError("batches holds no rows: give at least one")
+    table = as_table(first.X)
+    schema = OpenSchema.of(model, table.names, table.named, classes)
+    bar = partial(with_progress, progress, total=None)
+    if schema.complete or once:
+        if once:
+            schema.require_one_pass()
+        bound = schema.bind(schema.find(first))
+        counting: Iterable[Batch] = chain([first], start)
+    else:
+        bound = schema.bind(schema.find_all(bar("categories", chain([first], start))))
+        counting = read()
+    return count_batches(bound, bar("statistics", counting), check, growing=schema.growing)
+
+
+def _numbered(batches: Iterable[Any]) -> Iterator[Batch]:
+    """The user's batches with their numbers, without those that have no rows."""
+    for i, given in enumerate(batches):
+        if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+            raise TypeError(f"batch {i} is a {type(given).__name__}: give (X, y) or (X, y, sample_weight)")
+        batch = Batch(f"batch {i}", *given)
+        with batch.naming_errors():
+            filled = has_rows(as_table(batch.X), batch.y)
+        if filled:
+            yield batch

@@ -1,0 +1,69 @@
+"""CSR arrays: views of their rows, missing entries, entries stored in parts."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+__all__ = ["csr_pieces", "csr_rows", "dense", "filled", "missing_entries", "shared_csr", "without_duplicates"]
+
+
+def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A CSR array of these arrays themselves; SciPy's constructor copies what is a view of less than half an array."""
+    result = scipy.sparse.csr_array(shape)
+    result.data, result.indices, result.indptr = data, indices, indptr.astype(indices.dtype, copy=False)
+    return result
+
+
+def csr_rows(x: Any, rows: slice) -> Any:
+    """Some of the rows of a CSR array, whose entries are not copied."""
+    edges = x.indptr[rows.start : rows.stop + 1]
+    entries = slice(edges[0], edges[-1])
+    return shared_csr(x.data[entries], x.indices[entries], edges - edges[0], (len(edges) - 1, x.shape[1]))
+
+
+def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
+    """Slices of rows of a CSR array with about so many entries each."""
+    num_rows = x.shape[0]
+    starts = np.searchsorted(x.indptr, np.arange(0, x.nnz, num_entries))
+    edges = np.unique(np.concatenate([[0], starts, [num_rows]])) if num_rows else [0]
+    for start, stop in itertools.pairwise(edges):
+        yield slice(int(start), int(stop))
+
+
+def without_duplicates(x: Any) -> Any:
+    """A CSR array without entries stored in parts: those are one cell each, and log x! is not additive.
+
+    What it shares with the caller's data stays as it is.
+    """
+    if x.has_canonical_format:
+        return x
+    whole = x.copy()
+    whole.sum_duplicates()
+    return whole
+
+
+def missing_entries(x: Any) -> Any:
+    """Ones where a sparse array stores NaN, as a sparse array of the same shape."""
+    marks = scipy.sparse.csr_array(x, copy=True)
+    marks.data = np.isnan(x.data).astype(np.float64)
+    marks.eliminate_zeros()
+    return marks
+
+
+def dense(x: Any) -> np.ndarray:
+    """The cells as a NumPy array, whatever they came as."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
+
+
+def filled(x: Any) -> Any:
+    """The cells with zeros for the missing ones, dense or sparse."""
+    if not scipy.sparse.issparse(x):
+        return np.nan_to_num(x)
+    if not np.isnan(x.data).any():
+        return x
+    result = x.copy()
+    result.data = np.nan_to_num(result.data)
+    return result

@@ -1,0 +1,1 @@
+"""Sufficient statistics, one kind per file."""

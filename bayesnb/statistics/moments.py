@@ -1,0 +1,171 @@
+"""Weight, mean and sum of squared deviations of numbers, per class."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg.blas import dger
+
+from bayesnb.arrays import close, namespace
+from bayesnb.rows import rows_by_class
+from bayesnb.statistics.base import ROUNDING, Statistics, clear_rounding, safe_ratio
+
+__all__ = ["Moments", "device_moments", "moments", "moments_by_class"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Moments(Statistics):
+    """Weight, mean and sum of squared deviations from the mean.
+
+    Raw sums of squares lose every digit of the variance once the mean is large; these do not. They merge by the
+    formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
+
+    Attributes
+    ----------
+    n, mean, ssd : array, shape (classes, columns)
+    """
+
+    n: Any
+    mean: Any
+    ssd: Any
+
+    @property
+    def variance(self) -> Any:
+        """Ssd / n, zero where nothing was observed."""
+        return safe_ratio(self.ssd, self.n)
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        share = safe_ratio(other.n, n)
+        delta = other.mean - self.mean
+        return type(self)(n, self.mean + delta * share, self.ssd + other.ssd + delta**2 * self.n * share)
+
+    def __sub__(self, other: Self) -> Self:
+        n = self.n - other.n
+        xp, _ = namespace(n)
+        # A mean over a weight that is only rounding would be anything.
+        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
+        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
+        ssd = self.ssd - other.ssd - (other.mean - mean) ** 2 * n * safe_ratio(other.n, self.n)
+        # Where no weight is left, whatever spread is left says that other rows were taken away than were there.
+        excess = abs(self.ssd - other.ssd) + other.n * (self.mean - other.mean) ** 2
+        return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
+
+    def without_rounding(self, before: Self) -> Self:
+        n = clear_rounding(self.n, before.n)
+        scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
+        ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        # Cells that are all alike have that value as their mean in every class; what the subtraction left beside it
+        # would stand as a spread between the classes.
+        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
+        grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
+        return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.mean, self.ssd * factor)
+
+    def same_rows(self, other: Statistics) -> bool:
+        if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
+            return False
+        # A mean has the rounding error of the cells for any spread, and so does the origin of the deviations.
+        n, mean, ssd = np.asarray(self.n), np.asarray(self.mean), np.asarray(self.ssd)
+        rounding = 8 * np.finfo(np.float64).eps * np.abs(mean)
+        off = np.abs(mean - other.mean), np.abs(ssd - other.ssd)
+        far = off[0] > 1e-9 * np.sqrt(safe_ratio(ssd, n)) + rounding
+        wide = off[1] > 1e-9 * ssd + 2 * rounding * np.sqrt(n * ssd) + n * rounding**2
+        return not (far | wide).any()
+
+    def pooled(self) -> Self:
+        n = self.n.sum(axis=0, keepdims=True)
+        mean = (safe_ratio(self.n, n) * self.mean).sum(axis=0, keepdims=True)
+        mean = mean + (safe_ratio(self.n, n) * (self.mean - mean)).sum(axis=0, keepdims=True)
+        ssd = (self.ssd + self.n * (self.mean - mean) ** 2).sum(axis=0, keepdims=True)
+        return type(self)(n, mean, ssd)
+
+
+def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
+    """Weighted moments per class of a table whose missing cells are NaN.
+
+    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is taken
+    out again, so that the result keeps its digits at any mean (the corrected two-pass algorithm of Chan, Golub and
+    LeVeque, 1983).
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    membership : array, shape (rows, classes)
+
+    Returns
+    -------
+    Moments
+        Arrays of shape (classes, columns).
+    """
+    n, mean, ssd = np.zeros((3, membership.shape[1], x.shape[1]))
+    for c, whole in enumerate(membership.sum(axis=0)):
+        rows = np.flatnonzero(membership[:, c])
+        n[c], mean[c], ssd[c] = _moments_of_class(x[rows], membership[rows, c], whole)
+    return _without_rounding_of_cells(n, mean, ssd)
+
+
+def moments_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
+    """As `moments`, for rows of one class and of weight one each.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    """
+    n, mean, ssd = np.zeros((3, num_classes, x.shape[1]))
+    # NumPy takes rows of an array in C order without copying it all.
+    cells, ones = np.ascontiguousarray(x), np.ones(len(codes))
+    for c, rows in rows_by_class(codes, num_classes):
+        n[c], mean[c], ssd[c] = _moments_of_class(cells.take(rows, axis=0), ones[: len(rows)], len(rows))
+    return _without_rounding_of_cells(n, mean, ssd)
+
+
+def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tuple[Any, Any, Any]:
+    """Weight, mean and sum of squared deviations of each column, given the whole weight; the cells are overwritten."""
+    if whole == 0:
+        return 0.0, 0.0, 0.0
+    n = divisor = whole
+    total = weight @ cells
+    missing = np.isnan(cells) if np.isnan(total).any() else None
+    if missing is not None:
+        cells[missing] = 0.0
+        n, total = weight @ ~missing, weight @ cells
+        divisor = np.where(n == 0, 1.0, n)
+    approximate = total / divisor
+    # BLAS subtracts a short row from every row twice as fast as NumPy does.
+    cells = dger(-1.0, approximate, np.ones(len(cells)), a=cells.T, overwrite_a=1).T
+    if missing is not None:
+        cells[missing] = 0.0
+    correction = weight @ cells / divisor
+    return n, approximate + correction, weight @ np.square(cells, out=cells) - n * correction**2
+
+
+def device_moments(x: Any, codes: Any, membership: Any) -> Moments:
+    """As `moments`, for JAX to compile, and for rows in one class each.
+
+    Parameters
+    ----------
+    x : jax.Array, float64, shape (rows, columns)
+    codes : jax.Array of int, shape (rows,)
+    membership : jax.Array, float64, shape (rows, classes)
+    """
+    observed = ~jnp.isnan(x)
+    n = membership.T @ observed.astype(x.dtype)
+    approximate = safe_ratio(membership.T @ jnp.where(observed, x, 0.0), n)
+    deviations = jnp.where(observed, x - approximate[codes], 0.0)
+    correction = safe_ratio(membership.T @ deviations, n)
+    ssd = membership.T @ deviations**2 - n * correction**2
+    return _without_rounding_of_cells(n, approximate + correction, ssd)
+
+
+def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
+    """Moments without what is below the spacing of the numbers themselves: a constant column has no spread."""
+    xp, _ = namespace(n)
+    rounding = n * (4 * np.finfo(np.float64).eps * mean) ** 2
+    return Moments(n, mean, xp.where(ssd <= rounding, 0.0, ssd))

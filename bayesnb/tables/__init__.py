@@ -1,0 +1,1 @@
+"""Tables of any kind as rows and named columns; their cells, labels and weights."""

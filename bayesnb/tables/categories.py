@@ -1,0 +1,84 @@
+"""The categories of a column: declared or found in its cells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import warn
+from bayesnb.tables.columns import Column
+from bayesnb.tables.distinct import distinct_objects
+from bayesnb.tables.objects import is_missing
+from bayesnb.tables.table import Table
+
+__all__ = ["OTHER", "learn_categories", "shown_categories", "sort_categories", "warn_unseen"]
+
+OTHER = "<other>"
+"""Label of the category of all values that were never seen."""
+
+
+def learn_categories(table: Table, column: int, declared: tuple | None, other: bool) -> tuple:
+    """Categories of a column.
+
+    Parameters
+    ----------
+    table : Table
+    column : int
+    declared : tuple or None
+        Categories that the model declares. If None, those that the type of the column lists; if it lists none, the
+        distinct values of the column, sorted.
+    other : bool
+        Whether to add the category `OTHER`.
+
+    Raises
+    ------
+    ValueError
+        If there are no categories.
+    """
+    found = declared if declared is not None else table.declared_categories(column)
+    if found is None:
+        found = shown_categories(table, column)
+    if other:
+        found = (*found, OTHER)
+    if not found:
+        raise ValueError(
+            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column "
+            "out, or list them with nb.Categorical(categories=...)"
+        )
+    return found
+
+
+def shown_categories(table: Table, column: int) -> tuple:
+    """The distinct values of a column, sorted, without missing cells."""
+    values = table.distinct_values(column)
+    if values.dtype.kind in "biuf":
+        return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
+    distinct, _ = distinct_objects(values, table.names[column])
+    return tuple(sort_categories({value for value in distinct if not is_missing(value)}, table.names[column]))
+
+
+def sort_categories(values: set, column: Column) -> list:
+    """The values, sorted; by type and text if they cannot be compared."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
+    """Warn of categories that were not seen in training.
+
+    Parameters
+    ----------
+    unseen : dict
+        For each column, the number of cells of each such category.
+    """
+    for column, values in unseen.items():
+        if not values:
+            continue
+        shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
+        warn(
+            f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and "
+            "count as missing; nb.Categorical(other=True) would give them probability",
+            UserWarning,
+        )

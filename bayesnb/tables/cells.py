@@ -1,0 +1,83 @@
+"""Are the cells of a block in the support of its family?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpyro.distributions import constraints
+
+from bayesnb.families.base import Family
+from bayesnb.rows import all_whole
+from bayesnb.tables.columns import Column
+
+__all__ = ["LARGEST_COUNT", "check_cells", "finite_and_not_negative"]
+
+LARGEST_COUNT = 2.0**53
+"""The largest count: float64 holds every whole number up to here."""
+
+INFINITY = np.float64(np.inf).view(np.uint64)
+"""The bits of infinity as a whole number."""
+
+
+def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
+    """Raise an error if a cell is outside the family's support.
+
+    Raises
+    ------
+    ValueError
+        If a cell is outside. The error names the column, the row and the value.
+    """
+    cells = x.data if scipy.sparse.issparse(x) else x
+    wrong = _outside(cells, family)
+    if not wrong.any():
+        return
+    if scipy.sparse.issparse(x):
+        entry = int(np.flatnonzero(wrong)[0])
+        row, column = int(np.searchsorted(x.indptr, entry, side="right")) - 1, int(x.indices[entry])
+        value = x.data[entry]
+    else:
+        row, column = (int(index[0]) for index in np.nonzero(wrong))
+        value = x[row, column]
+    name = type(family).__name__
+    where = f"column {names[column]!r}, row {(rows.start or 0) + row}"
+    if np.isnan(value):
+        raise ValueError(
+            f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
+            "the word does not occur) or drop the row"
+        )
+    if value < np.inf and value > LARGEST_COUNT and family.support is constraints.nonnegative_integer:
+        raise ValueError(
+            f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
+            "needs; divide the column by a common factor, or use nb.Gaussian()"
+        )
+    raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
+
+
+def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+    """Which cells are outside the family's support; a single False if a quick test shows that none is."""
+    support = constraints.nonnegative if family.accepts_fractions else family.support
+    with np.errstate(invalid="ignore", over="ignore"):
+        if cells.dtype == bool and family.compact:
+            return np.False_
+        if support is constraints.real and family.cell == "number":
+            return np.isinf(cells) if not np.isfinite(cells.sum()) else np.False_
+        if support is constraints.boolean:
+            inside = (cells == 0) | (cells == 1)
+        elif support is constraints.nonnegative_integer:
+            if finite_and_not_negative(cells) and cells.max(initial=0.0) <= LARGEST_COUNT and all_whole(cells):
+                return np.False_
+            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
+        elif support is constraints.nonnegative and finite_and_not_negative(cells):
+            return np.False_
+        else:
+            inside = np.asarray(support(cells)) & (cells < np.inf)
+    return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+
+
+def finite_and_not_negative(cells: np.ndarray) -> bool:
+    """Whether all cells are float64 numbers that are finite and not negative (minus zero counts as negative).
+
+    Read as unsigned integers, the bits of infinity, NaN and negative numbers are not below those of infinity.
+    """
+    return cells.dtype == np.float64 and bool(cells.view(np.uint64).max(initial=0) < INFINITY)

@@ -1,0 +1,34 @@
+"""Names and positions of columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Column", "as_index", "as_range", "items_at"]
+
+Column = Any
+"""Name of a column: any hashable value, its position where the table has no names."""
+
+
+def as_range(columns: Sequence[int]) -> Sequence[int]:
+    """Positions of columns: a range if they follow each other, else a tuple.
+
+    A range is compared quickly, and NumPy takes its columns without a copy.
+    """
+    if not columns:
+        return range(0)
+    consecutive = range(columns[0], columns[-1] + 1)
+    if columns == consecutive or list(columns) == list(consecutive):
+        return consecutive
+    return tuple(columns)
+
+
+def as_index(columns: Sequence[int]) -> Any:
+    """Positions as an index of an array; a slice for a range, so that NumPy makes no copy."""
+    return slice(columns.start, columns.stop) if isinstance(columns, range) else list(columns)
+
+
+def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple:
+    """The values at these positions; a slice of `values` if the positions are a range."""
+    if isinstance(positions, range):
+        return values[as_index(positions)]
+    return tuple(map(values.__getitem__, positions))

@@ -1,0 +1,167 @@
+"""Labels of rows: read, their classes learned, and encoded as positions among the classes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import narwhals as nw
+import numpy as np
+
+from bayesnb.tables.categories import sort_categories
+from bayesnb.tables.distinct import distinct
+from bayesnb.tables.objects import is_missing, unmask
+
+__all__ = ["as_labels", "encode_labels", "learn_classes"]
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """Labels of any kind of sequence as a NumPy array that keeps their types."""
+    native = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        labels = native.to_numpy()
+        return labels if labels.dtype.kind in "biufUS" else _label_array(native.to_list())
+    if isinstance(y, np.ma.MaskedArray):
+        return unmask(y)
+    if isinstance(y, jax.Array):
+        return np.asarray(y)
+    return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
+
+
+def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
+    """The distinct labels, sorted.
+
+    Parameters
+    ----------
+    y : labels, shape (rows,)
+    num_rows : int
+    name : str, default "y"
+        Name of `y` in errors.
+    may_miss : bool, default False
+        Leave out missing labels instead of an error.
+
+    Raises
+    ------
+    ValueError
+        If `y` does not have one label for each row, a label is missing and may not be, or all labels are missing.
+    """
+    labels, missing = _labels(y, num_rows, name)
+    if missing.any():
+        if not may_miss:
+            _refuse_missing(labels, missing, name)
+        if missing.all():
+            raise ValueError(
+                f"{name} has no label, so the classes are unknown: give their number or their labels, as in classes=3 "
+                'or classes=["a", "b"]'
+            )
+        labels = _label_array(labels[~missing])
+    if labels.dtype.kind != "O":
+        return distinct(labels)
+    return _label_array(sort_categories(set(labels.tolist()), "y"))
+
+
+def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
+    """Position of each label among the classes, shape (rows,).
+
+    Parameters
+    ----------
+    y : labels, shape (rows,)
+    num_rows : int
+    classes : array, shape (classes,)
+    may_miss : bool, default False
+        Give missing labels the position -1 instead of an error.
+
+    Raises
+    ------
+    ValueError
+        If `y` does not have one label for each row, a label is missing and may not be, or a label is not a class.
+    """
+    labels, missing = _labels(y, num_rows)
+    if missing.any() and not may_miss:
+        _refuse_missing(labels, missing, "y")
+    if (position := _positions_by_number(labels, classes)) is not None:
+        codes = position
+        unknown = codes < 0
+    elif labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
+        order = np.argsort(classes)
+        codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+        unknown = classes[codes] != labels
+    else:
+        lookup = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        unknown = codes < 0
+    codes[missing] = -1
+    unknown &= ~missing
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"y holds the label {labels[row].item() if hasattr(labels[row], 'item') else labels[row]!r} (row {row}), "
+            f"which is not among the classes {classes.tolist()}: name every class at the first fit with classes=[...]"
+        )
+    return codes
+
+
+def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """Position of each label among the classes, -1 for no class; None unless all are integers of a short range."""
+    if not all(values.dtype.kind in "iu" and values.size for values in (labels, classes)):
+        return None
+    least, largest = int(classes.min()), int(classes.max())
+    if largest - least > labels.size or abs(least) > 2**62 or labels.min() < least or labels.max() > largest:
+        return None
+    position = np.full(largest - least + 1, -1)
+    position[classes.astype(np.int64) - least] = np.arange(len(classes))
+    return position.take(labels.astype(np.int64, copy=False) - least)
+
+
+def _labels(y: Any, num_rows: int, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and whether each is missing; shape (rows,) each."""
+    if y is None:
+        raise ValueError("y is None: give a label for each row")
+    if isinstance(y, str | bytes):
+        raise TypeError(f"y is the text {y!r}: give the labels themselves, such as table[{y!r}]")
+    if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
+        raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
+    labels = as_labels(y)
+    if labels.ndim != 1:
+        raise ValueError(f"{name} has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
+    if len(labels) != num_rows:
+        raise ValueError(f"{name} has {len(labels)} labels, X has {num_rows} rows: give one label for each row")
+    if num_rows == 0:
+        raise ValueError("X has no rows: give at least one")
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        missing = np.array([is_missing(label) for label in labels.tolist()])
+    else:
+        missing = np.zeros(len(labels), dtype=bool)
+    return labels, missing
+
+
+def _refuse_missing(labels: np.ndarray, missing: np.ndarray, name: str) -> None:
+    row = int(np.flatnonzero(missing)[0])
+    raise ValueError(f"{name} is missing in row {row} ({labels[row]}): drop the rows without a label")
+
+
+def _label_array(labels: Any) -> np.ndarray:
+    """Labels as an array that keeps their types. NumPy alone turns the labels [1, "a"] into text."""
+    if isinstance(labels, np.ndarray):
+        array = labels
+    else:
+        labels = list(labels)
+        kinds = {type(label) for label in labels}
+        mixed = len(kinds) > 1 and any(issubclass(kind, str | bytes | tuple) for kind in kinds)
+        array = _objects(labels) if mixed or kinds == {tuple} else np.asarray(labels)
+    if array.dtype.kind == "O" and array.ndim == 1:
+        simple = [label for label in array.tolist() if not is_missing(label)]
+        if (
+            len(simple) == len(array)
+            and len({type(label) for label in simple}) == 1
+            and isinstance(simple[0], str | bool | int)
+        ):
+            return np.asarray(simple)
+    return array
+
+
+def _objects(values: Sequence) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,73 @@
+"""Cells that are Python objects: missing cells, numbers, and values that can be categories."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesnb.tables.columns import Column
+
+__all__ = ["is_missing", "require_hashable", "to_numbers", "unmask"]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas.NA."""
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
+
+
+def unmask(values: Any) -> np.ndarray:
+    """An array without a mask: masked cells become NaN in an array of floats, else None."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    objects = np.asarray(values.data).astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
+
+
+def require_hashable(values: Sequence[Any], column: Column) -> None:
+    """Raise TypeError if a value is not hashable and so cannot be a category."""
+    for row, value in enumerate(values):
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"column {column!r} holds a {type(value).__name__} ({value!r} in row {row}), which cannot be a "
+                "category: convert it, or leave the column out of the model"
+            )
+
+
+def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
+    """Cells of a column of Python objects as float64, missing cells NaN.
+
+    Raises
+    ------
+    TypeError
+        If a cell is not a number. The error names the column, the row and the value.
+    """
+    values = unmask(values)
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    numbers = np.empty(len(values))
+    for i, value in enumerate(values.tolist()):
+        if is_missing(value):
+            numbers[i] = np.nan
+        elif isinstance(value, str | bytes):
+            raise TypeError(
+                f"column {column!r} holds text ({_shortened(value)} in row {(rows.start or 0) + i}) where its family "
+                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
+                "CountVectorizer), or convert it"
+            )
+        else:
+            try:
+                numbers[i] = float(value)
+            except (TypeError, ValueError):
+                raise TypeError(
+                    f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) "
+                    "where its family needs numbers"
+                ) from None
+    return numbers
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

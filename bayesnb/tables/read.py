@@ -1,0 +1,101 @@
+"""Any kind of table as a `Table`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+
+from bayesnb.tables.array import ArrayTable
+from bayesnb.tables.device_array import DeviceTable, is_on_device
+from bayesnb.tables.frame import FrameTable
+from bayesnb.tables.sparse import SparseTable, as_csr
+from bayesnb.tables.table import Table
+
+__all__ = ["as_table", "is_dask"]
+
+
+def as_table(X: Any) -> Table:
+    """Any kind of table as rows and named columns, without a copy.
+
+    Parameters
+    ----------
+    X : array, table or sparse matrix, shape (rows, columns)
+        NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TypeError
+        If X is none of these.
+    ValueError
+        If X is not two-dimensional or two columns have the same name.
+    """
+    if isinstance(X, Table):
+        return X
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
+            "anything else bring rows that fit into memory, X.compute()"
+        )
+    if scipy.sparse.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
+        return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
+    if isinstance(X, str | bytes | Mapping) or X is None:
+        raise TypeError(
+            f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
+            "matrix"
+        )
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame: collect it first, X.collect()")
+    if isinstance(frame, nw.DataFrame):
+        names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
+        _refuse_duplicates(names)
+        if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
+            return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+        return FrameTable(frame, names, len(frame))
+    array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
+            "reshape one column with X.reshape(-1, 1), one row with X.reshape(1, -1)"
+        )
+    if array.dtype.kind == "c":
+        raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
+    kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
+    return kind(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a Dask collection, which `bayesnb.sources.dask` reads one partition at a time."""
+    return type(data).__module__.partition(".")[0] == "dask"
+
+
+def _refuse_duplicates(names: Sequence[Any]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"column {name!r} occurs twice in X: rename or drop one")
+        seen.add(name)
+
+
+def _as_array(X: Any) -> np.ndarray:
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        # In nested lists of numbers and strings NumPy turns the numbers into text.
+        array = np.asarray(X, dtype=object)
+    return array

@@ -1,0 +1,34 @@
+"""Weights of rows."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_weights"]
+
+
+def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Weights of the rows as float64, shape (rows,); ones if `sample_weight` is None.
+
+    Raises
+    ------
+    TypeError
+        If the weights are not numbers.
+    ValueError
+        If there is not one finite, non-negative weight for each row.
+    """
+    if sample_weight is None:
+        return np.ones(num_rows)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"sample_weight is {sample_weight!r}: give one number for each row") from None
+    if weights.shape != (num_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row"
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"sample_weight of row {row} is {weights[row]}: weights are finite and not negative")
+    return weights

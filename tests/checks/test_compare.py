@@ -1,0 +1,422 @@
+"""The tests behind `nb.compare`: right draws, and defects that leave every parameter's own distribution right."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from cases import CASES, Exponential
+from correlated import (
+    autoregressive,
+    classes_swapped,
+    coins,
+    coins_apart,
+    correlated_draws,
+    gaussians,
+    means_of_other_draws,
+    one_common_uniform,
+    scored,
+    two_alike,
+)
+from scipy import stats
+from scipy.special import ndtr
+
+import bayesnb as nb
+from bayesnb.checks.comparison import battery, densities, dependence, marginals
+from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
+from bayesnb.families.fast import as_key, random_generator
+from bayesnb.families.pit import pit
+from bayesnb.model.parameters import ModelParameters
+
+
+def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):
+    rng = np.random.default_rng(seed)
+    model, X, y = data(rng)
+    exact = nb.fit(model, X, y)
+    draws = change(correlated_draws(exact, rng, ess, spoil=spoil))
+    return nb.compare(exact, nb.from_samples(model, draws, X=X, y=y), X if given else None, key=seed, **options)
+
+
+def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni(rng):
+    found = marginals._tests(rng.random((4, 100, 6)) ** np.array([1.0, 1.1, 1.3, 0.9, 1.0, 1.0]), 0.0)
+    each = [2 * stats.norm.sf(np.abs(found[name])) for name in marginals.Z_COLUMNS]
+    np.testing.assert_allclose(found["p_value"], np.minimum(4 * np.min(each, axis=0), 1.0), rtol=1e-10)
+    assert found["p_value"].min() < 1e-3
+    assert found["p_value"].max() == 1.0
+
+
+def test_polynomials_are_orthogonal_with_variance_one():
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    values = np.stack([legendre((nodes + 1) / 2, degree) for degree in DEGREES])
+    np.testing.assert_allclose(values @ (weights / 2), 0, atol=1e-13)
+    np.testing.assert_allclose((values * weights / 2) @ values.T, np.eye(4), atol=1e-13)
+
+
+def test_ranks_are_uniform_among_equals_too():
+    rng = np.random.default_rng(0)
+    reference, values = rng.integers(0, 3, (5000, 1)), rng.integers(0, 3, (4, 500, 1))
+    assert stats.kstest(ranks_among(reference, values, rng).ravel(), "uniform").pvalue > 0.01
+    known = ranks_among(np.arange(9.0)[:, None], np.array([[[-1.0], [3.5], [20.0]]]), rng).ravel()
+    assert (np.floor(known * 10) == [0, 4, 9]).all()
+
+
+def test_no_more_draws_are_counted_than_there_are():
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(4, 501, 1))
+    antithetic = noise[:, 1:] - 0.9 * noise[:, :-1]
+    ess, z = ess_and_z(antithetic)
+    assert ess == 2000
+    assert z == pytest.approx(antithetic.mean() * np.sqrt(2000))
+    assert ess_and_z(antithetic, variance=1 / 500)[1] == pytest.approx(antithetic.mean() / np.sqrt(1 / 2000 + 1 / 500))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("Beta", (0.01, 0.01)),
+        ("Beta", (0.001, 3.0)),
+        ("Beta", (3.0, 0.001)),
+        ("Beta", (2.0, 5.0)),
+        ("Gamma", (0.001, 2.0)),
+        ("InverseGamma", (2.0, 3.0)),
+        ("StudentT", (3.0, 1.0, 2.0)),
+        ("Normal", (1.0, 2.0)),
+    ],
+)
+def test_draws_through_their_distribution_function_are_uniform(name, arguments):
+    rng = np.random.default_rng(2)
+    draws = {
+        "Beta": lambda a, b: rng.beta(a, b, 4000),
+        "Gamma": lambda a, b: rng.gamma(a, 1 / b, 4000),
+        "InverseGamma": lambda a, b: b / rng.gamma(a, 1, 4000),
+        "StudentT": lambda df, loc, scale: loc + scale * rng.standard_t(df, 4000),
+        "Normal": lambda loc, scale: rng.normal(loc, scale, 4000),
+    }[name](*arguments)
+    with jax.enable_x64(True):
+        distribution = getattr(dist, name)(*arguments)
+    assert stats.kstest(pit(distribution, draws, rng), "uniform").pvalue > 0.001
+
+
+@pytest.mark.parametrize("concentration", [0.001, 0.3, 5.0])
+def test_components_of_a_dirichlet_vector_become_independent(concentration):
+    rng = np.random.default_rng(3)
+    exact = nb.fit(nb.Categorical(concentration, categories=list("abcd")), np.array([["a"], ["b"]]), [0, 1])
+    parameters = exact._draw(rng, (4000,))
+    (u,) = exact.families[0].independent_pit(parameters.blocks[0], rng).values()
+    assert np.isnan(u[..., 3]).all()
+    scores = u[..., :3].reshape(4000, 6)
+    assert all(stats.kstest(column, "uniform").pvalue > 0.001 for column in scores.T)
+    assert np.abs(np.corrcoef(scores.T) - np.eye(6)).max() < 4.5 / np.sqrt(4000)
+
+
+def test_a_mean_is_taken_given_its_variance():
+    rng = np.random.default_rng(4)
+    family = nb.Gaussian(np.array([[1.0]]), np.array([[0.5]]), np.array([[3.0]]), np.array([[2.0]]))
+    draws = {"variance": np.array([[[0.7]], [[2.0]]]), "mean": np.array([[[0.2]], [[4.0]]])}
+    u = family.independent_pit(draws, rng)
+    assert list(u) == ["variance", "mean"]
+    np.testing.assert_allclose(u["variance"].ravel(), stats.invgamma.cdf([0.7, 2.0], 3.0, scale=2.0))
+    scale = np.sqrt(np.array([0.7, 2.0]) / 0.5)
+    np.testing.assert_allclose(u["mean"].ravel(), stats.norm.cdf([0.2, 4.0], 1.0, scale))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_familys_numbers_are_uniform_and_independent(case):
+    rng = np.random.default_rng(5)
+    exact = nb.fit(nb.NaiveBayes(type(case.family)()), case.cells(rng, 30), rng.integers(0, 2, 30))
+    parameters = exact._draw(rng, (4000,))
+    for family, values in zip(exact.families, parameters.blocks, strict=True):
+        u = np.concatenate([found.reshape(4000, -1) for found in family.independent_pit(values, rng).values()], axis=1)
+        u = u[:, ~np.isnan(u[0])]
+        assert u.shape[1] >= 4
+        correlations = np.corrcoef(u.T) - np.eye(u.shape[1])
+        assert min(stats.kstest(column, "uniform").pvalue for column in u.T) > 1e-4
+        assert np.abs(correlations).max() < 4.8 / np.sqrt(4000)
+
+
+DEPENDENT = {
+    "one common uniform": (coins, {"spoil": one_common_uniform}, "parameters are correlated"),
+    "two alike": (coins, {"spoil": two_alike}, "x_prob[0, 0] and x_prob[0, 1]"),
+    "means of other draws": (gaussians, {"change": means_of_other_draws}, "depends on another"),
+}
+WRONG = {
+    "classes swapped": (coins_apart, {"change": classes_swapped}, "the mean of"),
+    "wide": (gaussians, {"spoil": scored(lambda score: 1.3 * score)}, "the spread of 1 of"),
+    "heavy tails": (gaussians, {"spoil": scored(lambda score: np.sinh(1.2 * score) / 1.9)}, "the tails of 1 of"),
+}
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_dependence_is_found_where_every_parameter_has_its_own_distribution(name, seed):
+    data, how, words = DEPENDENT[name]
+    found = compared(data, seed, **how)
+    assert found.verdict.startswith("NO"), found.verdict
+    assert words in found.verdict
+    assert not found.parts.loc["parameters", "num_against"]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_distributions_are_found(name):
+    data, how, words = WRONG[name]
+    found = compared(data, 0, **how)
+    assert found.verdict.startswith("NO"), found.verdict
+    assert words in found.verdict
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_right_draws_agree(seed):
+    found = compared((gaussians, coins)[seed % 2], seed, ess=2500, given=seed > 1)
+    assert found.verdict.startswith("YES"), found.verdict
+
+
+@pytest.mark.parametrize("how", [{}, {"spoil": one_common_uniform}], ids=["right", "wrong"])
+@pytest.mark.parametrize("seed", range(2))
+def test_too_few_effective_draws_tell_nothing(how, seed):
+    found = compared(coins, seed, ess=210, error_rate=0.05, **how)
+    assert found.verdict.startswith("UNDECIDED"), found.verdict
+    assert not found.agree
+
+
+def test_every_tested_series_needs_effective_draws():
+    """Two parameters, each of independent draws, whose difference moves slowly."""
+    rng = np.random.default_rng(8)
+    slow = ndtr(autoregressive(rng, (4, 1000), 0.995))
+
+    def slowly_dependent(name, u):
+        if name == "prob":
+            u[:, :, 0, 1] = (u[:, :, 0, 0] + slow) % 1
+        return u
+
+    found = compared(coins, 0, spoil=slowly_dependent)
+    assert not found.sampled.diagnostics.problems()
+    assert found.verdict.startswith("UNDECIDED"), found.verdict
+    assert "effective draws, and the tests need 400" in found.verdict
+    assert found.parts.loc["parameters", "least_ess"] > 3000
+
+
+def test_yes_says_what_it_could_have_missed():
+    found = compared(coins, 0)
+    least = found.tests.query("part == 'parameters' and test == 'mean'")["ess"].min()
+    assert found.smallest_shift == pytest.approx((found.critical_z + 1.645) / np.sqrt(least))
+    assert f"less than {found.smallest_shift:.2g} posterior standard deviations" in found.verdict
+    assert str(found.parts["num_tests"].sum()) in found.verdict
+
+
+def test_each_part_has_its_share_of_the_error_rate():
+    found = compared(gaussians, 0, given=True, error_rate=0.01)
+    # 18 parameters, four tests; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.
+    assert found.parts["num_tests"].to_dict() == {
+        "parameters": 4 * 18,
+        "densities": 2 * 7,
+        "dependence": 17 * 16 // 2 + 8,
+        "probabilities": 2 * 24,
+    }
+    levels = 2 * stats.norm.sf(found.parts["critical_z"]) * found.parts["num_tests"]
+    np.testing.assert_allclose(levels, 0.01 / 4)
+    assert (
+        found.tests["against"] == (found.tests["z"].abs() > found.tests["part"].map(found.parts["critical_z"]))
+    ).all()
+
+
+def test_class_probabilities_count():
+    found = compared(coins, 0, given=True, spoil=one_common_uniform)
+    assert "class probabilities is off" in found.verdict
+    worst = found.probabilities[["z_rank", "z_rank_spread"]].abs().max(axis=None)
+    assert found.parts.loc["probabilities", "largest_z"] == worst > found.parts.loc["probabilities", "critical_z"]
+
+
+def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
+    found = compared(gaussians, 0, given=True)
+    table = found.probabilities
+    np.testing.assert_allclose(table["z"], (table["sampled"] - table["exact"]) / table["mcse"], rtol=1e-6)
+    tested = table[["z_rank", "z_rank_spread"]]
+    assert found.parts.loc["probabilities", "num_tests"] == tested.size
+    assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
+
+
+@pytest.mark.parametrize("concentration", [0.1, 0.001])
+def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentration):
+    """A cell that its class has never shown, under a small concentration: one draw in thousands carries the mean."""
+    X, y = np.array([[0, 1, 3]] * 4 + [[2, 1, 0]] * 4), [0] * 4 + [1] * 4
+    model = nb.NaiveBayes(nb.Multinomial(concentration))
+    exact = nb.fit(model, X, y)
+    off = 0
+    for key in range(10):
+        sampled = nb.from_samples(model, exact.draws(num_draws=1000, key=key), X=X, y=y)
+        found = nb.compare(exact, sampled, [[3, 0, 0], [1, 1, 1]])
+        assert not found.verdict.startswith("NO"), found.verdict
+        off += (found.probabilities["z"].abs() > 5).any()
+    assert concentration > 0.01 or off > 0
+
+
+def test_a_table_without_rows_has_no_probabilities():
+    found = compared(coins, 0)
+    with pytest.raises(ValueError, match="X has no rows: give at least one"):
+        nb.compare(found.exact, found.sampled, np.zeros((0, 8)))
+
+
+def test_exact_draws_follow_the_key():
+    rng = np.random.default_rng(0)
+    model, X, y = coins(rng)
+    exact = nb.fit(model, X, y)
+    sampled = nb.from_samples(model, exact.draws(key=0), X=X, y=y)
+
+    def z(key):
+        tests = nb.compare(exact, sampled, X, key=key).tests
+        return tests[tests["part"] == "densities"]["z"].to_numpy()
+
+    # The draws that are tested have key 0, as many a user's: the exact side must not draw the same.
+    zero, one = z(0), z(1)
+    assert np.abs(zero).min() > 1e-3
+    assert 0 < np.abs(zero - one).max() < 1.5
+
+
+def test_the_random_numbers_are_not_those_of_draws_with_the_same_key(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(battery, "random_generator", lambda key: seeds.append(key) or random_generator(key))
+    compared(coins, 5)
+    assert seeds
+    assert not any((jax.random.key_data(key) == jax.random.key_data(as_key(5))).all() for key in seeds)
+
+
+def test_a_class_prior_that_is_known_and_blocks_of_several_families():
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.normal(size=(40, 2)), rng.integers(0, 3, (40, 2)), rng.poisson(3.0, 40)])
+    y = rng.integers(0, 2, 40)
+    model = nb.NaiveBayes(
+        {"a": (nb.Gaussian(), [0, 1]), "b": (nb.Categorical(), [2]), 3: nb.Categorical(), 4: nb.Poisson()},
+        class_probs=[0.5, 0.5],
+    )
+    exact = nb.fit(model, X, y)
+    found = nb.compare(exact, nb.from_samples(model, correlated_draws(exact, rng, 4000), X=X, y=y), X)
+    assert found.agree, found.verdict
+    assert found.parts.loc["dependence", "num_tests"] == 18 * 17 // 2 + 4
+
+
+def test_of_many_parameters_pairs_inside_a_class_are_tested(monkeypatch):
+    monkeypatch.setattr(dependence, "GROUP", 6)
+    found = compared(coins, 0, spoil=two_alike)
+    # Of the first class nine numbers, one of them its own probability, in groups of five and four; of the second eight.
+    assert found.parts.loc["dependence", "num_tests"] == 10 + 3 * 6
+    assert "x_prob[0, 0] and x_prob[0, 1]" in found.verdict
+
+
+@pytest.fixture
+def far_from_zero():
+    rng = np.random.default_rng(8)
+    X, y = 1e9 + rng.normal(size=(20_000, 2)), rng.integers(0, 2, 20_000)
+    return X, y, nb.NaiveBayes(nb.Gaussian())
+
+
+def test_the_same_rows_in_two_parts_are_the_same_data(far_from_zero):
+    X, y, model = far_from_zero
+    whole = nb.fit(model, X, y)
+    parts = nb.fit(model, X[:7000], y[:7000]).update(X[7000:], y[7000:])
+    sampled = nb.from_samples(model, whole.draws(num_draws=1000, key=1), X=X, y=y)
+    assert not [reason for reason in nb.compare(parts, sampled).reasons if "data" in reason]
+
+
+@pytest.mark.parametrize("change", ["a cell", "the spread", "the origin"])
+def test_other_data_far_from_zero_are_told(far_from_zero, change):
+    X, y, model = far_from_zero
+    other = X.copy()
+    if change == "a cell":
+        other[5, 1] += 1.0
+    elif change == "the spread":
+        other = 1e9 + (X - 1e9) * (1 + 1e-4)
+    else:
+        other = X + 1e-4
+    sampled = nb.from_samples(model, nb.fit(model, X, y).draws(num_draws=200, key=1), X=X, y=y)
+    assert "the data differ" in nb.compare(nb.fit(model, other, y), sampled).reasons
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Waiting(Exponential):
+    """Waiting times whose rate has a prior of which NumPyro knows no distribution function."""
+
+    concentration: Any = 1.0
+    rate: Any = 1.0
+
+    def prior(self, sample):
+        gamma = dist.Gamma(self.concentration, self.rate)
+        return {"rate": sample("rate", dist.ExpandedDistribution(gamma, gamma.batch_shape))}
+
+    def update(self, statistics):
+        return Waiting(self.concentration + statistics.n, self.rate + statistics.total)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "YES"), (1.1, "NO")])
+def test_a_family_without_a_distribution_function_is_compared_with_exact_draws(factor, verdict, monkeypatch):
+    monkeypatch.setattr(densities, "EXACT_DRAWS", 4000)  # JAX draws them, slowly
+    rng = np.random.default_rng(9)
+    X, y = rng.exponential(2.0, (30, 3)), rng.integers(0, 2, 30)
+    exact, known = nb.fit(Waiting(), X, y), nb.fit(Exponential(), X, y)
+    draws = known.draws(key=4)
+    found = nb.compare(exact, nb.from_samples(Waiting(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
+    assert found.verdict.startswith(verdict), found.verdict
+    by_cdf = nb.compare(known, nb.from_samples(Exponential(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
+    # As many exact draws as draws: their error is added to that of the draws.
+    rates = [name for name in found.table.index if name.startswith("x_rate")]
+    by_ranks, by_cdf = found.table.loc[rates, "z_mean"], by_cdf.table.loc[rates, "z_mean"]
+    np.testing.assert_allclose(np.sqrt(2) * by_ranks, by_cdf, rtol=0.05, atol=4.0)
+    assert not np.allclose(by_ranks, by_cdf, rtol=0.05, atol=0.01)
+
+
+def test_parameters_that_all_lack_a_distribution_function_have_no_dependence_to_test():
+    rng = np.random.default_rng(11)
+    X, y = rng.exponential(2.0, (30, 2)), rng.integers(0, 2, 30)
+    exact = nb.fit(nb.NaiveBayes(Waiting(), class_probs=[0.5, 0.5]), X, y)
+    draws = {"rate": rng.gamma(2.0, 1.0, (2, 10, 2, 2))}
+    parameters = ModelParameters(np.full((2, 10, 2), 0.5), (draws,))
+    assert dependence.dependence(exact, parameters, rng) == []
+
+
+def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
+    model = nb.NaiveBayes(nb.Categorical())
+    X, y = [["u"], ["u"]], ["a", "a"]
+    exact = nb.fit(model, X, y)
+    with pytest.raises(ValueError, match="every parameter is certain"):
+        nb.compare(exact, nb.from_samples(model, exact.draws(), X=X, y=y))
+
+
+def test_the_log_density_of_rows_is_that_of_scipy():
+    """Densities by a second route: rows given, with the label that is most probable."""
+    from bayesnb.checks.comparison.densities import log_densities, rows_of
+
+    rng = np.random.default_rng(10)
+    model, X, y = gaussians(rng)
+    exact = nb.fit(model, X, y)
+    parameters = exact._draw(rng, (3, 2))
+    rows = rows_of(exact, X, exact.predict_proba(X))
+    found = log_densities(exact, parameters, rows)
+    chosen = [0, 2, 4, 7, 9, 11]
+    assert rows.names == tuple(f"row {row}" for row in chosen)
+    codes = exact.predict_proba(X).argmax(axis=1)
+    mean, variance = parameters.blocks[0]["mean"], parameters.blocks[0]["variance"]
+    cells = stats.norm.logpdf(X[:, None], mean[:, :, None], np.sqrt(variance)[:, :, None]).sum(axis=-1)
+    joint = cells + np.log(parameters.class_prob)[:, :, None]
+    np.testing.assert_allclose(found[..., 0], joint[:, :, np.arange(12), y].sum(axis=-1), rtol=1e-10)
+    np.testing.assert_allclose(found[..., 1:], joint[:, :, chosen, codes[chosen]], rtol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", [gaussians, coins])
+def test_right_correlated_draws_get_a_no_at_the_stated_rate(data):
+    """Two hundred sets of 1,000 effective draws at error rate 0.05: more than 20 wrong has probability 0.001."""
+    found = [compared(data, seed, ess=1000, error_rate=0.05, given=seed % 2) for seed in range(200)]
+    assert sum(bool(one.tests["against"].any()) for one in found) <= 20
+    assert sum(one.verdict.startswith("NO") for one in found) <= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*DEPENDENT, *WRONG])
+def test_defects_are_found_in_every_run(name):
+    data, how, words = {**DEPENDENT, **WRONG}[name]
+    verdicts = [compared(data, seed, ess=2000, **how).verdict for seed in range(20)]
+    decided = [verdict for verdict in verdicts if not verdict.startswith("UNDECIDED")]
+    assert len(decided) >= 15
+    assert all(verdict.startswith("NO") and words in verdict for verdict in decided)

@@ -1,0 +1,325 @@
+"""Leave-one-out and K-fold without refitting, beside refitting."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from cases import CASES, CATEGORIES, with_holes
+from refitting import assert_same
+
+import bayesnb as nb
+from bayesnb.checks.kfold import kfold
+from bayesnb.checks.loo import loo, loo_scores
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_family_equals_refitting(case, weighted, rng):
+    family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
+    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
+    X = with_holes(rng, X) if case.missing else X
+    weights = np.where(rng.uniform(size=24) < 0.2, 0.0, rng.uniform(0.2, 3.0, 24)) if weighted else None
+    posterior = nb.fit(nb.NaiveBayes(family, class_concentration=[0.4, 1.7]), X, y, sample_weight=weights)
+    found = assert_same(posterior, X, y, weights)
+    for i in range(4):  # a third route: take the row out of the fit
+        weight = None if weights is None else weights[[i]]
+        rest = posterior.forget(X[[i]], y[[i]], sample_weight=weight)
+        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found.elpd_i[i]), abs=1e-10)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(3)
+    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 50)]
+    X = pd.DataFrame(
+        {
+            "height": rng.normal(10.0, 2.0, 50) + 2.0 * (y == "fir"),
+            "rings": rng.poisson(7.0, 50).astype(float),
+            "bark": rng.choice(["smooth", "rough", "flaky"], 50),
+            "moss": rng.integers(0, 2, 50).astype(float),
+            "leaves": rng.poisson(2.0, 50),
+            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
+            "ground": rng.choice(["wet", "dry"], 50),
+        }
+    )
+    X.loc[[1, 5], "height"] = np.nan
+    X.loc[4, "bark"] = None
+    X.loc[9, "moss"] = np.nan
+    features = {
+        "height": nb.Gaussian(),
+        "rings": nb.Poisson(),
+        "bark": nb.Categorical(0.7),
+        "moss": nb.Bernoulli(),
+        "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
+        "ground": nb.Categorical(),
+    }
+    return features, X, y
+
+
+@pytest.mark.parametrize(
+    "class_prior",
+    [
+        {},
+        {"class_concentration": [0.3, 1.0, 2.0]},
+        {"class_probs": [0.2, 0.5, 0.3]},
+        {"class_probs": "empirical"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_mixed_tables_equal_refitting(mixed, class_prior, weighted):
+    features, X, y = mixed
+    weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted else None
+    assert_same(nb.fit(nb.NaiveBayes(features, **class_prior), X, y, sample_weight=weights), X, y, weights)
+
+
+def test_numbers_that_were_given_are_kept(mixed):
+    """The numbers of a fit, given to another model, are numbers: they stay where a row is left out."""
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes({"height": features["height"]}, class_probs="empirical"), X, y)
+    in_numbers = nb.fit(posterior.model, X, y)
+    assert_same(in_numbers, X, y)
+    assert loo(in_numbers, X, y).elpd - loo(posterior, X, y).elpd > 0.01
+
+
+def test_by_hand():
+    """A Beta-Bernoulli column: each row's own class loses one row and one cell, and all share one row less."""
+    X, y = np.array([[1], [1], [0], [0], [1]]), np.array([0, 0, 0, 1, 1])
+    n, ones = np.array([3, 2]), np.array([2, 1])
+    elpd = []
+    for x, c in zip(X[:, 0], y, strict=True):
+        rows, hits = n - np.eye(2)[c], ones - x * np.eye(2)[c]
+        one = (1 + hits) / (2 + rows)
+        joint = (1 + rows) / (2 + 4) * np.where(x, one, 1 - one)
+        elpd.append(np.log(joint[c] / joint.sum()))
+    found = loo(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y)
+    np.testing.assert_allclose(found.elpd_i, elpd, rtol=1e-13)
+    assert found.elpd == pytest.approx(sum(elpd))
+    assert found.se == pytest.approx(np.sqrt(5 * np.var(elpd)))
+
+
+def test_a_class_of_one_row_falls_back_on_its_prior():
+    X, y = np.array([[1.0], [2.0], [9.0]]), np.array(["a", "a", "b"])
+    assert_same(nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y), X, y)
+
+
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(), nb.Poisson()], ids=lambda f: type(f).__name__)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_sparse_equals_dense(family, weighted, rng):
+    X = rng.poisson(0.4, (30, 40)) * rng.integers(1, 30, (30, 40))
+    X = (X > 0).astype(int) if isinstance(family, nb.Bernoulli) else X
+    y = rng.integers(0, 3, 30)
+    X[3] = 0
+    weights = rng.uniform(0.5, 2.0, 30) if weighted else None
+    posterior = nb.fit(nb.NaiveBayes(family), X, y, sample_weight=weights)
+    dense = assert_same(posterior, X, y, weights)
+    sparse = loo(posterior, scipy.sparse.csr_array(X), y, sample_weight=weights)
+    np.testing.assert_allclose(sparse.elpd_i, dense.elpd_i, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_count_vectors_of_any_family_go_the_general_way(weighted, rng, monkeypatch):
+    X, y = rng.poisson(3.0, (150, 6)), rng.integers(0, 2, 150)
+    weights = rng.uniform(0.5, 2.0, 150) if weighted else None
+    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial(0.3)), X, y, sample_weight=weights)
+    direct = loo(posterior, X, y, sample_weight=weights)
+    monkeypatch.setattr("bayesnb.checks.rest.Multinomial", nb.Gaussian)
+    for cells in (X, scipy.sparse.csr_array(X)):
+        general = loo(posterior, cells, y, sample_weight=weights)
+        np.testing.assert_allclose(general.elpd_i, direct.elpd_i, rtol=0, atol=1e-10)
+
+
+def test_rows_of_many_chunks_keep_their_place(rng):
+    X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    found = loo(posterior, X, y)
+    for i in (0, 3276, 3277, 13106, 13107, 19_999):
+        rest = nb.fit(posterior.problem.model, np.delete(X, i, 0), np.delete(y, i))
+        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found.elpd_i[i]), abs=1e-8)
+    X[17_000, 3] = 1e9
+    with pytest.raises(ValueError, match="row 17000 was never among the data: without it, column 3 in"):
+        loo(posterior, X, y)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_counts_of_millions_keep_their_digits(case, rng):
+    family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
+    X, y = case.cells(rng, 40), rng.integers(0, 2, 40)
+    model = nb.NaiveBayes(family)
+    posterior = nb.fit(model, X, y).update(X, y, sample_weight=np.full(40, 1e5))
+    found = loo(posterior, X, y).elpd_i
+    for i in range(0, 40, 8):
+        rest = posterior.forget(X[[i]], y[[i]])
+        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found[i]), abs=1e-7)
+
+
+@pytest.mark.parametrize("class_probs", [None, [0.3, 0.2, 0.5]], ids=["learned", "known"])
+def test_draws_estimate_the_same(mixed, class_probs):
+    features, X, y = mixed
+    few = {name: features[name] for name in ("rings", "moss", "bark")}
+    exact = nb.fit(nb.NaiveBayes(few, class_probs=class_probs), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_draws=2500, key=1), X=X, y=y)
+    truth, estimate = loo(exact, X, y), loo(sampled, X, y)
+    assert estimate.n_samples == 10_000
+    assert 0 < estimate.pareto_k.max() < 0.7
+    assert estimate.elpd == pytest.approx(truth.elpd, abs=0.2)
+    assert estimate.se == pytest.approx(truth.se, rel=0.02)
+    # Row by row they differ by Monte Carlo error alone, which is small beside what leaving the row out does.
+    in_sample = exact.predict_log_proba(X)[np.arange(50), np.searchsorted(exact.classes, y)]
+    error, effect = np.abs(estimate.elpd_i - truth.elpd_i), np.abs(in_sample - truth.elpd_i)
+    assert error.mean() < 0.1 * effect.mean()
+    assert truth.p == pytest.approx(in_sample.sum() - truth.elpd)
+
+
+def test_arviz_compares_and_plots(mixed):
+    import arviz as az
+    import matplotlib.pyplot as plt
+
+    features, X, y = mixed
+    fits = {"all": nb.NaiveBayes(features), "cones": nb.NaiveBayes({"cones": features["rings"]})}
+    posteriors = {name: nb.fit(model, X, y) for name, model in fits.items()}
+    results = {name: loo(posterior, X, y) for name, posterior in posteriors.items()}
+    table = az.compare(results, round_to="none")
+    for name, result in results.items():
+        assert table.loc[name, "elpd"] == pytest.approx(result.elpd)
+        assert table.loc[name, "p"] == pytest.approx(result.p)
+        assert "elpd_loo" in repr(result)
+        assert result.elpd_i.dims == result.pareto_k.dims == ("row",)
+    az.plot_compare(table, backend="matplotlib")
+    plt.close("all")
+    folds = {name: kfold(posterior, X, y) for name, posterior in posteriors.items()}
+    assert "10-fold" in repr(folds["all"])
+    assert list(az.compare(folds).index) == list(table.index)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_kfold_equals_refitting(mixed, weighted, rng):
+    features, X, y = mixed
+    weights = rng.uniform(0.5, 2.0, 50) if weighted else None
+    posterior = nb.fit(nb.NaiveBayes(features, class_probs="empirical"), X, y, sample_weight=weights)
+    folds = np.array(["p", "q", "r"])[rng.integers(0, 3, 50)]
+    found = kfold(posterior, X, y, folds=folds, sample_weight=weights)
+    assert found.n_folds == 3
+    codes = np.searchsorted(posterior.classes, y)
+    for fold in "pqr":
+        out = np.flatnonzero(folds == fold)
+        others = np.flatnonzero(folds != fold)
+        weight = None if weights is None else weights[others]
+        rest = nb.fit(posterior.problem.model, X.iloc[others], y[others], sample_weight=weight)
+        expected = rest.predict_log_proba(X.iloc[out])[np.arange(len(out)), codes[out]]
+        np.testing.assert_allclose(found.elpd_i[out], expected, rtol=0, atol=1e-10)
+    assert found.p == pytest.approx(float(found.p_kfold_i.sum()))
+
+
+def test_as_many_folds_as_rows_is_leave_one_out(mixed):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    one_by_one, folds = loo(posterior, X, y), kfold(posterior, X, y, k=50)
+    np.testing.assert_allclose(folds.elpd_i, one_by_one.elpd_i, rtol=0, atol=1e-10)
+    assert folds.p == pytest.approx(one_by_one.p)
+
+
+def test_folds_are_balanced_within_each_class(rng, monkeypatch):
+    from bayesnb.checks import kfold as module
+
+    y = np.repeat(["a", "b", "c"], [23, 40, 7])
+    drawn = []
+    monkeypatch.setattr(module, "_read_folds", lambda *_: pytest.fail("folds were not given"))
+    monkeypatch.setattr(
+        module, "_draw_folds", lambda *a, original=module._draw_folds: drawn.append(original(*a)) or drawn[-1]
+    )
+    X = rng.integers(0, 2, (70, 2))
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    results = [kfold(posterior, X, y, k=4, key=key) for key in (0, 0, 1)]
+    for fold in drawn:
+        for label in "abc":
+            assert np.ptp(np.bincount(fold[y == label], minlength=4)) <= 1
+        assert np.ptp(np.bincount(fold, minlength=4)) <= 1
+    assert results[0].elpd == results[1].elpd != results[2].elpd
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_what_is_left_of_two_rows_is_no_rounding_error(rng):
+    X, y = 10 + rng.normal(size=(40, 2)), np.repeat(np.arange(20), 2)
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    assert_same(posterior, X, y)
+
+
+def test_some_of_the_rows(mixed):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    some = np.array([30, 2, 17])
+    np.testing.assert_allclose(
+        loo(posterior, X.iloc[some], y[some]).elpd_i.values, loo(posterior, X, y).elpd_i.values[some], atol=1e-12
+    )
+
+
+def test_rows_that_were_never_there(mixed):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    strange = X.copy()
+    strange.loc[7, "rings"] = 4000.0
+    with pytest.raises(ValueError, match=rf"row 7 was never among the data.*'rings' in class '{y[7]}'.*fit or update"):
+        loo(posterior, strange, y)
+    strange = X.copy()
+    strange.loc[8, "cones"] = 4000
+    with pytest.raises(ValueError, match=r"row 8 was never among the data.*'fallen'"):
+        loo(posterior, strange, y)
+    with pytest.raises(ValueError, match=r"never among the data.*'fallen'"):
+        kfold(posterior, strange, y)
+    strange = X.copy()
+    strange.loc[6, "height"] = 1e6
+    with pytest.raises(ValueError, match=r"row 6 was never among the data.*'height'"):
+        loo_scores(posterior, strange, y)
+    alone = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1], [2, 2]], ["a", "b"])
+    with pytest.raises(ValueError, match=r"row 1 was never among the data.* in class 'b'"):
+        loo(alone, [[3, 1], [2, 1]], ["a", "b"])
+    for criticise in (loo, loo_scores, kfold):
+        with pytest.raises(ValueError, match="never all among the data: class 'ash' weighs"):
+            criticise(posterior, pd.concat([X, X]), np.concatenate([y, y]))
+        with pytest.raises(ValueError, match="never all among the data"):
+            criticise(posterior, X, y, sample_weight=np.full(50, 2.0))
+
+
+@pytest.mark.parametrize("criticise", [loo, loo_scores, kfold])
+def test_what_is_refused(mixed, criticise):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    with pytest.raises(ValueError, match="label 'elm'"):
+        criticise(posterior, X, np.where(np.arange(50) == 3, "elm", y))
+    with pytest.raises(ValueError, match="49 labels"):
+        criticise(posterior, X, y[:-1])
+    with pytest.raises(ValueError, match="no rows"):
+        criticise(posterior, X.iloc[:0], y[:0])
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        criticise(posterior, X, y, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="'moss' is missing"):
+        criticise(posterior, X.drop(columns="moss"), y)
+    with pytest.raises(ValueError, match=r"point estimate is none: use nb\.fit"):
+        criticise(posterior.plugin(), X, y)
+    with pytest.raises(TypeError, match="posterior is a str"):
+        criticise("exact", X, y)
+
+
+def test_what_draws_and_folds_refuse(rng):
+    X, y = rng.integers(0, 2, (10, 2)), np.arange(10) % 2
+    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_draws=50), X=X, y=y)
+    with pytest.raises(ValueError, match="sample_weight is for exact posteriors"):
+        loo(sampled, X, y, sample_weight=np.full(10, 2.0))
+    with pytest.raises(ValueError, match="label 2"):
+        loo(sampled, X, y + 1)
+    for criticise in (loo_scores, kfold):
+        with pytest.raises(ValueError, match="closed form, which draws do not have: use loo"):
+            criticise(sampled, X, y)
+    for k in (1, 11):
+        with pytest.raises(ValueError, match="at least 2 folds and no more than there are rows, 10"):
+            kfold(exact, X, y, k=k)
+    with pytest.raises(ValueError, match=r"k is 2\.5"):
+        kfold(exact, X, y, k=2.5)
+    with pytest.raises(ValueError, match="folds has 3 labels"):
+        kfold(exact, X, y, folds=[0, 1, 2])
+    with pytest.raises(ValueError, match="names 1 fold"):
+        kfold(exact, X, y, folds=np.zeros(10))

@@ -1,0 +1,400 @@
+"""Simulation-based calibration: right inferences pass, wrong ones are caught."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from cases import CASES, Exponential
+
+import bayesnb as nb
+from bayesnb.checks.pit import _ranked
+from bayesnb.checks.sbc import _verdict, ecdf_difference, sbc, uniform_band
+from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.problem import Problem
+
+
+@dataclass(frozen=True)
+class Wrong(nb.Inference):
+    """The closed form of another problem than the one given."""
+
+    change: Any
+
+    def check(self, problem):
+        pass
+
+    def fit(self, problem, *, key=0):
+        return ExactPosterior(self.change(problem), self)
+
+
+@dataclass(frozen=True)
+class Drawn(nb.Inference):
+    """Draws from the closed form, which may be bent."""
+
+    bend: Any = lambda value: value
+
+    def check(self, problem):
+        pass
+
+    def fit(self, problem, *, key=0):
+        parameters = nb.Exact().fit(problem)._parameters(2, 200, key)
+        bent = replace(parameters, blocks=jax.tree.map(self.bend, parameters.blocks))
+        return nb.SampledPosterior(problem, problem.resolved, bent, {}, self)
+
+
+@dataclass(frozen=True)
+class Reported(Drawn):
+    """Exact draws, with what a sampler would report where a share of the fits fails."""
+
+    share: float = 0.0
+
+    def fit(self, problem, *, key=0):
+        posterior = super().fit(problem, key=key)
+        failed = np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform() < self.share
+        stats = {"diverging": np.full((2, 200), failed), "energy": np.random.default_rng(0).normal(size=(2, 200))}
+        return nb.SampledPosterior(problem, problem.resolved, posterior.parameters, stats, self)
+
+
+@dataclass(frozen=True)
+class HalfTheRows(nb.NUTS):
+    """A sampler whose data count half."""
+
+    def fit(self, problem, *, key=0):
+        return super().fit(Problem(problem.model, problem.statistics * 0.5), key=key)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NoMarginals(Exponential):
+    """A family that does not say how one parameter is distributed."""
+
+    def update(self, statistics):
+        return NoMarginals(self.concentration + statistics.n, self.rate + statistics.total)
+
+    def marginals(self):
+        raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def coins():
+    return nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=2.0).bind([[0, 1], [1, 0]], ["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    features = {
+        "size": (nb.Gaussian(0.0, 1.0, 3.0, 2.0), [0, 1]),
+        "kind": (nb.Categorical(0.8, categories=("x", "y", "z")), [2]),
+        "count": (nb.Poisson(2.0, 1.0), [3]),
+    }
+    table = np.array([[0.1, 1.0, "x", 3], [0.5, 2.0, "y", 1]], dtype=object)
+    return nb.NaiveBayes(features).bind(table, ["a", "b"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_closed_form_of_every_family_is_calibrated(case):
+    x = case.cells(np.random.default_rng(0), 20)
+    bound = nb.NaiveBayes(case.family, class_concentration=[1.5, 2.5]).bind(x, np.arange(20) % 2)
+    result = sbc(bound, num_rows=20, total_count=15, key=1)
+    assert result.uniform, result.verdict
+    scalars = sum(values.size for values in bound.sites.by_name(bound.draw_prior(np.random.default_rng(0))).values())
+    assert result.pit.shape == (200, scalars + 1)
+    assert ((result.pit >= 0) & (result.pit <= 1)).all(axis=None)
+
+
+@pytest.mark.slow
+def test_nuts_is_calibrated_and_half_the_data_are_not(mixed):
+    settings = {"num_warmup": 300, "num_samples": 500}
+    result = sbc(mixed, nb.NUTS(**settings), num_simulations=100, num_rows=30)
+    assert result.uniform, result.verdict
+    assert "size_variance[b, 1]" in result.table.index
+    assert result.inference.num_chains == 1
+    caught = sbc(mixed, HalfTheRows(**settings), num_simulations=40, num_rows=30)
+    assert not caught.uniform
+    assert caught.table["sd_pit"].mean() < 0.26  # too wide a posterior
+
+
+def _with_model(model):
+    return lambda problem: Problem(BoundModel.of(model, problem.model.schema), problem.statistics)
+
+
+def _with_statistics(change):
+    return lambda problem: Problem(problem.model, change(problem.statistics))
+
+
+@pytest.mark.parametrize(
+    "inference",
+    [
+        Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(8.0, 1.0), class_concentration=2.0))),
+        Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[12.0, 2.0]))),
+        Wrong(_with_statistics(lambda statistics: statistics * 0.3)),
+        Wrong(_with_statistics(lambda statistics: statistics * 2.0)),
+        Wrong(_with_statistics(lambda statistics: jax.tree.map(lambda leaf: leaf[::-1], statistics))),
+        Drawn(lambda value: value**1.3),
+    ],
+    ids=["prior", "class prior", "rows forgotten", "rows twice", "classes swapped", "draws bent"],
+)
+def test_a_wrong_posterior_is_caught(coins, inference):
+    result = sbc(coins, inference, key=2)
+    assert not result.uniform
+    assert result.verdict.startswith("NO")
+    assert result.table["p_value"].min() < result.error_rate / len(result.table)
+
+
+def test_a_posterior_that_ignores_the_data_is_caught_by_the_log_likelihood_alone(coins):
+    result = sbc(coins, Wrong(_with_statistics(lambda statistics: statistics * 0.0)), key=2)
+    assert not result.uniform
+    fine = result.table["p_value"] > result.error_rate / len(result.table)
+    assert fine.drop("log_likelihood").all()
+    assert not fine["log_likelihood"]
+    assert "log_likelihood" in result.verdict
+
+
+def test_fits_with_problems_are_counted(coins):
+    """A few leave the verdict as it is; many make no YES of uniform PIT values, and no less of a NO."""
+    sound = sbc(coins, Reported(), num_simulations=60, key=3)
+    assert not sound.problems.any(axis=None)
+    assert "problems" not in sound.verdict
+    few = sbc(coins, Reported(share=0.04), num_simulations=60, key=3)
+    number = int(few.problems["divergences"].sum())
+    assert 1 <= number <= 6
+    assert few.uniform
+    assert few.verdict.startswith("YES")
+    assert f"{number} of 60 fits have problems: divergences in {number}." in few.verdict
+    np.testing.assert_array_equal(few.pit, sound.pit)
+    many = sbc(coins, Reported(share=0.5), num_simulations=60, key=3)
+    assert not many.uniform
+    assert many.verdict.startswith("UNDECIDED")
+    assert f"{many.problems['divergences'].sum()} of 60 fits" in many.verdict
+    np.testing.assert_array_equal(many.table, sound.table)
+    wrong = sbc(coins, Reported(lambda value: value**1.5, share=0.5), num_simulations=200, key=3)
+    assert wrong.verdict.startswith("NO")
+    assert "fits have problems" in wrong.verdict
+
+
+def test_draws_that_are_too_few_or_apart_are_problems(coins):
+    @dataclass(frozen=True)
+    class Apart(Drawn):
+        def fit(self, problem, *, key=0):
+            drawn = super().fit(problem, key=key).parameters
+            apart = jax.tree.map(lambda leaf: leaf * np.array([1.0, 0.6]).reshape(2, *[1] * (leaf.ndim - 1)), drawn)
+            return nb.SampledPosterior(problem, problem.resolved, apart, {}, self)
+
+    @dataclass(frozen=True)
+    class Few(Drawn):
+        def fit(self, problem, *, key=0):
+            drawn = jax.tree.map(lambda leaf: leaf[:, :15], super().fit(problem, key=key).parameters)
+            return nb.SampledPosterior(problem, problem.resolved, drawn, {}, self)
+
+    assert sbc(coins, Apart(), num_simulations=20).problems["R-hat"].all()
+    found = sbc(coins, Few(), num_simulations=20)
+    assert found.problems["bulk ESS"].all()
+    assert not found.uniform
+    assert not sbc(coins, num_simulations=20).problems.any(axis=None)
+
+
+def test_draws_tell_what_the_closed_form_tells(coins):
+    """Same key, same tables: ranks among a hundred draws are within their own error of the exact PITs."""
+    exact, drawn = sbc(coins, num_simulations=100, key=3), sbc(coins, Drawn(), num_simulations=100, key=3)
+    assert drawn.uniform
+    difference = (exact.pit - drawn.pit).drop(columns="log_likelihood")
+    assert difference.abs().mean().max() < 0.05
+    assert difference.abs().max(axis=None) < 0.25
+
+
+def test_a_family_without_marginals_is_ranked_among_draws():
+    x = np.random.default_rng(0).exponential(size=(10, 2))
+    bound = nb.NaiveBayes(NoMarginals(2.0, 1.0)).bind(x, np.arange(10) % 2)
+    result = sbc(bound, num_rows=20)
+    assert result.uniform, result.verdict
+    assert result.pit["x_rate[0, 1]"].std() == pytest.approx(0.29, abs=0.04)
+
+
+@pytest.mark.parametrize("concentration", [0.003, 0.05])
+def test_probabilities_that_round_to_zero_and_one_are_no_error(concentration):
+    bound = nb.NaiveBayes(nb.Bernoulli(concentration, concentration)).bind([[0, 1], [1, 0]], ["a", "b"])
+    result = sbc(bound, num_simulations=400, key=7)
+    assert result.uniform, result.verdict
+
+
+def test_what_is_known_is_not_judged():
+    bound = nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Categorical(categories=("only",))}, class_probs=[0.3, 0.7])
+    bound = bound.bind(np.array([[0, "only"], [1, "only"]], dtype=object), ["a", "b"])
+    for inference in (nb.Exact(), Drawn()):
+        result = sbc(bound, inference, num_simulations=30)
+        assert list(result.table.index) == ["0_prob[a]", "0_prob[b]", "log_likelihood"]
+    assert set(result.to_datatree()["prior_sbc"].data_vars) == {"0_prob", "log_likelihood"}
+    alone = nb.NaiveBayes(nb.Bernoulli()).bind([[0], [1]], ["a", "a"])
+    assert list(sbc(alone, num_simulations=30).table.index) == ["x_prob[a, 0]", "log_likelihood"]
+
+
+def test_a_table_sets_what_follows_its_scale():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(40.0, 5.0, 30), rng.poisson(4.0, (30, 2))])
+    model = nb.NaiveBayes({"size": (nb.Gaussian(), [0]), "words": (nb.Multinomial(), [1, 2])}, class_probs="empirical")
+    result = sbc(model, X=X, y=np.arange(30) % 3, num_simulations=60)
+    assert result.uniform, result.verdict
+    np.testing.assert_allclose(result.model.blocks[0].family.loc, X[:, 0].mean())
+    again = sbc(model.bind(X, np.arange(30) % 3), X=X, y=np.arange(30) % 3, num_simulations=60)
+    np.testing.assert_array_equal(again.pit, result.pit)
+    family = sbc(nb.Gaussian(), X=X, y=np.arange(30) % 3, num_simulations=20)
+    assert len(family.table) == 3 + 18 + 1
+
+
+def test_the_result_in_words_frames_and_groups(coins):
+    result = sbc(coins, num_simulations=50, key=4)
+    assert list(result.table.index) == [
+        *["class_prob[a]", "class_prob[b]", "x_prob[a, 0]", "x_prob[a, 1]", "x_prob[b, 0]", "x_prob[b, 1]"],
+        "log_likelihood",
+    ]
+    assert list(result.table) == ["mean_pit", "sd_pit", "p_value"]
+    assert list(result.pit) == list(result.table.index)
+    assert repr(result).startswith("YES")
+    assert "<table" in result._repr_html_()
+    group = result.to_datatree()["prior_sbc"]
+    assert group["x_prob"].dims == ("chain", "draw", "class", "x_column")
+    assert group["x_prob"].shape == (1, 50, 2, 2)
+    np.testing.assert_array_equal(group["x_prob"].sel({"class": "b", "x_column": 0})[0], result.pit["x_prob[b, 0]"])
+    np.testing.assert_array_equal(group["log_likelihood"][0], result.pit["log_likelihood"])
+    np.testing.assert_array_equal(sbc(coins, num_simulations=50, key=jax.random.key(4)).pit, result.pit)
+    assert not jax.config.jax_enable_x64
+
+
+def test_arviz_tests_and_plots_the_tree(coins):
+    from arviz_plots import plot_ecdf_pit
+
+    result = sbc(coins, num_simulations=50)
+    tree = result.to_datatree()
+    drawn = plot_ecdf_pit(tree, group="prior_sbc", var_names=["x_prob", "log_likelihood"], backend="matplotlib")
+    assert len(drawn.viz["plot"].data_vars) == 2
+    p_values = tree["prior_sbc"].dataset.azstats.uniformity_test(dim=["chain", "draw"])[0]
+    np.testing.assert_allclose(p_values["x_prob"].to_numpy().ravel(), result.table["p_value"].iloc[2:6])
+
+
+def test_the_picture_shows_the_worst_first(coins):
+    result = sbc(coins, Drawn(lambda value: value**1.3), num_simulations=60)
+    figure = result.plot(max_panels=5)
+    panels = [axis for axis in figure.axes if axis.get_title()]
+    assert len(panels) == 5
+    assert figure.get_suptitle().startswith("NO")
+    shown = {axis.get_title().split("\n")[0] for axis in panels}
+    assert shown == set(result.table["p_value"].nsmallest(5).index)
+    line = panels[0].lines[-1]
+    label = panels[0].get_title().split("\n")[0]
+    np.testing.assert_array_equal(line.get_ydata(), ecdf_difference(result.pit[label].to_numpy())[1])
+
+
+@pytest.mark.parametrize("num_values", [20, 200])
+def test_the_band_holds_uniform_values_as_often_as_it_says(num_values):
+    points, lower, upper = uniform_band(num_values, 0.95)
+    values = np.random.default_rng(8).uniform(size=(2000, num_values))
+    difference = np.stack([(values <= point).mean(axis=1) - point for point in points], axis=1)
+    inside = ((difference >= lower - 1e-12) & (difference <= upper + 1e-12)).all(axis=1).mean()
+    assert inside == pytest.approx(0.95, abs=0.02)
+
+
+def test_the_step_function_of_three_values():
+    x, height = ecdf_difference(np.array([0.5, 0.25, 0.75]))
+    np.testing.assert_allclose(x, [0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1])
+    np.testing.assert_allclose(height + x, np.array([0, 0, 1, 1, 2, 2, 3, 3]) / 3)
+
+
+@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
+def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
+    sbc(coins, num_simulations=20, progress=progress)
+    assert ("SBC" in capsys.readouterr().err) == shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"model": nb.NaiveBayes(nb.Bernoulli())}, ValueError, "give X and y, or bind it"),
+        ({"model": nb.NaiveBayes(nb.Bernoulli()), "X": [[1]]}, ValueError, "X and y come together"),
+        ({"model": "bernoulli"}, TypeError, "model is 'bernoulli'"),
+        ({"model": nb.NaiveBayes(nb.Gaussian()).bind([[1.0]], ["a"])}, ValueError, r"Gaussian\(loc=...\)"),
+        (
+            {"model": nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical").bind([[1]], ["a"])},
+            ValueError,
+            "empirical.*follows the data",
+        ),
+        ({"model": nb.NaiveBayes(nb.Multinomial()).bind([[1, 2]], ["a"])}, ValueError, "give total_count"),
+        ({"num_simulations": 19}, ValueError, "fewer than 20 PIT values"),
+        ({"num_simulations": 50.0}, ValueError, "num_simulations is 50.0"),
+        ({"num_rows": 0}, ValueError, "num_rows is 0"),
+        ({"error_rate": 1.0}, ValueError, "error_rate is 1.0"),
+        ({"key": "seed"}, TypeError, "key is 'seed'"),
+        ({"inference": nb.MAP()}, ValueError, "MAP gives a point, and a point has no distribution"),
+        ({"inference": nb.MLE()}, ValueError, "MLE gives a point"),
+        ({"inference": nb.Exact}, TypeError, "give nb.Exact"),
+        ({"inference": "exact"}, TypeError, "inference is 'exact'"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_what_cannot_be_judged_is_refused(coins, changes, error, message):
+    arguments = {"model": coins, **changes}
+    with pytest.raises(error, match=message):
+        sbc(arguments.pop("model"), arguments.pop("inference", None), **arguments)
+
+
+def test_points_and_numbers_that_are_none_are_refused_where_they_turn_up(coins):
+    @dataclass(frozen=True)
+    class Mode(Wrong):
+        def fit(self, problem, *, key=0):
+            return nb.Exact().fit(problem).plugin()
+
+    with pytest.raises(ValueError, match="a point has no distribution"):
+        sbc(coins, Mode(None))
+    wide = nb.NaiveBayes(nb.Gaussian(0.0, 1.0, 1e-4, 1.0)).bind([[1.0], [2.0]], ["a", "b"])
+    with pytest.raises(ValueError, match=r"the prior of 'x_.*' draws"), np.errstate(all="ignore"):
+        sbc(wide)
+
+
+@pytest.mark.slow
+def test_a_right_posterior_is_refused_as_seldom_as_stated(coins):
+    """A hundred and fifty verdicts at error rate 0.05, of which at most sixteen may be NO."""
+    wrong = sum(not sbc(coins, num_simulations=100, key=k, error_rate=0.05).uniform for k in range(150))
+    assert wrong <= 16
+
+
+def test_the_table_summarises_the_pit_values():
+    found = nb.sbc(nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"]), num_simulations=50, key=3)
+    np.testing.assert_allclose(found.table["mean_pit"], found.pit.to_numpy().mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.table["sd_pit"], found.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_the_verdict_counts_the_fits_that_have_problems():
+    tests = pd.DataFrame({"p_value": [1e-9], "mean_pit": [0.4], "sd_pit": [0.3]}, index=["x_prob[0]"])
+    sound = pd.DataFrame(False, index=range(40), columns=["divergences", "R-hat"])
+    one, many = sound.copy(), sound.copy()
+    one.loc[3, "R-hat"] = True
+    many.loc[:19, "R-hat"] = many.loc[0, "divergences"] = True
+    for against, word in ((tests, "NO"), (tests[:0], "YES")):
+        verdicts = [_verdict(against, problems, 7, 0.01) for problems in (sound, one, many)]
+        assert "problems" not in verdicts[0]
+        assert verdicts[1] == f"{verdicts[0]} 1 of 40 fits have problems: R-hat in 1."
+        assert verdicts[2].endswith(" 20 of 40 fits have problems: divergences in 1, R-hat in 20.")
+        assert verdicts[0].startswith(word)
+        assert verdicts[2].startswith("NO" if word == "NO" else "UNDECIDED")
+
+
+def test_a_site_of_one_number_is_given_to_arviz():
+    model = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind([[0], [1]], ["only", "only"])
+    tree = sbc(model, num_simulations=20, num_rows=10).to_datatree()
+    assert {name: values.shape for name, values in tree["prior_sbc"].data_vars.items()} == {
+        "x_rate": (1, 20, 1, 1),
+        "log_likelihood": (1, 20),
+    }
+
+
+def test_ranks_among_draws_fill_the_unit_interval():
+    """Of nine draws and a value, each place is a tenth of it, and a value like three draws has four of them."""
+    draws = np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 6.0, 7.0, 8.0])
+    values = np.array([-1.0, 2.5, 3.0, 9.0])
+    found = _ranked(np.repeat(values, 4000), np.repeat(draws[:, None], 16_000, axis=1), np.random.default_rng(0))
+    for ranks, low, high in zip(found.reshape(4, -1), [0.0, 0.3, 0.3, 0.9], [0.1, 0.4, 0.7, 1.0], strict=True):
+        assert low <= ranks.min() < low + 0.002
+        assert high - 0.002 < ranks.max() <= high
+        assert ranks.mean() == pytest.approx((low + high) / 2, abs=0.01)

@@ -1,0 +1,472 @@
+"""Estimators as scikit-learn's users meet them."""
+
+import copy
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import sklearn
+import sklearn.naive_bayes
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import bayesnb as nb
+from bayesnb import estimators
+from bayesnb.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    NaiveBayesClassifier,
+    PoissonNB,
+    tables,
+)
+
+ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
+
+PLUG_IN_ONLY = {
+    "test_gnb_priors": "the probabilities of two Gaussians known exactly, from three points each",
+    "test_alpha_vector": "the product of the words' probabilities for a document of two words",
+}
+"""scikit-learn's tests that assert plug-in numbers, and what the numbers are."""
+
+
+@pytest.fixture
+def counts(rng):
+    y = np.repeat(["a", "b", "c"], 15)
+    X = rng.poisson(np.repeat([[1, 4, 2, 0.5], [3, 1, 2, 0.5], [2, 2, 0.3, 3]], 15, axis=0))
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_scikit_learns_checks_pass(estimator):
+    results = check_estimator(estimator(), on_fail=None, on_skip=None)
+    assert len(results) > 55
+    assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_and_variance_after_more_rows_are_scikit_learns(weighted, rng):
+    X, weight = rng.normal(3.0, 2.0, (7, 3)), rng.uniform(0.5, 2.0, 7) if weighted else None
+    arguments = 5, rng.normal(size=3), rng.uniform(1.0, 4.0, 3), X, weight
+    expected = sklearn.naive_bayes.GaussianNB._update_mean_variance(*arguments)
+    for mine, theirs in zip(GaussianNB._update_mean_variance(*arguments), expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+@pytest.mark.parametrize("others", [["a", "b"], [0, 1]], ids=str)
+def test_a_missing_label_is_refused(missing, others):
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        GaussianNB().fit(np.zeros((5, 1)), np.array([*others, missing, *others], dtype=object))
+
+
+def test_labels_are_classes_and_no_quantity():
+    X = np.zeros((30, 1))
+    for y in (np.linspace(0, 1, 30), np.repeat([0.5, 1.25], 15)):
+        with pytest.raises(ValueError, match="continuous"):
+            GaussianNB().fit(X, y)
+    with pytest.warns(UserWarning, match="unique classes"):
+        GaussianNB().fit(X, np.arange(30))
+    assert GaussianNB().fit(X, np.repeat([0.0, 1.0], 15)).classes_.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
+)
+def test_scikit_learns_own_test_file(predictive, expected, tmp_path):
+    settings = tmp_path / "pytest.ini"
+    settings.write_text("[pytest]\n")
+    environment = os.environ | {"BAYESNB_PREDICTIVE": predictive, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-c", str(settings), "-p", "no:cacheprovider"]
+    command += ["-p", "sklearn_with_bayesnb", "--pyargs", "sklearn.tests.test_naive_bayes"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    failed = set(re.findall(r"^FAILED .*::(\w+)", result.stdout, flags=re.MULTILINE))
+    passed = int(re.search(r"(\d+) passed", result.stdout).group(1))
+    assert failed == expected, result.stdout[-2000:]
+    assert passed >= 80
+
+
+@pytest.mark.parametrize(
+    ("estimator", "theirs"),
+    [
+        (BernoulliNB(alpha=0.5, binarize=1.5), sklearn.naive_bayes.BernoulliNB(alpha=0.5, binarize=1.5)),
+        (CategoricalNB(alpha=0.5, min_categories=12), sklearn.naive_bayes.CategoricalNB(alpha=0.5, min_categories=12)),
+        (MultinomialNB(alpha=0.5, predictive="plugin"), sklearn.naive_bayes.MultinomialNB(alpha=0.5)),
+        (GaussianNB(predictive="plugin", var_smoothing=1e-3), sklearn.naive_bayes.GaussianNB(var_smoothing=1e-3)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_numbers_and_attributes_are_scikit_learns(estimator, theirs, counts, rng, weighted):
+    X, y = counts
+    weight = rng.integers(1, 4, len(y)).astype(float) if weighted else None
+    ours = clone(estimator).fit(X, y, sample_weight=weight)
+    theirs = clone(theirs).fit(X, y, sample_weight=weight)
+    if weighted and isinstance(ours, GaussianNB):
+        # scikit-learn takes its epsilon from the variance of the rows without their weights.
+        theirs = clone(theirs).set_params(var_smoothing=1e-12).fit(X, y, sample_weight=weight)
+        ours.set_params(var_smoothing=1e-12).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-10)
+    assert ours.predict(X).tolist() == theirs.predict(X).tolist()
+    names = [name for name in vars(theirs) if name.endswith("_") and not name.startswith("_")]
+    assert len(names) >= 6
+    for name in names:
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        for a, b in zip(mine, other, strict=True) if isinstance(other, list) else [(mine, other)]:
+            np.testing.assert_allclose(a, b, atol=1e-10, err_msg=name) if np.asarray(b).dtype.kind != "U" else None
+
+
+def test_an_estimator_is_its_posterior(counts):
+    X, y = counts
+    fitted = MultinomialNB(class_prior=[0.2, 0.3, 0.5]).fit(X, y)
+    core = nb.fit(nb.NaiveBayes(nb.Multinomial(), class_probs=[0.2, 0.3, 0.5]), X, y)
+    assert isinstance(fitted.posterior_, nb.ExactPosterior)
+    np.testing.assert_array_equal(fitted.predict_proba(X), core.predict_proba(X))
+    np.testing.assert_array_equal(fitted.predict_joint_log_proba(X), core.log_joint(X))
+    interval = fitted.predict_interval(X[:3], prob=0.9, num_draws=200)
+    assert interval.shape == (3, 3, 2)
+    assert fitted.to_datatree(X, y, num_draws=50).log_likelihood["y"].shape == (4, 50, 45)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, lambda: GaussianNB(predictive="plugin", var_smoothing=0.1)])
+@pytest.mark.parametrize("sizes", [[45], [1] * 45, [7, 30, 8]], ids=str)
+def test_batches_of_any_size_give_one_fit(estimator, sizes, counts, rng):
+    X, y = counts
+    order = rng.permutation(len(y))
+    X, y = X[order].astype(float), y[order]
+    make = (lambda: NaiveBayesClassifier(nb.Poisson())) if estimator is NaiveBayesClassifier else estimator
+    whole, parts = make().fit(X, y), make()
+    start = 0
+    for size in sizes:
+        batch = slice(start, start + size)
+        parts.partial_fit(X[batch], y[batch], classes=["a", "b", "c"])
+        assert np.isfinite(parts.predict_proba(X[batch])).all()
+        start += size
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-7, atol=1e-10)
+
+
+def test_new_categories_extend_the_model():
+    X = np.array([["red", 0], ["blue", 1]], dtype=object)
+    y = ["a", "b"]
+    more = np.array([["green", 3], ["red", 1]], dtype=object)
+    fitted = CategoricalNB().fit(X, y).partial_fit(more, ["b", "a"])
+    assert fitted.categories_[0].tolist() == ["blue", "red", "green"]
+    assert fitted.n_categories_.tolist() == [3, 4]
+    np.testing.assert_array_equal(fitted.category_count_[1], [[1, 1, 0, 0], [0, 1, 0, 1]])
+    whole = CategoricalNB().fit(np.vstack([X, more]), [*y, "b", "a"])
+    np.testing.assert_allclose(fitted.predict_proba(more), whole.predict_proba(more), rtol=1e-12)
+    assert fitted.posterior_.log_evidence == pytest.approx(whole.posterior_.log_evidence)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_a_refused_batch_changes_nothing(estimator, counts):
+    X, y = counts
+    fitted = estimator().partial_fit(X, y, classes=["a", "b", "c"])
+    before, state = fitted.predict_proba(X), sorted(vars(fitted))
+    wrong = np.where(np.arange(45)[:, None] == 40, np.inf, X.astype(float))
+    for bad_X, bad_y, weight in (
+        (X, np.where(y == "a", "stranger", y), None),
+        (wrong, y, None),
+        (X[:, :3], y, None),
+        (X, y[:-1], None),
+        (X, y, np.full(45, -1.0)),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            fitted.partial_fit(bad_X, bad_y, sample_weight=weight)
+        with pytest.raises(ValueError, match=r"."):
+            fitted.fit(bad_X, bad_y[:44], sample_weight=weight)
+        assert sorted(vars(fitted)) == state
+        np.testing.assert_array_equal(fitted.predict_proba(X), before)
+    with pytest.raises(ValueError, match=r"target label\(s\) \['stranger'\] in y do not exist"):
+        fitted.partial_fit(X, np.where(y == "a", "stranger", y))
+    unfitted = estimator()
+    with pytest.raises(ValueError, match="do not exist in the initial classes"):
+        unfitted.partial_fit(X, y, classes=["a", "b"])
+    assert not any(name.endswith("_") for name in vars(unfitted))
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix], ids=["csr", "csc"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_sparse_equals_dense(estimator, form, counts):
+    X, y = counts
+    make = (lambda: NaiveBayesClassifier(nb.Gaussian())) if estimator is NaiveBayesClassifier else estimator
+    np.testing.assert_allclose(
+        make().fit(form(X), y).predict_proba(form(X)), make().fit(X, y).predict_proba(X), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["array", "sparse"])
+@pytest.mark.parametrize(("value", "message"), [(-1.0, "Negative values"), (np.nan, "contains NaN")])
+def test_one_bad_count_among_many_is_refused_in_scikit_learns_words(form, value, message, monkeypatch):
+    monkeypatch.setattr(tables, "num_threads", lambda: 2)
+    X, y = np.ones((400, 400)), np.arange(400) % 2
+    fitted = MultinomialNB().fit(form(X), y)
+    X[-1, -1] = value
+    for refused in (lambda: MultinomialNB().fit(form(X), y), lambda: fitted.predict(form(X))):
+        with pytest.raises(ValueError, match=message):
+            refused()
+
+
+@pytest.mark.parametrize("estimator", [BernoulliNB(), MultinomialNB()])
+def test_what_is_computed_when_asked_for_is_there_after_a_fit_alone(estimator, counts):
+    X, y = counts
+    estimator = clone(estimator)
+    assert not hasattr(estimator, "feature_count_")
+    assert not hasattr(estimator, "feature_log_prob_")
+    estimator.fit(X, y)
+    estimator.feature_count_[:] = 0
+    assert estimator.feature_count_.any()
+
+
+def test_missing_cells_are_skipped(counts, rng):
+    X, y = counts
+    holes = np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X)
+    for estimator in (GaussianNB(), BernoulliNB(), CategoricalNB(), PoissonNB(), NaiveBayesClassifier()):
+        fitted = estimator.fit(holes, y)
+        assert np.isfinite(fitted.predict_proba(holes)).all()
+        np.testing.assert_allclose(fitted.predict_proba(np.full((1, 4), np.nan))[0], [1 / 3] * 3, rtol=1e-9)
+    with pytest.raises(ValueError, match="NaN"):
+        MultinomialNB().fit(holes, y)
+
+
+def test_strings_and_pandas_categoricals_straight_in():
+    X = pd.DataFrame(
+        {
+            "colour": pd.Categorical(["red", "blue", None, "red"], categories=["blue", "green", "red"]),
+            "shape": ["round", None, "square", "round"],
+            "flag": [True, False, True, True],
+        }
+    )
+    y = np.array(["x", "y", "y", "x"], dtype=object)
+    fitted = CategoricalNB().fit(X, y)
+    assert fitted.feature_names_in_.tolist() == ["colour", "shape", "flag"]
+    assert fitted.categories_[0].tolist() == ["blue", "green", "red"]
+    assert fitted.predict(X).tolist() == ["x", "y", "y", "x"]
+    with pytest.warns(UserWarning, match="not seen in training"):
+        fitted.predict(X.assign(shape="oval"))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(X[["shape", "colour", "flag"]])
+    with pytest.warns(UserWarning, match="is cut to a whole number"):
+        CategoricalNB().fit([[0.5], [1.0]], [0, 1])
+
+
+def test_the_general_classifier_takes_any_table_and_any_model(penguins):
+    X, y = penguins
+    guessed = NaiveBayesClassifier().fit(X, y)
+    assert guessed.score(X, y) > 0.97
+    assert "island, sex ~ Categorical(prob)" in repr(guessed.model_)
+    model = nb.NaiveBayes({"island": nb.Categorical(0.5), "sizes": (nb.Gaussian(), ["body_mass_g", "bill_length_mm"])})
+    chosen = NaiveBayesClassifier(model).fit(X, y)
+    np.testing.assert_array_equal(chosen.predict_proba(X), nb.fit(model, X, y).predict_proba(X))
+    assert cross_val_score(NaiveBayesClassifier(model), X, y, cv=3).mean() > 0.9
+    with pytest.raises(TypeError, match="model is 'gaussian'"):
+        NaiveBayesClassifier("gaussian").fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_copies_pickles_and_joblib_predict_the_same(estimator, counts, tmp_path):
+    X, y = counts
+    fitted = estimator().fit(X, y)
+    joblib.dump(fitted, tmp_path / "fitted.joblib")
+    for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "fitted.joblib")):
+        np.testing.assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
+        other.partial_fit(X[:3], y[:3])
+    assert repr(clone(fitted)) == repr(estimator())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_pickles_that_name_the_package_load(estimator, counts):
+    """Before each estimator had a file of its own, its pickles named ``bayesnb.estimators``."""
+    X, y = counts
+    fitted = estimator().fit(X, y)
+    place = f"cbayesnb.estimators.{estimator.__module__.rpartition('.')[2]}\n{estimator.__name__}\n".encode()
+    new = pickle.dumps(fitted, protocol=2)
+    old = new.replace(place, f"cbayesnb.estimators\n{estimator.__name__}\n".encode())
+    assert old != new
+    np.testing.assert_array_equal(pickle.loads(old).predict_log_proba(X), fitted.predict_log_proba(X))
+
+
+def test_good_citizen_of_searches_pipelines_and_calibration(counts):
+    X, y = counts
+    search = GridSearchCV(MultinomialNB(), {"alpha": [0.01, 1.0, 100.0], "predictive": ["exact", "plugin"]}, cv=3)
+    assert search.fit(X, y).best_score_ > 0.5
+    halving = HalvingGridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 0.1]}, cv=3, min_resources=20, random_state=0)
+    assert halving.fit(X, y).best_score_ > 0.4
+    calibrated = CalibratedClassifierCV(PoissonNB(), cv=3).fit(X, y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(1), 1.0)
+    scaled = make_pipeline(StandardScaler(), GaussianNB()).fit(X, y)
+    np.testing.assert_allclose(scaled.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X), rtol=1e-6)
+
+
+def test_metadata_routing_and_set_output(counts):
+    X, y = counts
+    weight = np.ones(45)
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = GaussianNB().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scores = cross_val_score(estimator, X, y, params={"sample_weight": weight}, cv=3)
+        assert scores.shape == (3,)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), estimator)
+        pipeline.set_output(transform="pandas").fit(X, y, sample_weight=weight)
+    assert pipeline[-1].feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_text_end_to_end():
+    texts = ["good fun", "good good film", "dull", "dull slow film", "a film", "the film", "fun", "slow"]
+    labels = ["positive", "positive", "negative", "negative", "neutral", "neutral", "positive", "negative"]
+    for model in (MultinomialNB(), BernoulliNB()):
+        fitted = make_pipeline(CountVectorizer(), model).fit(texts, labels)
+        assert fitted.predict(["good fun film", "dull dull"]).tolist() == ["positive", "negative"]
+        assert fitted.classes_.tolist() == ["negative", "neutral", "positive"]
+        assert fitted.predict_proba(["film"]).shape == (1, 3)
+    weighted = make_pipeline(TfidfVectorizer(), MultinomialNB(predictive="plugin")).fit(texts, labels)
+    theirs = make_pipeline(TfidfVectorizer(), sklearn.naive_bayes.MultinomialNB()).fit(texts, labels)
+    np.testing.assert_allclose(weighted.predict_proba(texts), theirs.predict_proba(texts), atol=1e-12)
+
+
+def test_words_and_numbers_side_by_side():
+    table = pd.DataFrame({"text": ["good fun", "dull", "fun fun", "slow dull"], "length": [8.0, 4.0, 7.0, 9.0]})
+    split = ColumnTransformer(
+        [("words", CountVectorizer(), "text"), ("rest", FunctionTransformer(), ["length"])], sparse_threshold=0
+    )
+    model = nb.NaiveBayes({"words": (nb.Multinomial(), slice(0, 4)), "length": (nb.Gaussian(), [4])})
+    fitted = make_pipeline(split, NaiveBayesClassifier(model)).fit(table, [1, 0, 1, 0])
+    assert fitted.predict(table).tolist() == [1, 0, 1, 0]
+
+
+def test_inference_by_name_or_by_settings(counts):
+    X, y = counts
+    exact = PoissonNB().fit(X, y)
+    sampled = PoissonNB(inference=nb.NUTS(), random_state=3).fit(X, y)
+    assert isinstance(sampled.posterior_, nb.SampledPosterior)
+    np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.03)
+    assert isinstance(PoissonNB(inference="map").fit(X, y).posterior_, nb.PointPosterior)
+    with pytest.raises(ValueError, match="inference is 'magic'"):
+        PoissonNB(inference="magic").fit(X, y)
+    with pytest.raises(ValueError, match="predictive is 'magic'"):
+        PoissonNB(predictive="magic").fit(X, y).predict(X)
+    drawn = [PoissonNB(random_state=seed).fit(X, y).predict_interval(X[:2], num_draws=50) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+
+
+class TestBehavioursThatOthersGetWrong:
+    """Each was seen in a released package; here with the answer that it should have had."""
+
+    def test_two_tight_clusters_do_not_make_certainty(self):
+        proba = GaussianNB().fit([[0], [0.01], [1], [1.01]], [0, 0, 1, 1]).predict_proba([[0.45]])
+        assert 0.5 < proba[0, 0] < 0.9
+        assert 0.5 < GaussianNB().fit([[0], [1]], [0, 1]).predict_proba([[0.4]])[0, 0] < 0.9
+
+    def test_a_long_document_is_not_certain(self):
+        X, y, document = [[3, 1, 0], [1, 3, 0]], [0, 1], [[30, 10, 0]]
+        assert MultinomialNB().fit(X, y).predict_proba(document)[0, 0] == pytest.approx(0.871, abs=5e-4)
+        plugin = MultinomialNB(predictive="plugin").fit(X, y)
+        assert plugin.predict_proba(document)[0, 0] == pytest.approx(0.999999, abs=5e-7)
+
+    @pytest.mark.parametrize("predictive", ["exact", "plugin"])
+    def test_one_row_at_a_time_gives_numbers(self, predictive):
+        estimator = GaussianNB(predictive=predictive).partial_fit([[1.0]], [0], classes=[0, 1])
+        np.testing.assert_array_equal(estimator.predict_proba([[3.0]]), [[1.0, 0.0]])
+        uniform = GaussianNB(predictive=predictive, priors=[0.5, 0.5]).partial_fit([[1.0]], [0], classes=[0, 1])
+        assert np.isfinite(uniform.predict_proba([[3.0]])).all()
+
+    @pytest.mark.parametrize("estimator", [BernoulliNB, MultinomialNB, CategoricalNB, GaussianNB, PoissonNB])
+    def test_a_label_that_was_not_announced_is_refused(self, estimator):
+        with pytest.raises(ValueError, match="do not exist in the initial classes"):
+            estimator().partial_fit([[1], [0]], [0, 7], classes=[0, 1])
+
+    def test_numbers_of_categories_never_shrink(self):
+        fitted = CategoricalNB().partial_fit([[1, 2], [0, 0]], [0, 1], classes=[0, 1]).partial_fit([[0, 0]], [1])
+        assert fitted.n_categories_.tolist() == [2, 3]
+        assert [count.shape for count in fitted.category_count_] == [(2, 2), (2, 3)]
+
+    def test_bernoulli_takes_a_vector_of_alphas(self):
+        fitted = BernoulliNB(alpha=[1, 2, 3]).fit([[1, 0, 1], [0, 1, 1]], [0, 1])
+        np.testing.assert_allclose(np.exp(fitted.feature_log_prob_[0]), [2 / 3, 2 / 5, 4 / 7])
+
+    @pytest.mark.parametrize("estimator", [BernoulliNB, CategoricalNB, MultinomialNB])
+    @pytest.mark.parametrize("predictive", ["exact", "plugin"])
+    def test_no_smoothing_gives_no_nan(self, estimator, predictive):
+        fitted = estimator(alpha=0, predictive=predictive).fit([[1, 0], [1, 1], [1, 0]], [0, 1, 1])
+        assert np.isfinite(fitted.predict_proba([[1, 0], [0, 1], [1, 1]])).all()
+
+    def test_smoothing_does_not_depend_on_the_batches(self, rng):
+        X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+        whole = GaussianNB(var_smoothing=0.1).fit(X, y)
+        parts = GaussianNB(var_smoothing=0.1)
+        for batch in np.array_split(np.arange(60), 5):
+            parts.partial_fit(X[batch], y[batch], classes=[0, 1])
+        np.testing.assert_allclose(parts.var_, whole.var_, rtol=1e-12)
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+    def test_probabilities_are_float64_for_every_input(self, estimator, counts):
+        X, y = counts
+        assert estimator().fit(X.astype(np.float32), y).predict_proba(X.astype(np.float32)).dtype == np.float64
+
+    def test_eight_hundred_columns_and_one_row_to_predict(self, rng):
+        X, y = rng.normal(size=(30, 800)), np.array(["a", "b"] * 15)
+        proba = GaussianNB().fit(X, y).predict_proba(X[:1])
+        assert np.isfinite(proba).all()
+        assert proba.shape == (1, 2)
+
+    def test_far_away_points_and_blocks_in_any_order(self):
+        fitted = GaussianNB().fit([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
+        assert np.isfinite(fitted.predict_log_proba([[1e6], [-1e6]])).all()
+        spec = nb.NaiveBayes({"a": (nb.Poisson(), [0]), "b": (nb.Gaussian(), [2, 3]), "c": (nb.Poisson(), [1])})
+        X = np.array([[1, 2, 0.5, 1.5], [3, 0, -0.5, 2.5]])
+        families = {name: type(family).__name__ for name, (family, _) in nb.fit(spec, X, [0, 1]).model.features.items()}
+        assert families == {"a": "Poisson", "b": "Gaussian", "c": "Poisson"}
+
+    def test_a_category_absent_from_a_class_has_probability(self):
+        proba = CategoricalNB().fit([["x"], ["y"], ["x"]], [0, 1, 0]).predict_proba([["y"]])
+        np.testing.assert_allclose(
+            proba, [[(2 / 3) * (1 / 4) / ((2 / 3) * (1 / 4) + (1 / 3) * (2 / 3)), 4 / 7]], rtol=1e-9
+        )
+
+    def test_class_probabilities_matter(self, rng):
+        X, y = rng.normal(size=(1000, 1)), np.repeat([0, 1], [950, 50])
+        assert GaussianNB().fit(X, y).predict_proba([[0.0]])[0, 0] > 0.9
+
+    def test_one_missing_cell_ruins_nothing(self, rng):
+        X, y = rng.normal(size=(50, 2)) + 3 * np.repeat([[0], [1]], 25, axis=0), np.repeat([0, 1], 25)
+        X[3, 1] = np.nan
+        fitted = GaussianNB().fit(X, y)
+        proba = fitted.predict_proba([[0.0, np.nan], [1e5, 1e5]])
+        assert np.isfinite(proba).all()
+        assert abs(proba[1, 0] - 0.5) > 0.01
+
+    def test_the_label_is_conditioned_on_the_features(self, rng):
+        X, y = np.repeat([[0, 0], [1, 1]], 20, axis=0), np.repeat([0, 1], 20)
+        sampled = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, nb.NUTS())
+        np.testing.assert_array_less(sampled.predict_proba([[0, 0]])[0, 1], 0.05)
+
+    def test_sampled_predictions_know_the_class_probabilities(self):
+        X, y = np.array([[0.0], [1.0]] * 20), np.repeat([0, 1], [32, 8])
+        draws = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).draws()
+        sampled = nb.from_samples(nb.NaiveBayes(nb.Gaussian()), draws, X=X, y=y)
+        np.testing.assert_allclose(sampled.predict_proba([[np.nan]])[0], [33 / 42, 9 / 42], atol=0.01)
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+    def test_it_runs_on_the_scikit_learn_that_is_installed(self, estimator, counts):
+        assert estimator().fit(*counts).score(*counts) > 0.3
+
+    def test_ties_are_broken_alike_and_missing_cells_predict(self):
+        fitted = CategoricalNB().fit([["x"], ["y"]], ["b", "a"])
+        assert {fitted.predict([[None]])[0] for _ in range(20)} == {"a"}

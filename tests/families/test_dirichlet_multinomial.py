@@ -1,0 +1,724 @@
+"""The Dirichlet compound multinomial, every number by a second route."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+import scipy.optimize
+import scipy.sparse
+from arviz_stats.base import array_stats
+from numpyro.infer.util import log_density
+from scipy import integrate, stats
+from scipy.special import digamma, gammaln, logsumexp
+
+import bayesnb as nb
+from bayesnb.estimators import DirichletMultinomialNB
+from bayesnb.families import dirichlet_multinomial
+from bayesnb.families.fast import draw
+from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.words import draw_words
+from bayesnb.statistics.levels import LEVELS, levels
+
+CLASSES, COLUMNS = 2, 4
+SHAPE = (CLASSES, COLUMNS)
+
+
+@pytest.fixture
+def family(rng):
+    return nb.DirichletMultinomial(rng.uniform(1.1, 3.0, SHAPE), rng.uniform(0.05, 0.5, SHAPE))
+
+
+@pytest.fixture
+def concentration(rng):
+    return rng.uniform(0.2, 3.0, SHAPE)
+
+
+def bursty(rng, rows, concentration, longest=60):
+    """Documents with word probabilities of their own."""
+    prob = rng.dirichlet(np.asarray(concentration, dtype=float), rows)
+    lengths = rng.integers(0, longest, rows)
+    return np.array([rng.multinomial(n, p) for n, p in zip(lengths, prob, strict=True)]).astype(float)
+
+
+def documents(rng, rows=30, longest=60):
+    return bursty(rng, rows, [0.5, 1.0, 2.0, 0.3], longest)
+
+
+def membership(rng, rows, weighted=True):
+    weight = rng.uniform(0.1, 2.0, rows) if weighted else np.ones(rows)
+    return np.eye(CLASSES)[rng.integers(0, CLASSES, rows)] * weight[:, None]
+
+
+def by_hand(x, membership):
+    """The definition of the statistic, document by document: (class, column, level) to weight, and so for lengths."""
+    found = {}
+    both = np.column_stack([x, x.sum(axis=1)])
+    for row, column in np.ndindex(both.shape):
+        for c in range(membership.shape[1]):
+            for level in range(int(both[row, column])):
+                at = c, column, level
+                found[at] = found.get(at, 0.0) + membership[row, c]
+    return {at: weight for at, weight in found.items() if weight != 0}
+
+
+def as_levels(statistics):
+    """The same from `Levels`, whose larger counts are held whole."""
+    width = statistics.total.shape[1] + 1
+    found = {}
+
+    def add(place, level, weight):
+        at = int(place) // width, int(place) % width, int(level)
+        found[at] = found.get(at, 0.0) + weight
+
+    for place, level, weight in zip(*vars(statistics.levels).values(), strict=True):
+        if weight:
+            add(place, level, weight)
+    for place, count, weight in zip(*vars(statistics.beyond).values(), strict=True):
+        if weight:
+            for level in range(LEVELS, int(count)):
+                add(place, level, weight)
+    return found
+
+
+def same(one, other, rtol=1e-12):
+    mine, theirs = as_levels(one), as_levels(other)
+    assert mine.keys() == theirs.keys()
+    np.testing.assert_allclose(list(mine.values()), [theirs[at] for at in mine], rtol=rtol)
+    for name in ("n", "total", "log_base"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, atol=1e-12)
+
+
+class TestDensity:
+    def test_it_is_polyas_urn_by_enumeration_of_all_sequences(self, concentration):
+        length = 4
+        found = {}
+        for words in itertools.product(range(COLUMNS), repeat=length):
+            for c in range(CLASSES):
+                balls, probability = concentration[c].copy(), 1.0
+                for word in words:
+                    probability *= balls[word] / balls.sum()
+                    balls[word] += 1
+                at = c, tuple(np.bincount(words, minlength=COLUMNS))
+                found[at] = found.get(at, 0.0) + probability
+        for (c, counts), probability in found.items():
+            x = np.array([counts], dtype=float)
+            mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": concentration}, x)
+            np.testing.assert_allclose(np.exp(mine[0, c]), probability, rtol=1e-12)
+        assert sum(found.values()) == pytest.approx(CLASSES)
+
+    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+    def test_it_is_scipys_and_numpyros(self, form, rng, float64):
+        x = documents(rng)
+        many = rng.uniform(0.05, 30.0, (3, 2, *SHAPE))
+        mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": many}, form(x))
+        assert mine.shape == (3, 2, len(x), CLASSES)
+        likelihood = nb.DirichletMultinomial().likelihood
+        for at in np.ndindex(3, 2, CLASSES):
+            scipys = [stats.dirichlet_multinomial.logpmf(row.astype(int), many[at], int(row.sum())) for row in x]
+            np.testing.assert_allclose(mine[at[0], at[1], :, at[2]], scipys, rtol=1e-9, atol=1e-9)
+            numpyros = likelihood(many[at], total_count=x.sum(axis=1).astype(int)).log_prob(x)
+            np.testing.assert_allclose(mine[at[0], at[1], :, at[2]], numpyros, rtol=1e-9, atol=1e-9)
+
+    def test_it_is_the_multinomial_averaged_over_the_dirichlet(self):
+        x, alpha = np.array([7, 3]), np.array([0.6, 1.7])
+
+        def integrand(prob):
+            return stats.binom.pmf(x[0], x.sum(), prob) * stats.beta.pdf(prob, *alpha)
+
+        average, _ = integrate.quad(integrand, 0, 1, epsabs=1e-13)
+        mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": alpha[None]}, x[None].astype(float))
+        np.testing.assert_allclose(np.exp(mine[0, 0]), average, rtol=1e-9)
+
+    def test_it_becomes_the_multinomial_as_the_concentrations_grow(self, rng):
+        x, prob = documents(rng), rng.dirichlet(np.ones(COLUMNS), 1)
+        multinomial = nb.Multinomial().row_log_likelihood({"prob": prob}, x)
+        apart = [
+            nb.DirichletMultinomial().row_log_likelihood({"concentration": prob * total}, x) - multinomial
+            for total in (1e5, 1e6)
+        ]
+        long = x.sum(axis=1) > 1
+        assert np.abs(apart[1]).max() < 0.1
+        np.testing.assert_allclose(apart[0][long] / apart[1][long], 10.0, rtol=0.02)
+
+    def test_a_word_of_concentration_zero_is_impossible_and_its_absence_certain(self):
+        alpha = {"concentration": np.array([[1.0, 0.0, 2.0]])}
+        one = nb.DirichletMultinomial()
+        x = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+        explicit_zeros = scipy.sparse.csr_array((x.ravel(), np.tile(np.arange(3), 2), [0, 3, 6]), x.shape)
+        for form in (x, scipy.sparse.csr_array(x), explicit_zeros):
+            found = one.row_log_likelihood(alpha, form)[:, 0]
+            without = stats.dirichlet_multinomial.logpmf([1, 1], [1.0, 2.0], 2)
+            np.testing.assert_allclose(found, [without, -np.inf])
+
+    def test_draws_follow_it(self, rng):
+        alpha, length, number = np.array([0.4, 1.1, 2.5]), 4, 100_000
+        likelihood = nb.DirichletMultinomial().likelihood(np.tile(alpha, (number, 1)), total_count=np.full(number, 4))
+        of_urn = draw_words(alpha[None], [np.arange(number)], np.full(number, length), rng, urn=True).toarray()
+        for drawn in (draw(likelihood, rng), of_urn):
+            possible, count = np.unique(drawn, axis=0, return_counts=True)
+            prob = [stats.dirichlet_multinomial.pmf(row.astype(int), alpha, length) for row in possible]
+            assert sum(prob) == pytest.approx(1.0)
+            assert stats.chisquare(count, np.array(prob) * number).pvalue > 1e-4
+
+
+class TestLevels:
+    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_they_are_what_the_definition_counts(self, form, weighted, rng):
+        x, m = documents(rng, longest=80), membership(rng, 30, weighted)
+        m[3] = 0.0
+        m[4] = 0.7, 1.3
+        assert x.max() > 2 * LEVELS
+        found = nb.DirichletMultinomial().statistics(form(x), m)
+        mine, theirs = as_levels(found), by_hand(x, m)
+        assert mine.keys() == theirs.keys()
+        np.testing.assert_allclose(list(mine.values()), [theirs[at] for at in mine], rtol=1e-12)
+        np.testing.assert_allclose(found.n[:, 0], m.sum(axis=0))
+        np.testing.assert_allclose(found.total, m.T @ x)
+        coefficient = gammaln(x.sum(axis=1) + 1) - gammaln(x + 1).sum(axis=1)
+        np.testing.assert_allclose(found.log_base[:, 0], m.T @ coefficient)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_they_add_subtract_scale_and_pool(self, weighted, rng):
+        x, m = documents(rng), membership(rng, 30, weighted)
+        statistics = nb.DirichletMultinomial().statistics
+        whole, first, second = statistics(x, m), statistics(x[:11], m[:11]), statistics(x[11:], m[11:])
+        same(first + second, whole)
+        same(second + first, whole)
+        same((whole - first).without_rounding(whole), second, rtol=1e-9)
+        same((whole - whole).without_rounding(whole), statistics(x, m * 0))
+        order = rng.permutation(30)
+        same(statistics(x[order], m[order]), whole)
+        same(whole * 2.5, statistics(x, m * 2.5))
+        same(whole.pooled(), statistics(x, m.sum(axis=1, keepdims=True)))
+        repeats = rng.integers(0, 4, 30)
+        same(
+            statistics(np.repeat(x, repeats, axis=0), np.repeat(m, repeats, axis=0)),
+            statistics(x, m * repeats[:, None]),
+        )
+
+    def test_taken_away_in_pieces_nothing_is_left(self, rng):
+        x, m = documents(rng), membership(rng, 30)
+        left = nb.DirichletMultinomial().statistics(x, m)
+        rounding = False
+        for rows in (slice(0, 30, 2), slice(1, 30, 4), slice(3, 30, 4)):
+            before = left
+            difference = before - nb.DirichletMultinomial().statistics(x[rows], m[rows])
+            left = difference.without_rounding(before)
+            rounding |= np.count_nonzero(difference.levels.weight) > np.count_nonzero(left.levels.weight)
+        assert rounding
+        assert as_levels(left) == {}
+        assert not left.n.any()
+
+    def test_rounding_is_told_from_rows_that_were_never_there(self, rng, family):
+        x, m = documents(rng), membership(rng, 30)
+        whole = family.statistics(x, m)
+        rest = (whole - family.statistics(x[:20], m[:20])).without_rounding(whole)
+        assert np.all(family.possible(rest))
+        assert not np.asarray(rest.levels.weight < 0).any()
+        # The same totals, but not the same documents.
+        other = x[:2].copy()
+        other[0, 0], other[1, 0] = x[0, 0] + x[1, 0], 0.0
+        assert x[:2, 0].min() > 0
+        swapped = (whole - family.statistics(other, m[[0, 0]])).without_rounding(whole)
+        assert not np.all(family.possible(swapped))
+
+    def test_they_stay_small_at_fifty_thousand_words_and_counts_of_millions(self, rng):
+        rows, columns = 200, 50_000
+        x = scipy.sparse.random_array((rows, columns), density=2e-3, rng=rng, format="csr")
+        x.data = rng.integers(1, 4, x.nnz).astype(float)
+        x = x.tolil()
+        x[0, 7], x[1, 7], x[2, 9] = 500.0, 350.0, 5e6
+        x = x.tocsr()
+        found = levels(x, np.eye(20)[np.arange(rows) % 20], np.zeros(rows))
+        assert len(found.levels.weight) < 2**17
+        assert len(found.beyond.weight) < 2**9
+        alpha = rng.uniform(0.1, 1.0, (20, columns))
+        mine = nb.DirichletMultinomial().log_likelihood({"concentration": alpha}, found)
+        rows_alone = nb.DirichletMultinomial().row_log_likelihood({"concentration": alpha}, x)
+        base = nb.DirichletMultinomial().statistics(x, np.eye(20)[np.arange(rows) % 20]).log_base
+        np.testing.assert_allclose(
+            mine + base, [[rows_alone[np.arange(rows) % 20 == c, c].sum()] for c in range(20)], rtol=1e-9
+        )
+
+    def test_sizes_are_powers_of_two_so_that_little_is_compiled_anew(self, rng):
+        sizes = {len(levels(documents(rng), membership(rng, 30), np.zeros(30)).levels.place) for _ in range(20)}
+        assert all(size & (size - 1) == 0 for size in sizes)
+        assert len(sizes) <= 2
+
+    @pytest.mark.parametrize("share", [1.0, 0.37], ids=["counts", "fractions"])
+    def test_their_log_likelihood_is_the_sum_over_rows(self, share, rng, float64):
+        x, m = documents(rng, longest=90) * share, membership(rng, 30)
+        one = nb.DirichletMultinomial(fractional=True)
+        many = rng.uniform(0.05, 5.0, (3, 2, *SHAPE))
+        counted = one.statistics(x, m)
+        mine = one.log_likelihood({"concentration": many}, counted) + counted.log_base
+        theirs = (one.row_log_likelihood({"concentration": many}, x) * m).sum(axis=-2)[..., None]
+        assert mine.shape == (3, 2, CLASSES, 1)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10)
+        compiled = jax.jit(one.log_likelihood)({"concentration": jnp.asarray(many)}, counted)
+        np.testing.assert_allclose(compiled, one.log_likelihood({"concentration": many}, counted), rtol=1e-10)
+
+
+def log_posterior(family, counted, concentration, *, prior):
+    """Under JAX, so that its gradient is another route than the fit's own."""
+    total = family.log_likelihood({"concentration": concentration}, counted).sum()
+    if prior:
+        total += ((family.concentration - 1) * jnp.log(concentration) - family.rate * concentration).sum()
+    return total
+
+
+class TestPoints:
+    @pytest.mark.parametrize("prior", [False, True], ids=["MLE", "MAP"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+    def test_the_gradient_is_zero_and_no_neighbour_is_higher(self, prior, weighted, scale, family, rng, float64):
+        x = bursty(rng, 80, scale * np.array([0.5, 1.0, 2.0, 0.3]))
+        counted = family.statistics(x, membership(rng, 80, weighted))
+        fit = family.maximum_a_posteriori if prior else family.maximum_likelihood
+        best = fit(counted)["concentration"]
+        assert np.isfinite(best).all()
+        gradient = jax.grad(lambda alpha: log_posterior(family, counted, alpha, prior=prior))(jnp.asarray(best))
+        np.testing.assert_allclose(np.asarray(gradient) * best, 0.0, atol=1e-8)
+
+        def height(alpha):
+            return float(log_posterior(family, counted, jnp.asarray(alpha), prior=prior))
+
+        for step in (1e-3, 0.1, 1.0):
+            for _ in range(20):
+                assert height(best * np.exp(step * rng.normal(size=best.shape))) < height(best)
+
+    @pytest.mark.parametrize("prior", [False, True], ids=["MLE", "MAP"])
+    def test_scipys_optimiser_finds_the_same(self, prior, family, rng, float64):
+        counted = family.statistics(documents(rng, 60), membership(rng, 60))
+        downhill = jax.jit(
+            jax.value_and_grad(
+                lambda theta: -log_posterior(family, counted, jnp.exp(theta).reshape(SHAPE), prior=prior)
+            )
+        )
+        theirs = scipy.optimize.minimize(
+            lambda theta: [np.asarray(part) for part in downhill(theta)], np.zeros(8), jac=True, options={"gtol": 1e-7}
+        )
+        fit = family.maximum_a_posteriori if prior else family.maximum_likelihood
+        np.testing.assert_allclose(fit(counted)["concentration"].ravel(), np.exp(theirs.x), rtol=1e-5)
+
+    def test_words_that_a_class_does_not_show(self, rng):
+        x = documents(rng, 60)
+        x[:30, 1] = 0.0
+        y = np.repeat(["a", "b"], 30)
+        mle = nb.fit(nb.DirichletMultinomial(), x, y, nb.MLE())
+        estimate = mle.mean()["x_concentration"]
+        assert (estimate == 0).tolist() == [[False, True, False, False], [False] * 4]
+        assert mle.predict_proba([[1, 1, 1, 0]])[0, 0] == 0.0
+        mode = nb.fit(nb.DirichletMultinomial(1.2, 0.3), x, y, nb.MAP()).mean()["x_concentration"]
+        total, lengths = mode[0].sum(), x[:30].sum(axis=1)
+        unseen = 0.2 / (0.3 + (digamma(total + lengths) - digamma(total)).sum())
+        np.testing.assert_allclose(mode[0, 1], unseen, rtol=1e-8)
+        flat = nb.fit(nb.DirichletMultinomial(1.0, 1e-9), x, y, nb.MAP()).mean()["x_concentration"]
+        np.testing.assert_allclose(flat, estimate, rtol=1e-5)
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [[5, 5, 5], [6, 6, 6], [4, 4, 4]],
+            [[3, 1, 2]],
+            [[4, 0, 0], [0, 3, 0], [0, 0, 9]],
+            [[7, 0, 0], [3, 0, 0]],
+            [[1, 0, 0], [0, 1, 0], [0, 0, 0]],
+            [[0, 0, 0], [0, 0, 0]],
+        ],
+        ids=["even", "one document", "a word a document", "one word", "one token a document", "empty"],
+    )
+    def test_no_estimate_where_the_likelihood_has_no_maximum(self, rows, rng):
+        x = np.vstack([documents(rng, 20)[:, :3], rows])
+        y = ["fine"] * 20 + ["poor"] * len(rows)
+        model = nb.NaiveBayes({"words": (nb.DirichletMultinomial(), [0, 1, 2])})
+        with pytest.raises(
+            ValueError, match=r"'words' in class 'poor'.*no burstier than a multinomial's.*nb\.NUTS\(\)"
+        ):
+            nb.fit(model, x, y, nb.MLE())
+        mode = nb.fit(model, x, y, nb.MAP()).mean()["words_concentration"]
+        assert (mode > 0).all()
+
+    def test_the_estimate_exists_where_the_expansion_at_infinity_falls(self):
+        """Levin and Reeds: along fixed proportions the first term of the expansion in 1 / A decides."""
+        sums = []
+        for excess in range(9):
+            x = np.full((5, 2), 10.0)
+            x[0] += [excess, -excess]
+            x[1] -= [excess, -excess]
+            counted = nb.DirichletMultinomial().statistics(x, np.ones((5, 1)))
+            sums.append(nb.DirichletMultinomial().maximum_likelihood(counted)["concentration"].sum())
+            falls = (x * (x - 1)).sum() / 0.5 > 5 * 20 * 19
+            assert np.isfinite(sums[-1]) == falls, excess
+        assert np.isnan(sums).tolist() == [True] * 4 + [False] * 5
+        assert sums[4:] == sorted(sums[4:], reverse=True)
+
+    def test_an_unbounded_density_has_no_mode(self, rng):
+        x = documents(rng, 20)
+        x[:, 2] = 0.0
+        with pytest.raises(ValueError, match=r"mode estimate of 'concentration' does not exist \(density unbounded"):
+            nb.fit(nb.DirichletMultinomial(0.9, 1.0), x, ["a"] * 20, nb.MAP())
+        x[0, 2] = 1.0
+        assert (nb.fit(nb.DirichletMultinomial(0.9, 1.0), x, ["a"] * 20, nb.MAP()).mean()["x_concentration"] > 0).all()
+
+    def test_a_class_without_rows_has_the_mode_of_the_prior(self, rng):
+        fitted = nb.fit(
+            nb.NaiveBayes(nb.DirichletMultinomial(3.0, 0.5), class_concentration=2.0),
+            documents(rng, 10),
+            ["a"] * 10,
+            nb.MAP(),
+            classes=["a", "b"],
+        )
+        np.testing.assert_allclose(fitted.mean()["x_concentration"][1], 4.0, rtol=1e-12)
+
+    def test_a_model_may_mix_it_with_conjugate_families(self, rng):
+        x = np.column_stack([documents(rng, 40), rng.normal(size=40)])
+        y = np.repeat(["a", "b"], 20)
+        model = nb.NaiveBayes({"words": (nb.DirichletMultinomial(), slice(0, 4)), 4: nb.Gaussian()})
+        fitted = nb.fit(model, x, y, nb.MAP())
+        alone = nb.fit(nb.DirichletMultinomial(), x[:, :4], y, nb.MAP())
+        np.testing.assert_allclose(fitted.mean()["words_concentration"], alone.mean()["x_concentration"], rtol=1e-12)
+        gaussian = nb.fit(nb.NaiveBayes({4: nb.Gaussian()}), x, y, nb.MAP())
+        np.testing.assert_allclose(fitted.mean()["4_variance"], gaussian.mean()["4_variance"], rtol=1e-12)
+        assert fitted.predict_proba(x).shape == (40, 2)
+
+    def test_the_closed_form_is_refused_with_a_way_out(self, rng):
+        with pytest.raises(ValueError, match=r"DirichletMultinomial, which has no closed-form posterior.*nb\.MAP\(\)"):
+            nb.fit(nb.DirichletMultinomial(), documents(rng, 10), ["a"] * 10)
+        with pytest.raises(ValueError, match=r"0\.5 is not a count.*as (nb\.)?DirichletMultinomial needs"):
+            nb.fit(nb.DirichletMultinomial(), [[0.5, 1.0]], ["a"], nb.MAP())
+
+
+class TestGammaVector:
+    """The prior as one vector, whose sum is a coordinate of its own for the sampler."""
+
+    @pytest.mark.parametrize("size", [1, 2, 5])
+    def test_its_density_is_that_of_gamma_variables_and_its_map_has_the_jacobian_it_says(self, size, rng, float64):
+        a, b = rng.uniform(0.5, 3.0, (2, 3, size))
+        vector = GammaVector(a, b)
+        value = draw(vector, rng, (7,))
+        assert value.shape == (7, 3, size)
+        np.testing.assert_allclose(vector.log_prob(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1))
+        assert vector.support(value).all()
+        assert not vector.support(-value).any()
+        to_vector = dist.biject_to(vector.support)
+        point = jnp.asarray(rng.normal(size=(4, size)))
+        image = to_vector(point)
+        np.testing.assert_allclose(to_vector.inv(image), point, atol=1e-9)
+        np.testing.assert_allclose(to_vector(to_vector.inv(value)), value, rtol=1e-9)
+        for one, there, said in zip(point, image, to_vector.log_abs_det_jacobian(point, image), strict=True):
+            _, by_autodiff = jnp.linalg.slogdet(jax.jacobian(to_vector)(one))
+            np.testing.assert_allclose(said, by_autodiff, rtol=1e-9)
+            np.testing.assert_allclose(there.sum(), jnp.exp(one[0]), rtol=1e-9)
+
+    def test_its_draws_are_gamma_variables(self, rng):
+        a, b = np.array([[0.7, 2.5]]), np.array([[0.3, 4.0]])
+        for drawn in (draw(GammaVector(a, b), rng, (20_000,)), GammaVector(a, b).sample(jax.random.key(1), (20_000,))):
+            for j in range(2):
+                assert stats.kstest(drawn[:, 0, j], stats.gamma(a[0, j], scale=1 / b[0, j]).cdf).pvalue > 1e-4
+
+
+def on_grid(x, size=400, prior=(1.5, 0.1)):
+    """Posterior of a vocabulary of two words on a grid of log concentrations: the grid, weights and log evidence."""
+    axis = np.linspace(-6.0, 8.0, size)
+    theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    alpha = np.exp(theta)
+    height = stats.gamma.logpdf(alpha, prior[0], scale=1 / prior[1]).sum(axis=1) + theta.sum(axis=1)
+    for row in np.atleast_2d(x):
+        n, total = row.sum(), alpha.sum(axis=1)
+        height = height + gammaln(total) - gammaln(total + n) + (gammaln(alpha + row) - gammaln(alpha)).sum(axis=1)
+        height = height + gammaln(n + 1) - gammaln(row + 1).sum()
+    evidence = logsumexp(height) + 2 * np.log(axis[1] - axis[0])
+    return theta, np.exp(height - logsumexp(height)), evidence
+
+
+@pytest.fixture(scope="module")
+def two_words():
+    rng = np.random.default_rng(5)
+    x = np.vstack([bursty(rng, 25, [0.6, 1.2], 15), bursty(rng, 20, [3.0, 2.0], 15)])
+    y = np.repeat(["a", "b"], [25, 20])
+    return x, y, nb.fit(nb.DirichletMultinomial(), x, y, nb.NUTS(num_samples=2000), key=2)
+
+
+class TestSampled:
+    def test_nuts_agrees_with_quadrature(self, two_words):
+        x, y, sampled = two_words
+        assert not sampled.diagnostics.problems()
+        draws = np.log(sampled.draws()["x_concentration"])
+        z = []
+        for c, label in enumerate("ab"):
+            theta, weight, _ = on_grid(x[y == label])
+            quantities = [lambda t, j=j, power=power: t[..., j] ** power for j in (0, 1) for power in (1, 2)]
+            quantities += [lambda t: t[..., 0] * t[..., 1], lambda t: np.logaddexp(t[..., 0], t[..., 1])]
+            for quantity in quantities:
+                values = quantity(draws[:, :, c])
+                z.append((values.mean() - weight @ quantity(theta)) / array_stats.mcse(values, method="mean"))
+        # Twelve tests at an error rate of 1e-4 together.
+        assert np.abs(z).max() < stats.norm.isf(1e-4 / 24)
+
+    @pytest.mark.slow
+    def test_many_words_mix_well_although_all_concentrations_move_together(self):
+        X, y = nb.datasets.federalist()
+        madison = (y == "Madison").to_numpy()
+        sampled = nb.fit(nb.DirichletMultinomial(), X[madison], y[madison], nb.NUTS(num_samples=500), key=1)
+        total = sampled.draws()["x_concentration"].sum(axis=-1)
+        assert sampled.diagnostics.divergences == 0
+        assert float(array_stats.ess(total[..., 0], method="bulk")) > 800
+        assert np.nanmin(sampled.diagnostics.ess_bulk) > 400
+
+    @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto:UserWarning")
+    @pytest.mark.slow
+    def test_leave_one_out_by_importance_sampling_agrees_with_refits(self, two_words):
+        x, y, sampled = two_words
+        elpd = nb.loo(sampled, x, y)
+        codes = (y == "b").astype(int)
+        exact = []
+        for i in range(len(x)):
+            others = np.arange(len(x)) != i
+            log_joint = []
+            for c in range(2):
+                rest = x[others & (codes == c)]
+                density = on_grid(np.vstack([rest, x[i]]), 200)[2] - on_grid(rest, 200)[2]
+                log_joint.append(np.log(1 + len(rest)) + density)
+            exact.append(log_joint[codes[i]] - logsumexp(log_joint))
+        # Importance sampling answers for rows of a small k only; ArviZ warns of the others.
+        good = elpd.pareto_k.values < 0.7
+        assert good.sum() >= len(x) - 2
+        # The average of 1 / p(y | x, theta) over the draws has a Monte Carlo error, which differs from row to row.
+        weight = np.exp(-sampled.to_datatree(x, y)["log_likelihood"]["y"].values)
+        error = array_stats.mcse(weight, chain_axis=0, draw_axis=1, method="mean") / weight.mean(axis=(0, 1))
+        z = (elpd.elpd_i.values - np.array(exact)) / error
+        assert np.abs(z[good]).max() < 5
+        assert np.median(error) < 0.005
+
+    def test_predictions_average_the_joint_density(self, two_words):
+        x, y, sampled = two_words
+        new = np.array([[9.0, 1.0], [3.0, 3.0]])
+        log_joint = np.stack(
+            [
+                np.log((1 + (y == label).sum()) / (2 + len(y)))
+                + [on_grid(np.vstack([x[y == label], row]))[2] - on_grid(x[y == label])[2] for row in new]
+                for label in "ab"
+            ],
+            axis=1,
+        )
+        exact = np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
+        np.testing.assert_allclose(sampled.predict_proba(new), exact, atol=0.01)
+        draws = sampled.proba_draws(new)
+        assert draws.shape == (4, 2000, 2, 2)
+        np.testing.assert_allclose(draws.sum(axis=-1), 1.0)
+
+    def test_arviz_gets_its_groups(self, two_words):
+        x, y, sampled = two_words
+        tree = sampled.to_datatree(x, y, num_draws=50)
+        assert tree.posterior["x_concentration"].dims == ("chain", "draw", "class", "x_column")
+        for group in ("prior", "log_prior", "log_likelihood", "sample_stats", "posterior_predictive"):
+            assert group in tree.children
+        prior = stats.gamma.logpdf(tree.posterior["x_concentration"], 1.5, scale=10).sum(axis=(-1, -2))
+        np.testing.assert_allclose(tree.log_prior["x_concentration"], prior, rtol=1e-9)
+        joint = sampled.log_joint_draws(x, num_draws=50)[..., np.arange(len(y)), (y == "b").astype(int)]
+        np.testing.assert_allclose(tree.log_likelihood["joint"], joint, rtol=1e-12)
+
+    def test_rows_and_statistics_have_one_density_up_to_a_constant(self, two_words, rng, float64):
+        x, y, sampled = two_words
+        model = sampled.model
+        counted = model.statistics(x, y)
+        found = []
+        for _ in range(5):
+            parameters = model.draw_prior(rng)
+            values = {name: jnp.asarray(value) for name, value in model.sites.by_name(parameters).items()}
+            with numpyro.validation_enabled():
+                whole, _ = log_density(model.program, (x, y), {}, values)
+            prior, _ = log_density(
+                lambda: model.program(num_rows=1, total_count=0),
+                (),
+                {},
+                {**values, "y": jnp.zeros(1, int), "x": jnp.zeros((1, 2))},
+            )
+            label = np.log(parameters.class_prob[0])
+            found.append(float(whole) - float(prior) + label - float(model.log_density(parameters, counted)))
+        np.testing.assert_allclose(found, counted.blocks[0].log_base.sum(), rtol=1e-9)
+
+
+class TestLife:
+    @pytest.mark.parametrize("inference", [nb.MAP(), nb.MLE()], ids=["MAP", "MLE"])
+    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+    def test_update_and_forget_are_exact(self, inference, form, rng):
+        x, y = documents(rng, 60), rng.choice(["a", "b"], 60)
+        weight = rng.uniform(0.5, 2.0, 60)
+        y[:4] = "a", "b", "a", "b"
+        model = nb.NaiveBayes(nb.DirichletMultinomial()).bind(x, y)
+        whole = nb.fit(model, form(x), y, inference, sample_weight=weight)
+        part = nb.fit(model, form(x[:40]), y[:40], inference, sample_weight=weight[:40])
+        later = part.update(form(x[40:]), y[40:], sample_weight=weight[40:])
+        back = later.forget(form(x[40:]), y[40:], sample_weight=weight[40:])
+        for one, other in ((later, whole), (back, part)):
+            np.testing.assert_allclose(one.mean()["x_concentration"], other.mean()["x_concentration"], rtol=1e-7)
+        with pytest.raises(ValueError, match="never among the data"):
+            part.forget(form(x[40:]), y[40:], sample_weight=weight[40:])
+
+    def test_saved_and_loaded_it_predicts_the_same(self, two_words, rng, tmp_path):
+        x, y, sampled = two_words
+        sites = {"a_concentration", "x_concentration"}
+        for posterior in (sampled, nb.fit(nb.DirichletMultinomial(1.2, [0.2, 0.3]), x, y, nb.MAP())):
+            posterior.save(tmp_path / "posterior.nc")
+            again = nb.load(tmp_path / "posterior.nc")
+            np.testing.assert_array_equal(again.predict_proba(x), posterior.predict_proba(x))
+            same(again.problem.statistics.blocks[0], posterior.problem.statistics.blocks[0], rtol=0)
+            assert repr(again.model) == repr(posterior.model)
+            assert sites & set(again.mean())
+        more = again.update(x, y)
+        np.testing.assert_allclose(
+            more.mean()["x_concentration"], posterior.update(x, y).mean()["x_concentration"], rtol=1e-12
+        )
+
+    def test_simulated_tables_have_the_moments_of_the_density(self, rng):
+        truth = np.array([[0.5, 1.5, 3.0], [2.0, 0.2, 0.4]])
+        fixed = nb.from_parameters(
+            nb.DirichletMultinomial(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"concentration": truth}
+        )
+        X, y = fixed.simulate(60_000, key=1, total_count=12)
+        assert (X.sum(axis=1) == 12).all()
+        for c, label in enumerate("ab"):
+            theirs = stats.dirichlet_multinomial(truth[c], 12)
+            mine = X[y == label]
+            error = np.sqrt(np.diag(theirs.cov()) / len(mine))
+            assert np.abs((mine.mean(axis=0) - theirs.mean()) / error).max() < 5
+            np.testing.assert_allclose(np.cov(mine.T), theirs.cov(), rtol=0.1, atol=0.1)
+
+    def test_prior_and_posterior_simulate(self, two_words):
+        x, _, sampled = two_words
+        model = sampled.model
+        X, _, parameters = model.simulate(30, total_count=9, key=0, return_parameters=True)
+        assert (X.sum(axis=1) == 9).all()
+        assert parameters["x_concentration"].shape == (2, 2)
+        X, _ = sampled.simulate(50, key=1)
+        assert (X.sum(axis=1) == round(x.sum() / len(x))).all()
+        with pytest.raises(ValueError, match="give total_count"):
+            model.simulate(3)
+
+    @pytest.mark.slow
+    def test_nuts_recovers_what_the_prior_drew(self):
+        """Simulation-based calibration in small: ranks of the truth among draws."""
+        model = nb.NaiveBayes(nb.DirichletMultinomial(2.0, 1.0), class_probs=[1.0]).bind(np.ones((2, 3)), classes=["a"])
+        found = nb.sbc(
+            model, nb.NUTS(num_warmup=150, num_samples=400), num_simulations=40, num_rows=15, total_count=12, key=3
+        )
+        assert found.uniform, found.verdict
+
+    def test_the_estimator_is_the_model(self, rng):
+        x, y = documents(rng, 60), rng.choice(["a", "b"], 60)
+        fitted = DirichletMultinomialNB(concentration=1.3, rate=0.2).fit(x, y)
+        core = nb.fit(nb.NaiveBayes(nb.DirichletMultinomial(1.3, 0.2), class_probs="empirical"), x, y, nb.MAP())
+        np.testing.assert_array_equal(fitted.predict_proba(x), core.predict_proba(x))
+        np.testing.assert_array_equal(fitted.concentration_, core.mean()["x_concentration"])
+        assert fitted.predict_joint_log_proba(x).shape == (60, 2)
+        mle = DirichletMultinomialNB(inference="mle", class_prior=[0.5, 0.5]).fit(scipy.sparse.csr_array(x), y)
+        estimate = nb.fit(nb.NaiveBayes(nb.DirichletMultinomial(), class_probs=[0.5, 0.5]), x, y, nb.MLE())
+        np.testing.assert_allclose(mle.predict_proba(x), estimate.predict_proba(x), rtol=1e-9)
+        with pytest.raises(ValueError, match="point estimate has no spread"):
+            fitted.predict_interval(x)
+
+
+def read(folder, name):
+    stored = np.load(folder / name / "20news_w1000.npz")
+    X = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), stored["shape"])
+    return (
+        X[stored["split"] == 0],
+        stored["y"][stored["split"] == 0],
+        X[stored["split"] == 1],
+        stored["y"][stored["split"] == 1],
+    )
+
+
+def scores(posterior, X, y):
+    """Mean log p(x, y), mean log p(y | x) and accuracy."""
+    log_joint = posterior.log_joint(X)
+    of_label = log_joint[np.arange(len(y)), y]
+    return of_label.mean(), (of_label - logsumexp(log_joint, axis=1)).mean(), (log_joint.argmax(axis=1) == y).mean()
+
+
+class TestRealText:
+    def test_newsgroups_are_predicted_far_better_than_by_the_multinomial(self, data):
+        X, y, X_new, y_new = read(data, "newsgroups20_w1000")
+        plain = scores(nb.fit(nb.Multinomial(), X, y), X_new, y_new)
+        burst = scores(nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP()), X_new, y_new)
+        np.testing.assert_allclose(plain, [-141.206, -3.1095, 0.7207], rtol=1e-3)
+        np.testing.assert_allclose(burst, [-121.538, -1.7027, 0.7372], rtol=1e-3)
+
+    def test_newsgroups_are_too_bursty_for_the_multinomial(self, data):
+        X, y, _, _ = read(data, "newsgroups20_w1000")
+        some = y < 4
+        X, y = X[some], y[some]
+        fits = nb.fit(nb.Multinomial(), X, y), nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
+        plain, burst = (nb.check(one, X, y, statistics=["burstiness"], num_replicates=100) for one in fits)
+        assert len(plain.extreme) == 4
+        # The burstiness of two newsgroups is off by a fifth under the second model, too: one too high, one too low.
+        assert len(burst.extreme) <= 2
+        ratio = [one.table["observed"] / one.table["replicated_mean"] for one in (plain, burst)]
+        assert (ratio[0] > 1.8).all()
+        assert (np.abs(np.log(ratio[1])) < 0.25).all()
+
+    def test_the_federalist_papers_are_too_bursty_for_the_multinomial(self):
+        X, y = nb.datasets.federalist()
+        known = (y == "Hamilton").to_numpy()
+        X, y = X[known], y[known]
+        fits = nb.fit(nb.Multinomial(), X, y), nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
+        chosen = ["burstiness", "zero_share"]
+        plain, burst = (nb.check(one, X, y, statistics=chosen, num_replicates=200) for one in fits)
+        assert (plain.table["p_value"] < 0.005).all()
+        assert burst.extreme == ()
+
+    def test_bursty_documents_pass_its_check_and_fail_the_multinomials(self, rng):
+        x, y = bursty(rng, 150, np.full(20, 0.3), 60), np.repeat(["a", "b"], 75)
+        for form in (np.asarray, scipy.sparse.csr_array):
+            found = {
+                name: nb.check(
+                    nb.fit(*arguments), form(x), y, statistics=["burstiness", "zero_share"], num_replicates=200
+                )
+                for name, arguments in (
+                    ("multinomial", (nb.Multinomial(), form(x), y)),
+                    ("dirichlet", (nb.DirichletMultinomial(), form(x), y, nb.MAP())),
+                )
+            }
+            assert len(found["multinomial"].extreme) == 4
+            assert found["dirichlet"].extreme == ()
+
+
+def test_steps_without_newton_reach_the_same_maximum(rng, monkeypatch):
+    """Minka's fixed-point step alone climbs to the maximum that Newton's steps find."""
+    statistics = nb.DirichletMultinomial().statistics(documents(rng), membership(rng, 30))
+    by_newton = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
+    monkeypatch.setattr(dirichlet_multinomial, "_newton", lambda *args: None)
+    by_fixed_point = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
+    np.testing.assert_allclose(by_fixed_point, by_newton, rtol=1e-8)
+
+
+def test_newtons_step_is_the_gradient_over_the_hessian(float64):
+    """Both are derivatives, by JAX, of the density of the logarithms of the concentrations."""
+    x = np.array([[4.0, 1.0, 0.0], [0.0, 2.0, 7.0], [30.0, 3.0, 1.0], [2.0, 2.0, 2.0]])
+    counted = nb.DirichletMultinomial().statistics(x, np.array([[1.0], [2.0], [1.0], [0.5]]))
+    likelihood = dirichlet_multinomial._OneClass.of(counted, 0)
+    a, b = np.array([1.5, 2.0, 1.0]), np.array([0.3, 0.0, 0.2])
+    weights = np.array([1.0, 2.0, 1.0, 0.5])
+
+    def density(logs):
+        alpha = jnp.exp(logs)
+        rising = jax.scipy.special.gammaln(alpha + x) - jax.scipy.special.gammaln(alpha)
+        total = alpha.sum()
+        of_length = jax.scipy.special.gammaln(total + x.sum(axis=1)) - jax.scipy.special.gammaln(total)
+        return weights @ (rising.sum(axis=1) - of_length) + a @ logs - logs.sum() - b @ alpha
+
+    # The density bends down in every direction here, so that Newton's method is used as it is.
+    alpha = np.array([0.8, 0.9, 1.1])
+    gradient, hessian = jax.grad(density)(np.log(alpha)), jax.hessian(density)(np.log(alpha))
+    assert (np.linalg.eigvalsh(hessian) < 0).all()
+    slopes = likelihood.slopes(alpha)
+    np.testing.assert_allclose(alpha * (slopes[:-1] - slopes[-1] - b) + a - 1, gradient, rtol=1e-10)
+    step = dirichlet_multinomial._newton(likelihood, alpha, np.asarray(gradient), np.asarray(gradient) - (a - 1))
+    np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-9)

@@ -1,0 +1,606 @@
+"""Rows without a label: EM, Gibbs and NUTS against sums over all labels, optimisers and each other."""
+
+import itertools
+import warnings
+from functools import partial
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from arviz_stats.base import array_stats
+from cases import CASES, Exponential, with_holes
+from numpyro.infer.util import log_density
+from scipy import optimize, stats
+from scipy.special import logsumexp, softmax
+
+import bayesnb as nb
+from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
+from bayesnb.inference.relabel import exchangeable, relabel
+from bayesnb.inference.targets import target_of
+from bayesnb.model.parameters import ModelParameters, log_prior_density
+from bayesnb.sources.memory import read_table
+from bayesnb.sparse import dense
+
+CRITICAL_Z = 4.5
+"""For some hundred tests at an error rate of one in a thousand."""
+
+
+def mixed_table():
+    """Four labelled rows and six others: numbers, flags, categories, holes, and a row that counts twice."""
+    X = pd.DataFrame(
+        {
+            "size": [0.3, 1.1, 2.9, 3.4, 0.8, 2.2, np.nan, 3.1, 1.7, 0.2],
+            "flag": [0, 1, 1, 1, 0, 1, 1, np.nan, 0, 0],
+            "kind": ["x", "x", "y", "z", "x", "y", "z", "y", None, "x"],
+        }
+    )
+    y = ["a", "a", "b", "b", None, None, None, None, None, None]
+    weight = np.array([1.0, 1, 1, 1, 1, 2, 1, 1, 1, 1])
+    model = nb.NaiveBayes(
+        {
+            "size": nb.Gaussian(loc=1.5, kappa=0.5, concentration=4.0, rate=3.0),
+            "flag": nb.Bernoulli(2.0, 1.5),
+            "kind": nb.Categorical(concentration=1.5),
+        },
+        class_concentration=2.0,
+    )
+    return model, X, y, weight
+
+
+def counts_table():
+    """Three classes, two of them with labels; word counts as a sparse matrix beside a rate."""
+    X = np.array(
+        [[2, 1, 0, 2], [0, 2, 1, 5], [2, 0, 1, 3], [1, 2, 0, 4], [0, 1, 2, 1], [1, 1, 1, 3], [1, 0, 2, 2]], dtype=float
+    )
+    model = nb.NaiveBayes(
+        {"words": (nb.Multinomial(concentration=1.5), [0, 1, 2]), "rate": (nb.Poisson(2.0, 0.5), [3])},
+        class_concentration=[1.5, 2.0, 2.5],
+    )
+    return model, sp.csr_array(X), ["u", "v", None, None, None, None, None], np.ones(len(X))
+
+
+def waits_table():
+    """A family from outside the package, and an unlabelled row more than labelled ones."""
+    X = np.array([[0.2, 1.5], [0.4, 2.0], [3.0, 0.3], [2.0, 0.9], [0.3, np.nan], [1.1, 1.0], [np.nan, 0.2]])
+    return nb.NaiveBayes(Exponential(3.0, 2.0)), X, ["a", None, "b", None, None, None, None], np.ones(7)
+
+
+TABLES = {"mixed": mixed_table, "counts": counts_table, "waits": waits_table}
+CLASSES = {"mixed": ["a", "b"], "counts": ["u", "v", "w"], "waits": ["a", "b"]}
+
+
+class Enumerated:
+    """The posterior as a sum over all labels of the unlabelled rows, each term a closed form.
+
+    A row that counts twice is two rows with a label each.
+    """
+
+    def __init__(self, model, X, y, weight, classes):
+        rows = np.repeat(np.arange(len(y)), weight.astype(int))
+        X, y = (X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]), [y[row] for row in rows]
+        missing = [i for i, label in enumerate(y) if label is None]
+        evidence, means, squares, labels = [], [], [], []
+        for guess in itertools.product(classes, repeat=len(missing)):
+            full = list(y)
+            for i, label in zip(missing, guess, strict=True):
+                full[i] = label
+            exact = nb.fit(model, X, full, classes=classes)
+            marginals = exact.marginals()
+            evidence.append(exact.log_evidence)
+            with jax.enable_x64(True):
+                means.append({site: np.asarray(marginal.mean) for site, marginal in marginals.items()})
+                squares.append({s: np.asarray(m.variance) + np.asarray(m.mean) ** 2 for s, m in marginals.items()})
+            labels.append([[label == c for c in classes] for label in guess])
+        self.weight = softmax(np.array(evidence))
+        self.log_evidence = logsumexp(evidence)
+        average = partial(np.tensordot, self.weight, axes=(0, 0))
+        self.mean = {site: average(np.array([m[site] for m in means])) for site in means[0]}
+        self.square = {site: average(np.array([m[site] for m in squares])) for site in means[0]}
+        self.responsibilities = average(np.array(labels, dtype=float))
+        self.rows = [rows[i] for i in missing]
+
+
+def z_scores(draws, expected):
+    flat = draws.reshape(*draws.shape[:2], -1)
+    error = array_stats.mcse(flat, chain_axis=0, draw_axis=1, method="mean")
+    return (flat.mean(axis=(0, 1)) - np.ravel(expected)) / error
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def enumerated(request):
+    model, X, y, weight = TABLES[request.param]()
+    classes = CLASSES[request.param]
+    return Enumerated(model, X, y, weight, classes), (model, X, y), {"sample_weight": weight, "classes": classes}
+
+
+@pytest.mark.parametrize(
+    "inference",
+    [pytest.param(nb.Gibbs(num_samples=1500), id="Gibbs"), pytest.param(nb.NUTS(), id="NUTS", marks=pytest.mark.slow)],
+)
+def test_draws_agree_with_the_sum_over_all_labels(enumerated, inference):
+    exact, data, options = enumerated
+    if isinstance(inference, nb.NUTS) and isinstance(data[1], np.ndarray):
+        pytest.skip("one more compilation, and the density is tested")
+    sampled = nb.fit(*data, inference, key=3, **options)
+    for site, values in sampled.draws().items():
+        assert np.abs(z_scores(values, exact.mean[site])).max() < CRITICAL_Z, site
+        assert np.abs(z_scores(values**2, exact.square[site])).max() < CRITICAL_Z, site
+    rows = data[1].iloc[exact.rows] if isinstance(data[1], pd.DataFrame) else data[1][exact.rows]
+    assert np.abs(z_scores(sampled.proba_draws(rows), exact.responsibilities)).max() < CRITICAL_Z
+    assert set(sampled.sample_stats) >= {"lp"}
+
+
+def log_posterior_of_mixed_table(model, X, y, weight, classes, values):
+    """The log density of class_prob, mean, variance, flag and kind probabilities, written with SciPy alone."""
+    prob, mean, variance, flag, kind = values
+    total = stats.dirichlet.logpdf(prob, [2.0] * len(classes))
+    total += stats.norm.logpdf(mean, 1.5, np.sqrt(variance / 0.5)).sum()
+    total += stats.invgamma.logpdf(variance, 4.0, scale=3.0).sum()
+    total += stats.beta.logpdf(flag, 2.0, 1.5).sum()
+    total += sum(stats.dirichlet.logpdf(row, [1.5] * 3) for row in kind)
+    for i, label in enumerate(y):
+        joint = np.log(prob)
+        size, f, k = X.iloc[i]
+        if not np.isnan(size):
+            joint = joint + stats.norm.logpdf(size, mean, np.sqrt(variance))
+        if not np.isnan(f):
+            joint = joint + stats.bernoulli.logpmf(int(f), flag)
+        if isinstance(k, str):
+            joint = joint + np.log(kind[:, "xyz".index(k)])
+        total += weight[i] * (logsumexp(joint) if label is None else joint[classes.index(label)])
+    return total
+
+
+def as_values(parameters):
+    return (
+        parameters["class_prob"],
+        parameters["size_mean"],
+        parameters["size_variance"],
+        parameters["flag_prob"],
+        parameters["kind_prob"],
+    )
+
+
+def free(line):
+    """Values from a line of free numbers."""
+
+    def simplex(u):
+        return softmax(np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1), axis=-1)
+
+    return (
+        simplex(line[:1]),
+        line[1:3],
+        np.exp(line[3:5]),
+        1 / (1 + np.exp(-line[5:7])),
+        simplex(line[7:11].reshape(2, 2)),
+    )
+
+
+def line_of(values):
+    prob, mean, variance, flag, kind = values
+    parts = [np.log(prob[:-1] / prob[-1]), mean, np.log(variance), np.log(flag / (1 - flag))]
+    return np.concatenate([*parts, np.log(kind[:, :-1] / kind[:, -1:]).ravel()])
+
+
+def test_the_mode_by_em_is_that_of_an_optimiser():
+    model, X, y, weight = mixed_table()
+    found = nb.fit(model, X, y, nb.MAP(), sample_weight=weight)
+
+    def negative(line):
+        return -log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], free(line))
+
+    line = line_of(as_values(found.mean()))
+    assert np.abs(optimize.approx_fprime(line, negative, 1e-6)).max() < 2e-5
+    away = optimize.minimize(negative, line + 0.3 * np.sin(np.arange(line.size)), method="BFGS", options={"gtol": 1e-7})
+    assert negative(line) <= away.fun + 1e-9
+    np.testing.assert_allclose(line_of(free(away.x)), line, atol=1e-4)
+    # Not the mode of the labelled rows alone.
+    alone = nb.fit(model, X[:4], y[:4], nb.MAP(), sample_weight=weight[:4]).mean()
+    assert np.abs(line_of(as_values(alone)) - line).max() > 0.1
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_the_density_never_falls(labelled):
+    model, X, y, weight = mixed_table()
+    y = y if labelled else [None] * len(y)
+    problem = read_table(model, X, y, weight, ["a", "b"])
+    steps = iterate(problem, partial(nb.MAP()._estimate, problem), np.random.default_rng(1))
+    densities = []
+    for parameters, change in steps:
+        values = as_values(problem.resolved.sites.by_name(parameters))
+        densities.append(log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values))
+        if change <= TOLERANCE:
+            break
+    assert len(densities) > 5
+    assert np.diff(densities).min() > -1e-10
+    assert densities[-1] > densities[0] + 0.01
+
+
+def test_maximum_likelihood_by_em_ignores_the_prior():
+    model, X, y, weight = mixed_table()
+    estimate = nb.fit(model, X, y, nb.MLE(), sample_weight=weight).mean()
+
+    def log_likelihood(values):
+        total = log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values)
+        return total - log_posterior_of_mixed_table(model, X[:0], [], weight, ["a", "b"], values)
+
+    # Estimates at 0 or 1 are left where they are.
+    line = line_of([np.clip(value, 1e-9, None) for value in (as_values(estimate))])
+    moving = np.flatnonzero(np.abs(line) < 15)
+    assert len(moving) >= 6
+    at = -log_likelihood(free(line))
+    for i in moving:
+        for step in (0.01, -0.01):
+            moved = line.copy()
+            moved[i] += step
+            assert -log_likelihood(free(moved)) > at - 1e-7
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_the_density_that_gibbs_reports():
+    model, X, y, weight = mixed_table()
+    posterior = nb.fit(model, X, y, nb.Gibbs(num_warmup=3, num_samples=5, num_chains=2), sample_weight=weight)
+    draws = posterior.draws()
+    for chain, step in np.ndindex(2, 5):
+        values = as_values({site: value[chain, step] for site, value in draws.items()})
+        expected = log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values)
+        assert posterior.sample_stats["lp"][chain, step] == pytest.approx(expected, rel=1e-10)
+
+
+DENSITIES = {case.name: (type(case.family)(), case.cells, case.missing) for case in CASES} | {
+    "dirichlet multinomial": (nb.DirichletMultinomial(), lambda rng, n: rng.poisson(4.0, (n, 3)).astype(float), False)
+}
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_the_density_that_nuts_samples(name, rng, float64):
+    family, cells, missing = DENSITIES[name]
+    X = cells(rng, 12)
+    X = with_holes(rng, X) if missing else X
+    y = np.array(["a", "b", None] * 4, dtype=object)
+    weight = rng.uniform(0.5, 2.0, 12)
+    problem = read_table(nb.NaiveBayes(family), X, y, weight, None)
+    target = target_of(problem)
+    parameters = problem.resolved.draw_prior(rng, ())
+    sites = {"class_prob": parameters.class_prob} | {
+        f"{i}.{name}": value for i, block in enumerate(parameters.blocks) for name, value in block.items()
+    }
+    found, _ = log_density(target.program, target.arguments, {}, sites)
+    model = problem.resolved
+    expected = log_prior_density(model.class_prior, model.families, parameters)
+    expected = expected + model.log_density(parameters, problem.statistics)
+    for _, chunk in model.encode(X[y == None]):  # noqa: E711
+        expected = expected + weight[y == None] @ logsumexp(model.log_joint(parameters, chunk), axis=-1)  # noqa: E711
+    assert float(found) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_the_mode_of_bursty_documents_by_em():
+    rng = np.random.default_rng(12)
+    X = np.concatenate([rng.multinomial(9, rng.dirichlet(alpha, 12)) for alpha in ([0.5, 0.5, 0.2], [3.0, 3.0, 9.0])])
+    y = [None if i % 4 else "ab"[i // 12] for i in range(24)]
+    found = nb.fit(nb.DirichletMultinomial(2.0, 1.0), X, y, nb.MAP())
+
+    def negative(line):
+        prob, alpha = softmax([line[0], 0.0]), np.exp(line[1:].reshape(2, 3))
+        total = stats.gamma.logpdf(alpha, 2.0).sum()
+        for x, label in zip(X, y, strict=True):
+            joint = [np.log(p) + stats.dirichlet_multinomial.logpmf(x, a, 9) for p, a in zip(prob, alpha, strict=True)]
+            total += logsumexp(joint) if label is None else joint["ab".index(label)]
+        return -total
+
+    prob, alpha = found.mean()["class_prob"], found.mean()["x_concentration"]
+    line = np.concatenate([[np.log(prob[0] / prob[1])], np.log(alpha).ravel()])
+    assert np.abs(optimize.approx_fprime(line, negative, 1e-6)).max() < 1e-4
+    assert optimize.minimize(negative, line + 0.05).fun > negative(line) - 1e-7
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_are_read_and_counted_in_pieces(form):
+    rng = np.random.default_rng(13)
+    X = (rng.uniform(size=(1500, 1200)) < (0.5 if form is np.asarray else 0.9)).astype(float)
+    y = rng.choice(np.array(["a", "b", None], dtype=object), 1500)
+    weight = rng.integers(0, 3, 1500).astype(float)
+    model = nb.NaiveBayes(nb.Bernoulli())
+    problem = read_table(model, form(X), y, weight, None)
+    here, kept = np.array([label is not None for label in y]), problem.unlabelled
+    alone = problem.model.statistics(form(X[here]), y[here], sample_weight=weight[here])
+    jax.tree.map(np.testing.assert_allclose, problem.statistics, alone)
+    without = ~here & (weight > 0)
+    np.testing.assert_array_equal(dense(kept.blocks[0]), X[without])
+    np.testing.assert_array_equal(kept.weights, weight[without])
+    assert len([*kept.pieces()]) > 1
+    membership = rng.uniform(size=(len(kept), 2))
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-12),
+        kept.count(problem.model, membership),
+        problem.model.count(kept.blocks, membership),
+    )
+    parameters = problem.resolved.draw_prior(rng)
+    np.testing.assert_allclose(
+        label_log_joint(problem.resolved, kept, parameters), problem.resolved.log_joint(parameters, kept.blocks)
+    )
+
+
+def test_all_labels_present_is_as_ever():
+    model, X, _, weight = mixed_table()
+    y = list("aabbabbbaa")
+    for inference in (nb.MAP(), nb.MLE()):
+        problem = read_table(model, X, y, weight, None)
+        assert problem.unlabelled is None
+        one = nb.fit(model, X, y, inference, sample_weight=weight).mean()
+        other = inference._estimate(problem, model.bind(X, y).statistics(X, y, sample_weight=weight))
+        jax.tree.map(np.testing.assert_array_equal, one, problem.resolved.sites.by_name(other))
+    exact = nb.fit(model, X, y, sample_weight=weight)
+    drawn = nb.fit(model, X, y, nb.Gibbs(num_samples=1000), sample_weight=weight, key=5)
+    assert nb.compare(exact, drawn).agree
+
+
+def test_a_row_of_weight_two_is_two_rows_and_of_weight_nought_none():
+    model, X, y, _ = mixed_table()
+    weight = np.array([1.0, 1, 1, 1, 2, 1, 0, 1, 3, 1])
+    rows = np.repeat(np.arange(10), weight.astype(int))
+    one = nb.fit(model, X, y, nb.MAP(), sample_weight=weight).mean()
+    other = nb.fit(model, X.iloc[rows], [y[row] for row in rows], nb.MAP()).mean()
+    for site in one:
+        np.testing.assert_allclose(one[site], other[site], atol=1e-6)
+    with pytest.raises(ValueError, match=r"weight 0\.5: Gibbs"):
+        nb.fit(model, X, y, nb.Gibbs(), sample_weight=weight / 2)
+
+
+def test_default_scales_and_categories_follow_all_rows():
+    X = pd.DataFrame({"size": [1.0, 2.0, 7.0, 9.0], "eggs": [1, 2, 0, 9], "kind": ["x", "x", "y", "z"]})
+    model = nb.NaiveBayes({"size": nb.Gaussian(), "eggs": nb.Poisson(), "kind": nb.Categorical()})
+    part = nb.fit(model, X, ["a", "b", None, None], nb.MAP())
+    whole = nb.fit(model, X, ["a", "b", "a", "b"])
+    assert part.model.schema.categories == whole.model.schema.categories
+    for mine, theirs in zip(part.model.families, whole.model.families, strict=True):
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12), mine, theirs)
+
+
+@pytest.mark.parametrize("inference", [nb.MAP(), nb.Gibbs(num_warmup=20, num_samples=30, num_chains=2)])
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_sparse_rows_are_as_dense_ones(inference):
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.4, (30, 12)).astype(float)
+    y = [None if i % 3 else "ab"[i % 2] for i in range(30)]
+    for model, cells in ((nb.NaiveBayes(nb.Multinomial(1.5)), X), (nb.NaiveBayes(nb.Bernoulli(2.0, 2.0)), X > 0)):
+        dense = nb.fit(model, cells * 1.0, y, inference, key=1)
+        sparse = nb.fit(model, sp.csr_array(cells * 1.0), y, inference, key=1)
+        assert sp.issparse(sparse.problem.unlabelled.blocks[0])
+        for site, values in dense.mean().items():
+            np.testing.assert_allclose(sparse.mean()[site], values, rtol=1e-9)
+
+
+def groups(rng, number=120):
+    """Three groups far apart, and which of them each row is of."""
+    truth = rng.integers(0, 3, number)
+    X = rng.normal(np.array([[0, 0], [8, 1], [3, 9]])[truth], 1.0)
+    return X, truth
+
+
+def agreement(labels, truth):
+    table = np.zeros((3, 3))
+    np.add.at(table, (labels, truth), 1)
+    return table[optimize.linear_sum_assignment(-table)].sum() / len(truth)
+
+
+@pytest.mark.parametrize(
+    "inference",
+    [
+        nb.MAP(),
+        nb.MLE(),
+        nb.Gibbs(num_warmup=50, num_samples=500),
+        pytest.param(nb.NUTS(num_warmup=300), marks=pytest.mark.slow),
+    ],
+    ids=lambda inference: type(inference).__name__,
+)
+def test_a_mixture_recovers_groups(inference):
+    X, truth = groups(np.random.default_rng(2))
+    posterior = nb.fit(nb.Gaussian(), X, None, inference, classes=3, key=1)
+    assert posterior.classes.tolist() == [0, 1, 2]
+    assert agreement(posterior.predict(X), truth) == 1.0
+    centres = posterior.mean()["x_mean"]
+    order = np.argsort(centres[:, 0] + 0.01 * centres[:, 1])
+    expected = np.array([X[truth == g].mean(axis=0) for g in (0, 2, 1)])
+    np.testing.assert_allclose(centres[order], expected, atol=0.1)
+    assert "0 rows, 120 without a label" in repr(posterior)
+
+
+def test_permuted_draws_are_named_alike_again():
+    X, _ = groups(np.random.default_rng(4), 60)
+    posterior = nb.fit(nb.Gaussian(), X, None, nb.Gibbs(num_warmup=50, num_samples=200), classes=3, key=1)
+    rng = np.random.default_rng(5)
+    order = np.argsort(rng.uniform(size=(4, 200, 3)), axis=-1)
+    assert len(np.unique(order.reshape(-1, 3), axis=0)) == 6
+
+    def permute(value):
+        return np.take_along_axis(value, order.reshape(*order.shape, *[1] * (value.ndim - 3)), axis=2)
+
+    names = ModelParameters(
+        permute(posterior.parameters.class_prob),
+        tuple({name: permute(value) for name, value in block.items()} for block in posterior.parameters.blocks),
+    )
+    again = relabel(posterior.problem, names, posterior.sample_stats["lp"])
+    sites = {"class_prob": names.class_prob} | {f"0.{name}": value for name, value in names.blocks[0].items()}
+    by_nuts = target_of(posterior.problem).posterior(sites, posterior.sample_stats, rng, None)
+    np.testing.assert_array_equal(by_nuts.parameters.class_prob, again.class_prob)
+    # The pivot's own names are as good as any: one permutation for all draws.
+    first = np.argmax(posterior.sample_stats["lp"].ravel())
+    by = order.reshape(-1, 3)[first]
+    np.testing.assert_array_equal(again.class_prob, posterior.parameters.class_prob[..., by])
+    for mine, theirs in zip(again.blocks, posterior.parameters.blocks, strict=True):
+        for name, value in theirs.items():
+            np.testing.assert_array_equal(mine[name], value[:, :, by])
+
+
+def test_only_classes_that_nothing_names_are_exchangeable():
+    X, truth = groups(np.random.default_rng(6), 30)
+    some = [int(t) if i < 12 and t == 0 else None for i, t in enumerate(truth)]
+
+    def groups_of(model, y, classes):
+        return [
+            group.tolist()
+            for group in exchangeable(read_table(nb.NaiveBayes(*model[0], **model[1]), X, y, None, classes))
+        ]
+
+    plain = ((nb.Gaussian(),), {})
+    assert groups_of(plain, None, 3) == [[0, 1, 2]]
+    assert groups_of(plain, some, [0, 1, 2]) == [[1, 2]]
+    assert groups_of(plain, some, [0, 1]) == []
+    assert groups_of(((nb.Gaussian(),), {"class_probs": [0.2, 0.4, 0.4]}), None, 3) == [[1, 2]]
+    assert groups_of(((nb.Gaussian(),), {"class_concentration": [1.0, 2.0, 3.0]}), None, 3) == []
+    own = nb.Gaussian(loc=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
+    assert groups_of(((own,), {}), None, 3) == [[0, 2]]
+
+
+def test_a_class_that_no_label_names_is_found():
+    X, truth = groups(np.random.default_rng(7))
+    y = [["left", "right"][t] if t < 2 and i < 20 else None for i, t in enumerate(truth)]
+    posterior = nb.fit(nb.Gaussian(), X, y, nb.MAP(), classes=["left", "right", "top"])
+    assert (posterior.predict(X) == np.array(["left", "right", "top"])[truth]).all()
+
+
+def test_unlabelled_rows_help():
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 2, 1000)
+    X = (rng.uniform(size=(1000, 20)) < np.where(truth[:, None] == 0, 0.35, 0.65)).astype(float)
+    model = nb.NaiveBayes(nb.Bernoulli(1.5, 1.5))
+    labels = [int(t) if i < 6 else None for i, t in enumerate(truth)]
+    test = slice(500, None)
+    alone = (nb.fit(model, X[:6], labels[:6], classes=2).predict(X[test]) == truth[test]).mean()
+    for inference in (nb.MAP(), nb.Gibbs(num_warmup=50, num_samples=200)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nb.ConvergenceWarning)
+            posterior = nb.fit(model, X[:500], labels[:500], inference, classes=2)
+        both = (posterior.predict(X[test]) == truth[test]).mean()
+        assert both > alone + 0.05
+
+
+def test_unlabelled_rows_help_to_sort_newsgroups(data):
+    stored = np.load(data / "newsgroups20_w1000" / "20news_w1000.npz")
+    X = sp.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"]).astype(float)
+    rng = np.random.default_rng(0)
+    names = stored["target_names"].tolist()
+    pair = [names.index("sci.space"), names.index("rec.autos")]
+    train = np.flatnonzero(np.isin(stored["y"], pair) & (stored["split"] == 0) & (X.sum(axis=1) > 0))
+    test = np.flatnonzero(np.isin(stored["y"], pair) & (stored["split"] == 1))
+    rng.shuffle(train)
+    y = stored["y"][train].astype(object)
+    y[20:] = None
+    model = nb.NaiveBayes(nb.Multinomial(2.0))
+    alone = nb.fit(model, X[train[:20]], y[:20].astype(int), nb.MAP())
+    both = nb.fit(model, X[train], y, nb.MAP())
+    accuracy = [(posterior.predict(X[test]) == stored["y"][test]).mean() for posterior in (alone, both)]
+    assert accuracy[1] > accuracy[0] + 0.05, accuracy
+
+
+def test_refusals():
+    X = np.array([[1.0], [2.0], [7.0], [8.0]])
+    y = ["a", "b", None, None]
+    model = nb.NaiveBayes(nb.Gaussian())
+    with pytest.raises(ValueError, match=r"nb.Exact\(\) needs every label, and 2 rows have none: use nb.MAP"):
+        nb.fit(model, X, y)
+    with pytest.raises(ValueError, match="5 classes and 4 rows"):
+        nb.fit(model, X, None, nb.MAP(), classes=5)
+    with pytest.raises(ValueError, match="5 classes and 4 rows"):
+        nb.fit(model, X, y, nb.MAP(), classes=list("abcde"))
+    with pytest.raises(ValueError, match=r"y is None.*classes=3"):
+        nb.fit(model, X, None, nb.MAP())
+    with pytest.raises(ValueError, match=r"no label.*classes"):
+        nb.fit(model, X, [None] * 4, nb.MAP())
+    with pytest.raises(ValueError, match=r"label 'b' \(row 1\).*\['a', 'c'\]"):
+        nb.fit(model, X, y, nb.MAP(), classes=["a", "c"])
+    with pytest.raises(ValueError, match="classes is 0"):
+        nb.fit(model, X, None, nb.MAP(), classes=0)
+    with pytest.raises(ValueError, match=r"empirical.*no row has one"):
+        nb.fit(nb.NaiveBayes(nb.Gaussian(), class_probs="empirical"), X, None, nb.MAP(), classes=2)
+    with pytest.raises(ValueError, match=r"DirichletMultinomial.*NUTS"):
+        nb.fit(nb.DirichletMultinomial(), X, y, nb.Gibbs())
+    learned = nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1.0, 1.0), 1.0))
+    for inference, words in ((nb.NUTS(), "learns"), (nb.Gibbs(), "learned"), (nb.EmpiricalBayes(), "every label")):
+        with pytest.raises(ValueError, match=words):
+            nb.fit(learned, X > 3, y, inference)
+    with pytest.raises(ValueError, match="feature_inclusion"):
+        nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X > 3, y, nb.Gibbs())
+    with pytest.raises(ValueError, match=r"Gibbs\(num_chains=...\) is 0"):
+        nb.Gibbs(num_chains=0)
+    with pytest.raises(ValueError, match=r"MAP\(max_iterations=...\) is 0"):
+        nb.MAP(max_iterations=0)
+
+
+def test_what_such_a_posterior_refuses():
+    model, X, y, _ = mixed_table()
+    posterior = nb.fit(model, X, y, nb.MAP())
+    with pytest.raises(ValueError, match="update needs every label, and 6 rows have none: fit all"):
+        posterior.update(X[:2], ["a", "b"])
+    with pytest.raises(ValueError, match="forget needs every label"):
+        posterior.forget(X[:2], ["a", "a"])
+    with pytest.raises(ValueError, match="log_evidence in closed form needs every label"):
+        _ = posterior.log_evidence
+    with pytest.raises(ValueError, match="every label"):
+        nb.feature_evidence(posterior)
+
+
+def test_a_posterior_of_other_rows_is_told_apart():
+    model, X, y, _ = mixed_table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        sampled = nb.fit(model, X, y, nb.Gibbs(num_warmup=10, num_samples=100), key=0)
+    comparison = nb.compare(nb.fit(model, X[:4], y[:4]), sampled)
+    assert "the data differ" in comparison.verdict
+
+
+def test_iterations_that_do_not_suffice_are_told():
+    model, X, y, _ = mixed_table()
+    with pytest.warns(nb.ConvergenceWarning, match="after 2 iterations.*max_iterations"):
+        nb.fit(model, X, y, nb.MAP(max_iterations=2))
+    with pytest.warns(nb.ConvergenceWarning, match=r"Gibbs: .*ESS.*num_samples \(now 20\)"):
+        nb.fit(model, X, y, nb.Gibbs(num_warmup=1, num_samples=20, num_chains=2))
+
+
+@pytest.mark.parametrize("table", ["mixed", "counts"])
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_files(table, tmp_path):
+    model, X, y, weight = TABLES[table]()
+    for inference in (nb.MAP(), nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2)):
+        posterior = nb.fit(model, X, y, inference, sample_weight=weight, classes=CLASSES[table])
+        posterior.save(tmp_path / "p.nc")
+        loaded = nb.load(tmp_path / "p.nc")
+        np.testing.assert_array_equal(loaded.predict_proba(X), posterior.predict_proba(X))
+        assert repr(loaded) == repr(posterior)
+        with pytest.raises(ValueError, match="update needs every label"):
+            loaded.update(X, y)
+        again = loaded.inference.fit(loaded.problem, key=0).mean()
+        for site, values in posterior.mean().items():
+            np.testing.assert_array_equal(again[site], values)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_draws_from_elsewhere_and_for_arviz():
+    model, X, y, weight = mixed_table()
+    sampled = nb.fit(model, X, y, nb.Gibbs(num_warmup=5, num_samples=50), sample_weight=weight, key=0)
+    mine = nb.from_samples(model, sampled.draws(), X=X, y=y, sample_weight=weight)
+    np.testing.assert_array_equal(mine.predict_proba(X), sampled.predict_proba(X))
+    tree = sampled.to_datatree(X[:4], y[:4], predictions=X[4:])
+    assert tree["sample_stats"]["lp"].shape == (4, 50)
+    assert tree["predictions"]["proba"].shape == (4, 50, 6, 2)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_the_same_key_gives_the_same_draws():
+    model, X, y, _ = mixed_table()
+    inference = nb.Gibbs(num_warmup=5, num_samples=20)
+    one, other, another = (nb.fit(model, X, y, inference, key=key).mean()["size_mean"] for key in (1, 1, 2))
+    np.testing.assert_array_equal(one, other)
+    assert (one != another).all()
+
+
+def test_simulated_documents_are_as_long_as_those_without_a_label():
+    model, X, _, _ = counts_table()
+    posterior = nb.fit(model, X, None, nb.MAP(), classes=3)
+    table, labels = posterior.simulate(50, key=0)
+    assert np.asarray(table)[:, :3].sum(axis=1).tolist() == [round(float(X[:, :3].sum() / 7))] * 50
+    assert set(labels) <= {0, 1, 2}

@@ -1,0 +1,375 @@
+"""Decisions by expected loss, abstention, and the parts of a prediction's uncertainty."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.special
+from scipy.integrate import dblquad
+from scipy.special import digamma, entr, roots_jacobi
+
+import bayesnb as nb
+from bayesnb import estimators
+
+SIGMAS = 4.8
+"""Standard errors beyond which chance explains a difference in less than two of a million tests."""
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    rng = np.random.default_rng(3)
+    y = rng.choice(["iris", "lily", "rose"], 60)
+    X = rng.normal(np.where(y == "iris", 0.0, np.where(y == "lily", 1.0, 2.0))[:, None], 1.0, (60, 2))
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def posteriors(flowers):
+    X, y = flowers
+    model = nb.NaiveBayes(nb.Gaussian())
+    exact = nb.fit(model, X, y)
+    draws = exact.draws(num_chains=2, num_draws=100)
+    return {
+        "exact": exact,
+        "sampled": nb.from_samples(model, draws, X=X, y=y),
+        "point": nb.fit(model, X, y, nb.MLE()),
+    }
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
+def test_the_label_of_least_expected_loss(posteriors, flowers, rng, kind):
+    X, _ = flowers
+    posterior = posteriors[kind]
+    proba = posterior.predict_proba(X)
+    for _ in range(5):
+        loss = rng.normal(size=(3, 3))
+        by_hand = []
+        for row in proba:
+            expected = {a: sum(loss[i, c] * row[c] for c in range(3)) for i, a in enumerate(posterior.classes)}
+            by_hand.append(min(expected, key=expected.get))
+        assert len(set(by_hand)) > 1
+        assert posterior.predict(X, loss=loss).tolist() == by_hand
+        assert posterior.predict(X, loss=loss.tolist()).dtype == posterior.classes.dtype
+        # What is added to every action's loss under one class changes no decision.
+        assert posterior.predict(X, loss=loss + rng.normal(size=3)).tolist() == by_hand
+        assert posterior.predict(X, loss=3.0 * loss).tolist() == by_hand
+        frame = pd.DataFrame(loss, index=posterior.classes, columns=posterior.classes)
+        shuffled = frame.sample(frac=1.0, random_state=1).sample(frac=1.0, axis=1, random_state=2)
+        assert posterior.predict(X, loss=shuffled).tolist() == by_hand
+    assert posterior.predict(X, loss=1 - np.eye(3)).tolist() == posterior.predict(X).tolist()
+
+
+def test_two_classes_part_at_the_ratio_of_the_losses():
+    """Treat if p(ill) L(leave, ill) > p(well) L(treat, well): here above 1/11 (Berger 1985, section 4.4)."""
+    posterior = nb.from_parameters(
+        nb.NaiveBayes({"test": nb.Bernoulli()}),
+        classes=["ill", "well"],
+        class_probs=[0.05, 0.95],
+        parameters={"test": [0.9, 0.45]},
+    )
+    loss = pd.DataFrame({"ill": [0.0, 10.0], "well": [1.0, 0.0]}, index=["treat", "leave"])
+    table = pd.DataFrame({"test": [1, 0, None]})
+    np.testing.assert_allclose(posterior.predict_proba(table)[:, 0], [2 / 21, 2 / 211, 0.05])
+    assert posterior.predict(table, loss=loss).tolist() == ["treat", "leave", "leave"]
+    assert posterior.predict(table).tolist() == ["well"] * 3
+
+
+def test_referring_at_a_cost_is_abstaining_below_a_confidence(posteriors, flowers):
+    """Chow (1970): refer at a cost r where no label has probability 1 - r."""
+    X, _ = flowers
+    exact = posteriors["exact"]
+    best = exact.predict_proba(X).max(axis=1)
+    for cost in (0.05, 0.2, 0.4):
+        loss = pd.DataFrame(1 - np.eye(3), index=exact.classes, columns=exact.classes)
+        loss.loc["refer"] = cost
+        decided = exact.predict(X, loss=loss)
+        assert 0 < (decided == "refer").sum() < len(X)
+        np.testing.assert_array_equal(decided == "refer", best < 1 - cost)
+        assert decided.tolist() == exact.predict(X, confidence=1 - cost, abstain="refer").tolist()
+
+
+def test_the_rule_keeps_its_promise(posteriors):
+    """On rows of the model's own making the mean loss is the expected one, and below that of the most probable."""
+    exact, n = posteriors["exact"], 20_000
+    X, y = exact.simulate(n, key=4)
+    loss = pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 5, 0]], exact.classes, exact.classes, dtype=float)
+    loss.loc["refer"] = [0.5, 0.4, 0.6]
+    decided = exact.predict(X, loss=loss)
+    column = loss.columns.get_indexer(y)
+    suffered = loss.to_numpy()[loss.index.get_indexer(decided), column]
+    expected = (exact.predict_proba(X) @ loss.to_numpy().T).min(axis=1)
+    difference = suffered - expected
+    assert abs(difference.mean()) < SIGMAS * difference.std() / np.sqrt(n)
+    most_probable = loss.to_numpy()[loss.index.get_indexer(exact.predict(X)), column]
+    gain = most_probable - suffered
+    assert gain.mean() > SIGMAS * gain.std() / np.sqrt(n)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.999, 1, 1.0, np.float32(0.75)])
+def test_unsure_rows_get_the_marker(posteriors, flowers, confidence):
+    X, _ = flowers
+    exact = posteriors["exact"]
+    best, plain = exact.predict_proba(X).max(axis=1), exact.predict(X)
+    decided = exact.predict(X, confidence=confidence)
+    assert decided.dtype == object
+    assert decided.tolist() == [label if p >= confidence else None for label, p in zip(plain, best, strict=True)]
+    assert (decided == None).any() or confidence == 0.5  # noqa: E711
+
+
+def test_a_probability_equal_to_the_confidence_is_enough(posteriors, flowers):
+    X, _ = flowers
+    for row in X[:5]:
+        best = posteriors["exact"].predict_proba([row]).max()
+        assert posteriors["exact"].predict([row], confidence=best).tolist() != [None]
+        assert posteriors["exact"].predict([row], confidence=np.nextafter(best, 1)).tolist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("labels", "abstain", "dtype"),
+    [
+        (["a", "b"], "unsure", "<U6"),
+        (["a", "b"], None, object),
+        ([0, 1], -1, np.int64),
+        ([0, 1], np.int32(-1), np.int64),
+        ([0, 1], np.nan, object),
+        ([0, 1], None, object),
+        ([0, 1], "unsure", object),
+        ([False, True], None, object),
+        ([0.5, 1.5], np.nan, np.float64),
+        ([("a", 1), ("b", 2)], ("none", 0), object),
+        ([("a", 1), ("b", 2)], None, object),
+    ],
+    ids=str,
+)
+def test_the_marker_and_the_labels_keep_their_types(labels, abstain, dtype):
+    X, y = [[0.0], [0.0], [9.0], [9.0]], [labels[0], labels[0], labels[1], labels[1]]
+    posterior = nb.fit(nb.Poisson(1.0, 1.0), X, y)
+    decided = posterior.predict([[0.0], [np.nan], [9.0]], confidence=0.9, abstain=abstain)
+    assert decided.dtype == dtype
+    for found, wanted in zip(decided.tolist(), [labels[0], abstain, labels[1]], strict=True):
+        assert found == wanted or (found != found and wanted != wanted)
+        assert isinstance(found, type(wanted) if wanted is not abstain else object)
+
+
+def test_actions_may_be_any_labels():
+    posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], [1, 1, 0, 0])
+    by_hand = pd.DataFrame({0: [0, 1, 0.3], 1: [1, 0, 0.3]}, index=[0, 1, "refer"])
+    assert posterior.predict([[1], [np.nan]], loss=by_hand).tolist() == [1, "refer"]
+    fewer = pd.DataFrame({1: [0.0], 0: [1.0]}, index=["always this"])
+    assert posterior.predict([[1], [0]], loss=fewer).tolist() == ["always this"] * 2
+    assert posterior.predict(np.empty((0, 1)), loss=by_hand).tolist() == []
+    assert posterior.predict(np.empty((0, 1)), confidence=0.5).tolist() == []
+    ties = pd.DataFrame(1.0, index=["first", "second"], columns=[0, 1])
+    assert posterior.predict([[1], [0]], loss=ties).tolist() == ["first"] * 2
+
+
+def _frame(index, columns, value=1.0):
+    return pd.DataFrame(value, index=index, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": np.ones((2, 2))}, r"shape \(2, 2\).*3 classes.*\(3, 3\).*'iris', 'lily', 'rose'.*pandas frame"),
+        ({"loss": np.ones((4, 3))}, r"shape \(4, 3\)"),
+        ({"loss": np.ones(3)}, r"shape \(3,\)"),
+        ({"loss": 1.0}, r"shape \(\)"),
+        ({"loss": [[0, 1, 1], [1, np.nan, 1], [1, 1, 0]]}, "deciding 'lily' where 'lily' is true is nan: .*finite"),
+        ({"loss": [[0, 1, 1], [1, 0, np.inf], [1, 1, 0]]}, "deciding 'lily' where 'rose' is true is inf"),
+        ({"loss": [["x"] * 3] * 3}, "of numbers"),
+        ({"loss": "zero-one"}, "loss is 'zero-one': give an array or a pandas frame of numbers"),
+        ({"loss": _frame(["refer"], ["iris", "lily"])}, "loss has no column 'rose': .*index"),
+        ({"loss": _frame(["refer"], ["iris", "lily", "rose", "tulip"])}, "'tulip', which is no class"),
+        ({"loss": _frame(["refer"], ["iris", "lily", "rose", "rose"])}, "names 'rose' twice in its columns"),
+        ({"loss": _frame(["refer", "refer"], ["iris", "lily", "rose"])}, "names 'refer' twice in its index"),
+        ({"loss": _frame([], ["iris", "lily", "rose"])}, "loss has no rows"),
+        ({"loss": _frame(["refer"], ["iris", "lily", "rose"], None)}, "deciding 'refer' where 'iris' is true is nan"),
+        ({"loss": _frame(["refer"], [0, 1, 2])}, "no column 'iris'"),
+        ({"loss": pl.DataFrame({"iris": [0.0], "lily": [1.0], "rose": [1.0]})}, "polars table, whose rows have no"),
+        ({"confidence": 0}, "confidence is 0: give a probability, above 0 and at most 1"),
+        ({"confidence": 1.01}, r"confidence is 1\.01"),
+        ({"confidence": -0.5}, r"confidence is -0\.5"),
+        ({"confidence": np.nan}, "confidence is nan"),
+        ({"confidence": True}, "confidence is True"),
+        ({"confidence": "high"}, "confidence is 'high'"),
+        ({"confidence": 0.5, "loss": 1 - np.eye(3)}, "loss and confidence are both given.*one more row"),
+        ({"abstain": "refer"}, "abstain is 'refer' and there is no confidence.*index of loss"),
+        ({"abstain": "refer", "loss": 1 - np.eye(3)}, "abstain is 'refer' and there is no confidence"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_rules_that_cannot_be_are_refused(posteriors, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        posteriors["exact"].predict([[0.0, 0.0]], **options)
+
+
+def test_estimators_decide_through_their_posterior(flowers, posteriors):
+    X, y = flowers
+    fitted = estimators.NaiveBayesClassifier(nb.Gaussian()).fit(X, y)
+    loss = np.array([[0, 1, 9], [2, 0, 1], [1, 5, 0]])
+    assert fitted.posterior_.predict(X, loss=loss).tolist() == posteriors["exact"].predict(X, loss=loss).tolist()
+    assert fitted.posterior_.predict(X).tolist() == fitted.predict(X).tolist()
+    for name in estimators.__all__:
+        assert list(inspect.signature(getattr(estimators, name).predict).parameters) == ["self", "X"]
+
+
+def _standard_errors(proba):
+    """Of the estimates of `uncertainty` from independent draws, shape (draws, classes), by the delta method."""
+    mean = proba.mean(axis=0)
+    entropy = entr(proba).sum(axis=1)
+    surprise = -(proba * np.log(mean)).sum(axis=1)
+    spread = {"total": surprise, "aleatoric": entropy, "epistemic": surprise - entropy}
+    return {name: values.std() / np.sqrt(len(proba)) for name, values in spread.items()}
+
+
+def _assert_estimates(posterior, row, truth, *, num_draws=5000, key=0):
+    found = posterior.uncertainty(row, num_draws=num_draws, key=key).iloc[0]
+    errors = _standard_errors(posterior.proba_draws(row, num_draws=num_draws, key=key).reshape(4 * num_draws, -1))
+    for name, value in truth.items():
+        assert abs(found[name] - value) < SIGMAS * errors[name], name
+        assert errors[name] < 0.02 * truth["total"]
+
+
+def test_uncertainty_of_a_label_without_features_is_that_of_a_dirichlet():
+    """Mean entropy of a Dirichlet(a) with sum A: digamma(A + 1) - sum a/A digamma(a + 1)."""
+    posterior = nb.fit(
+        nb.NaiveBayes(nb.Bernoulli(), class_concentration=0.5), [[1]] * 6, ["a", "b", "b", "c", "c", "c"]
+    )
+    a = np.array([1.5, 2.5, 3.5])
+    mean = a / a.sum()
+    total, aleatoric = entr(mean).sum(), digamma(a.sum() + 1) - mean @ digamma(a + 1)
+    _assert_estimates(posterior, [[np.nan]], {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric})
+
+
+def test_uncertainty_of_one_feature_by_integration():
+    """Two classes of known probability, a Beta posterior each: integrals over both parameters."""
+    X, y = [[1], [1], [0], [1], [0], [0], [0]], [0, 0, 0, 1, 1, 1, 1]
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.8, 1.3), class_probs=[0.3, 0.7]), X, y)
+
+    def density(a, b, p):
+        return p ** (a - 1) * (1 - p) ** (b - 1) / scipy.special.beta(a, b)
+
+    def expect(function):
+        def integrand(q, p):
+            return function(0.3 * p / (0.3 * p + 0.7 * q)) * density(2.8, 2.3, p) * density(1.8, 4.3, q)
+
+        return dblquad(integrand, 0, 1, 0, 1, epsabs=1e-6)[0]
+
+    mean = expect(lambda share: share)
+    total = entr(mean) + entr(1 - mean)
+    aleatoric = expect(lambda share: entr(share) + entr(1 - share))
+    # The mutual information on its own, as the mean divergence from the mean.
+    epistemic = expect(
+        lambda share: -entr(share) - entr(1 - share) - share * np.log(mean) - (1 - share) * np.log1p(-mean)
+    )
+    assert epistemic == pytest.approx(total - aleatoric, abs=1e-5)
+    _assert_estimates(posterior, [[1]], {"total": total, "aleatoric": aleatoric, "epistemic": epistemic})
+    # The predictive probability, which averages the joint, is another number.
+    assert abs(posterior.predict_proba([[1]])[0, 0] - mean) > 0.02
+
+
+def test_uncertainty_of_one_feature_and_unknown_class_probabilities_by_quadrature():
+    X, y = [[1], [1], [0], [1], [0]], [0, 0, 0, 1, 1]
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+
+    def rule(a, b):
+        """Gauss-Jacobi nodes and weights for a Beta(a, b)."""
+        nodes, weights = roots_jacobi(60, b - 1, a - 1)
+        return (nodes + 1) / 2, weights / weights.sum()
+
+    grids = [rule(4, 3), rule(3, 2), rule(2, 2)]
+    pi, p, q = np.meshgrid(*[nodes for nodes, _ in grids], indexing="ij")
+    weight = np.einsum("i,j,k->ijk", *[weights for _, weights in grids])
+    share = pi * p / (pi * p + (1 - pi) * q)
+    mean = (weight * share).sum()
+    total = entr(mean) + entr(1 - mean)
+    aleatoric = (weight * (entr(share) + entr(1 - share))).sum()
+    _assert_estimates(posterior, [[1]], {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric})
+
+
+@pytest.mark.parametrize("kind", ["exact", "sampled"])
+def test_the_parts_are_those_of_the_draws(posteriors, flowers, kind):
+    X, _ = flowers
+    posterior = posteriors[kind]
+    found = posterior.uncertainty(X, num_draws=50, key=3)
+    assert list(found.columns) == ["total", "aleatoric", "epistemic"]
+    assert found.index.tolist() == list(range(60))
+    draws = posterior.proba_draws(X, num_draws=50, key=3).reshape(-1, 60, 3)
+    mean = draws.mean(axis=0)
+    np.testing.assert_allclose(found["total"], entr(mean).sum(axis=1), rtol=1e-10)
+    np.testing.assert_allclose(found["aleatoric"], entr(draws).sum(axis=2).mean(axis=0), rtol=1e-10)
+    divergence = (draws * (np.log(draws) - np.log(mean))).sum(axis=2).mean(axis=0)
+    np.testing.assert_allclose(found["epistemic"], divergence, rtol=1e-6, atol=1e-12)
+    assert (found["epistemic"] >= 0).all()
+    bits = posterior.uncertainty(X, num_draws=50, key=3, unit="bits")
+    np.testing.assert_allclose(bits, found / np.log(2), rtol=1e-12)
+    assert (bits["total"] <= np.log2(3)).all()
+    assert posterior.uncertainty(X[:0]).shape == (0, 3)
+    defaults = posterior.uncertainty(X[:2])
+    assert defaults["total"].tolist() == posterior.uncertainty(X[:2], key=0)["total"].tolist()
+
+
+def test_the_parts_do_not_depend_on_the_pieces(posteriors, flowers, monkeypatch):
+    X, _ = flowers
+    at_once = posteriors["exact"].uncertainty(X, num_draws=50)
+    monkeypatch.setattr("bayesnb.posterior.base.DRAW_BYTES", 1)
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 16)
+    pd.testing.assert_frame_equal(posteriors["exact"].uncertainty(X, num_draws=50), at_once, rtol=1e-12)
+
+
+def test_data_take_the_epistemic_part_away(flowers):
+    X, y = flowers
+    parts = {}
+    for times in (1, 10, 100, 1000):
+        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, sample_weight=np.full(60, float(times)))
+        parts[times] = posterior.uncertainty(X, key=1).mean()
+    # The mutual information goes as the parameters' posterior variance, one over the number of rows.
+    for times in (10, 100):
+        assert parts[times]["epistemic"] / parts[10 * times]["epistemic"] == pytest.approx(10, rel=0.25)
+    assert parts[1000]["epistemic"] < 1e-4
+    assert parts[1000]["aleatoric"] == pytest.approx(entr(posterior.predict_proba(X)).sum(axis=1).mean(), rel=1e-3)
+    assert parts[1]["epistemic"] > 50 * parts[100]["epistemic"]
+
+
+def test_a_row_unlike_the_others_has_more_to_teach():
+    tosses = pd.DataFrame({"coin": ["old"] * 400 + ["new"] * 2})
+    posterior = nb.fit(nb.NaiveBayes({"coin": nb.Categorical()}), tosses, ["heads", "tails"] * 201)
+    found = posterior.uncertainty(pd.DataFrame({"coin": ["old", "new"]}), num_draws=5000)
+    # The odds for the new coin are those of two gamma(2) variables, their share a Beta(2, 2).
+    assert found.loc[1, "aleatoric"] == pytest.approx(digamma(5) - digamma(3), abs=0.01)
+    assert found.loc[0, "epistemic"] == pytest.approx(1 / 800, rel=0.1)
+
+
+def test_a_point_has_no_uncertainty_to_part(posteriors):
+    with pytest.raises(ValueError, match=r"no spread to draw from: use nb\.Exact"):
+        posteriors["point"].uncertainty([[0.0, 0.0]])
+    with pytest.raises(ValueError, match=r"unit is 'hartleys': give one of \['nats', 'bits'\]"):
+        posteriors["exact"].uncertainty([[0.0, 0.0]], unit="hartleys")
+
+
+def test_labels_chosen_by_the_epistemic_part_teach_more():
+    """Twenty kinds of rows, most of them rare: after thirty labels, chosen or taken as they come."""
+    kinds, gains = 20, []
+    model = nb.NaiveBayes(nb.Categorical(0.5, categories=range(kinds)))
+    everything = np.arange(kinds, dtype=float)[:, None]
+    for replicate in range(12):
+        rng = np.random.default_rng(replicate)
+        truth = rng.beta(0.5, 0.5, kinds)
+        pool = rng.choice(kinds, 300, p=rng.dirichlet(np.full(kinds, 0.5)))
+        X, y = pool[:, None].astype(float), (rng.uniform(size=300) < truth[pool]).astype(int)
+        chosen = nb.fit(model, X[:4], y[:4], classes=[0, 1])
+        left = np.arange(300) >= 4
+        for step in range(26):
+            part = chosen.uncertainty(everything, num_draws=50, num_chains=1, key=step)["epistemic"].to_numpy()
+            row = int(np.where(left, part[pool], -1.0).argmax())
+            left[row] = False
+            chosen = chosen.update(X[[row]], y[[row]])
+        taken = nb.fit(model, X[:30], y[:30], classes=[0, 1])
+        score = [
+            (truth * log[:, 1] + (1 - truth) * log[:, 0]).mean()
+            for log in (posterior.predict_log_proba(everything) for posterior in (chosen, taken))
+        ]
+        gains.append(score[0] - score[1])
+    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))

@@ -1,0 +1,155 @@
+"""Sufficient statistics at sizes and means where careless ones fail."""
+
+import operator
+import tracemalloc
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+from cases import CASES
+from scipy.stats import norm
+
+import bayesnb as nb
+from bayesnb.model.statistics import ModelStatistics
+from bayesnb.statistics.counts import ClassCounts
+from bayesnb.statistics.moments import Moments, moments
+from bayesnb.tables.read import as_table
+
+
+def exact_moments(values):
+    numbers = [Fraction(float(value)) for value in values]
+    mean = sum(numbers) / len(numbers)
+    return float(mean), float(sum((number - mean) ** 2 for number in numbers))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e8, -1e8])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_moments_keep_their_digits_at_any_mean(rng, mean, pieces):
+    x = rng.normal(mean, 1.0, 1000)
+    one = np.ones((1000, 1))
+    total = None
+    for part, weight in zip(np.array_split(x[:, None], pieces), np.array_split(one, pieces), strict=True):
+        counted = moments(part, weight)
+        total = counted if total is None else total + counted
+    exact_mean, exact_ssd = exact_moments(x)
+    # One piece: the nearest float64 there is; seven pieces: a unit in the last place more.
+    assert total.mean[0, 0] == pytest.approx(exact_mean, rel=1.2e-16 * (1 if pieces == 1 else 3), abs=1e-16)
+    assert total.ssd[0, 0] == pytest.approx(exact_ssd, rel=1e-7 if abs(mean) == 1e8 else 1e-11)
+
+
+def test_moments_unmerge_at_a_large_mean(rng):
+    x = rng.normal(1e8, 1.0, (500, 1))
+    one = np.ones((500, 1))
+    rest = moments(x, one) - moments(x[:200], one[:200])
+    np.testing.assert_allclose(rest.ssd, moments(x[200:], one[200:]).ssd, rtol=1e-6)
+    np.testing.assert_allclose(rest.mean, moments(x[200:], one[200:]).mean, rtol=1e-15)
+
+
+def test_classes_far_apart_keep_their_own_spread(rng):
+    x = np.concatenate([rng.normal(0, 1e-3, 300), rng.normal(1e8, 1e-3, 300)])[:, None]
+    m = np.repeat(np.eye(2), 300, axis=0)
+    ssd = moments(x, m).ssd[:, 0]
+    assert ssd[0] == pytest.approx(exact_moments(x[:300, 0])[1], rel=1e-10)
+    assert ssd[1] == pytest.approx(exact_moments(x[300:, 0])[1], rel=1e-4)
+
+
+def test_a_constant_column_has_no_spread():
+    x = np.full((1000, 1), 0.1)
+    assert moments(x, np.ones((1000, 1))).ssd[0, 0] == 0.0
+
+
+def test_a_billion_rows_are_counted_exactly():
+    """Thirty doublings of a table with one row more each time: float32 would have stopped at 2^24."""
+    model = nb.NaiveBayes(nb.Bernoulli()).bind([[1], [0]], ["a", "b"])
+    one = model.statistics([[1]], ["a"])
+    total = one
+    for _ in range(30):
+        total = total + total + one
+    assert total.classes.n[0] == 2**31 - 1
+    assert total.blocks[0].total[0, 0] == 2**31 - 1
+    assert (total - one).blocks[0].n[0, 0] == 2**31 - 2
+    many = Moments(np.array([[1e9]]), np.array([[5.0]]), np.array([[1e9]]))
+    left = (many + many) - many
+    assert left.n[0, 0] == 1e9
+    assert left.ssd[0, 0] == pytest.approx(1e9, rel=1e-15)
+
+
+def test_predictions_at_a_billion_rows():
+    X, y = [[-2.0], [0.0], [0.0], [2.0]], [0, 0, 1, 1]
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(0.0, 1.0, 1.0, 1.0)), X, y, sample_weight=np.full(4, 5e8))
+    # So many rows leave next to no uncertainty: each class is normal with mean -1 or 1 and variance 1.
+    joint = posterior.log_joint([[0.5]])
+    np.testing.assert_allclose(joint[0], norm.logpdf(0.5, [-1.0, 1.0], 1.0) + np.log(0.5), rtol=1e-8)
+
+
+def test_reading_copies_chunks_only(rng):
+    X = rng.integers(0, 2, (200_000, 40)).astype(bool)
+    y = rng.integers(0, 2, 200_000)
+    nb.fit(nb.NaiveBayes(nb.Bernoulli()), X[:100], y[:100])
+    tracemalloc.start()
+    nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # In float64 the table would take 64 MB; chunks and one vector of labels and weights take far less.
+    assert peak < 25e6
+
+
+def test_chunks_make_no_difference(rng, monkeypatch):
+    X = rng.normal(size=(1000, 3))
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    y = rng.integers(0, 3, 1000)
+    model = nb.NaiveBayes(nb.Gaussian())
+    whole = nb.fit(model, X, y)
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 1)
+    assert len(list(as_table(X).chunks(3))) == 4
+    pieces = nb.fit(model, X, y)
+    np.testing.assert_allclose(pieces.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    assert pieces.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(0.3)])
+def test_sparse_equals_dense(rng, monkeypatch, form, family):
+    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 50)
+    dense = rng.poisson(0.3, (300, 20)) * rng.integers(1, 40, (300, 20))
+    dense = np.minimum(dense, 1) if isinstance(family, nb.Bernoulli) else dense
+    y = rng.integers(0, 3, 300)
+    model = nb.NaiveBayes(family)
+    thick, thin = nb.fit(model, dense, y), nb.fit(model, form(dense), y)
+    assert len(list(as_table(form(dense)).chunks(20))) > 1
+    assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(thin.log_joint(form(dense)), thick.log_joint(dense), rtol=1e-10)
+    np.testing.assert_allclose(thin.plugin().log_joint(form(dense)), thick.plugin().log_joint(dense), rtol=1e-10)
+
+
+def test_an_entry_stored_in_parts_is_one_cell():
+    parts = scipy.sparse.csr_array((np.array([1, 2, 1]), np.array([0, 0, 1]), np.array([0, 2, 3])), (2, 2))
+    model = nb.NaiveBayes(nb.Multinomial())
+    thin, thick = (nb.fit(model, X, [0, 1]) for X in (parts, parts.toarray()))
+    assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(thin.log_joint(parts), thick.log_joint(parts.toarray()))
+    assert parts.nnz == 3
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rounding_is_cleared_on_any_scale_of_the_weights(case, rng):
+    x, weights = case.cells(rng, 40), np.eye(2)[np.arange(40) % 2] * rng.uniform(0.1, 1.0, (40, 1))
+    whole = case.family.statistics(x, weights)
+    rest = whole - case.family.statistics(x[2:], weights[2:])
+    for factor in (2.0**-40, 2.0**40):  # exact
+        found = (rest * factor).without_rounding(whole * factor)
+        for mine, other in zip(
+            jax.tree.leaves(found), jax.tree.leaves(rest.without_rounding(whole) * factor), strict=True
+        ):
+            np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("merge", [operator.add, operator.sub])
+def test_statistics_of_different_models_do_not_merge(merge, rng):
+    counted = moments(rng.normal(size=(10, 2)), np.ones((10, 1)))
+    one, two = (ModelStatistics(ClassCounts(np.array([10.0])), blocks) for blocks in ((counted,), (counted, counted)))
+    for mine, other in ((one, two), (two, one)):
+        with pytest.raises(ValueError, match="zip"):
+            merge(mine, other)
