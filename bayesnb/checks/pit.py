@@ -5,7 +5,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters
-from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.pit import pit
 from bayesnb.model import NaiveBayes
 from bayesnb.posterior.base import Posterior

@@ -164,6 +164,13 @@ class Bernoulli(ConjugateFamily):
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
 
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        posterior = self.update(statistics)
+        return {
+            "concentration1": posterior.concentration1 + (power - 1) * (self.concentration1 - 1),
+            "concentration0": posterior.concentration0 + (power - 1) * (self.concentration0 - 1),
+        }
+
 
 def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
     """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""

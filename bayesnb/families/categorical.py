@@ -1,7 +1,6 @@
 """Categorical columns with a Dirichlet prior."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -17,7 +16,7 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import log_of_rest
 from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.sparse import shared_csr
@@ -78,14 +77,6 @@ class Categorical(ConjugateFamily):
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.categories, Mapping):
-            declared: Any = tuple((name, tuple(values)) for name, values in self.categories.items())
-            object.__setattr__(self, "categories", declared)
-        elif isinstance(self.categories, Sequence | np.ndarray) and not isinstance(self.categories, tuple):
-            object.__setattr__(self, "categories", tuple(self.categories))
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
 
@@ -133,9 +124,6 @@ class Categorical(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)
 
-    def marginals(self) -> dict[str, dist.Distribution]:
-        return {"prob": dirichlet_marginal(self.concentration)}
-
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
@@ -169,28 +157,11 @@ class Categorical(ConjugateFamily):
         table = with_certain_last(log_prob)
         return table.take(places_by_class(x, codes, table.shape)) @ np.ones(x.shape[1])
 
-    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
-        concentration = np.asarray(self.concentration, dtype=np.float64)
-        size = sizes[0]
-        if len(names) == 1 and size > 1 and concentration.shape in {(size,), (num_classes, size)}:
-            concentration = np.broadcast_to(concentration.reshape(-1, 1, size), (num_classes, 1, size))
-        if concentration.shape == (num_classes, len(names), size) and len(set(sizes)) == 1:
-            return [(range(len(names)), replace(self, concentration=concentration))]
-        try:
-            weights = broadcast_hyperparameter(self, "concentration", concentration, (num_classes, len(names)))
-        except ValueError as error:
-            if len(names) > 1:
-                raise
-            raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
-        groups: list[tuple[Sequence[int], Self]] = []
-        for size in sorted(set(sizes)):
-            columns = [j for j, other in enumerate(sizes) if other == size]
-            spread = np.broadcast_to(weights[:, columns, None], (num_classes, len(columns), size))
-            groups.append((columns, replace(self, concentration=spread)))
-        return groups
-
     def story(self) -> tuple[str, list[str]]:
         return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
 
 
 def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
@@ -200,14 +171,6 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
     """
     of_all = log_rising(concentration.sum(axis=-1), total.sum(axis=-1))
     return log_rising(concentration, total).sum(axis=-1) - of_all
-
-
-def dirichlet_marginal(concentration: Any) -> dist.Distribution:
-    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
-    concentration = np.asarray(concentration)
-    if concentration.shape[-1] == 1:
-        return dist.Delta(np.ones_like(concentration))
-    return dist.Beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
 
 
 def dirichlet_mode(concentration: Any) -> Any:

@@ -1,11 +1,18 @@
 """Hyperparameters of a family: allowed numbers and distributions, shapes, and display."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
-__all__ = ["broadcast_hyperparameter", "format_number", "require_hyperprior", "require_numbers"]
+__all__ = [
+    "broadcast_hyperparameter",
+    "format_number",
+    "require_hyperprior",
+    "require_numbers",
+    "spread_over_categories",
+]
 
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
@@ -25,6 +32,63 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
             "one "
             f"number per column, nor to {shape}, one per class and column"
         ) from None
+
+
+def spread_over_categories(
+    family: object, values: Mapping[str, Any], num_classes: int, names: tuple, sizes: tuple[int, ...]
+) -> list[tuple[Sequence[int], dict[str, np.ndarray]]]:
+    """Hyperparameters of columns of categories as arrays, in groups of columns with as many categories.
+
+    Parameters
+    ----------
+    family : object
+    values : mapping
+        By name: one number, or (columns,) or (classes, columns); of a single column also (categories,) or
+        (classes, categories); of columns with as many categories (classes, columns, categories).
+    num_classes : int
+    names : tuple
+        Names of the columns.
+    sizes : tuple of int
+        Number of categories of each column.
+
+    Returns
+    -------
+    list of (sequence of int, dict)
+        Positions among `names`, and arrays of shape (classes, columns, categories) by name.
+
+    Raises
+    ------
+    ValueError
+        If an array broadcasts to none of these shapes.
+    """
+    alike = len(set(sizes)) == 1
+    given: dict[str, np.ndarray] = {}
+    for name, value in values.items():
+        numbers = np.asarray(value, dtype=np.float64)
+        if len(names) == 1 and sizes[0] > 1 and numbers.shape in {(sizes[0],), (num_classes, sizes[0])}:
+            numbers = np.broadcast_to(numbers.reshape(-1, 1, sizes[0]), (num_classes, 1, sizes[0]))
+        if not (alike and numbers.shape == (num_classes, len(names), sizes[0])):
+            try:
+                numbers = broadcast_hyperparameter(family, name, numbers, (num_classes, len(names)))[..., None]
+            except ValueError as error:
+                if len(names) > 1:
+                    raise
+                raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
+        given[name] = numbers
+    if alike:
+        groups: list[tuple[Sequence[int], int]] = [(range(len(names)), sizes[0])]
+    else:
+        groups = [([j for j, other in enumerate(sizes) if other == size], size) for size in sorted(set(sizes))]
+    return [
+        (
+            columns,
+            {
+                name: np.broadcast_to(numbers if alike else numbers[:, columns], (num_classes, len(columns), size))
+                for name, numbers in given.items()
+            },
+        )
+        for columns, size in groups
+    ]
 
 
 def format_number(value: Any) -> str:

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from bayesnb.arrays import log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
 from bayesnb.families.bernoulli import Bernoulli, log_of_rest
-from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.categorical import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
@@ -24,7 +24,8 @@ from bayesnb.families.log_probability import in_logs, times_log
 from bayesnb.families.words import draw_words
 from bayesnb.rows import PIECE_CELLS, all_whole, row_pieces
 from bayesnb.sparse import csr_pieces, csr_rows, dense, shared_csr, without_duplicates
-from bayesnb.statistics.counts import ClassCounts, Counts, class_sums
+from bayesnb.statistics.base import clear_rounding
+from bayesnb.statistics.counts import Counts, class_sums
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
 
@@ -153,9 +154,6 @@ class Multinomial(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
 
-    def marginals(self) -> dict[str, dist.Distribution]:
-        return {"prob": dirichlet_marginal(self.concentration)}
-
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
@@ -167,11 +165,6 @@ class Multinomial(ConjugateFamily):
         rest = concentration.sum(axis=-1, keepdims=True) - concentration
         # With a single word there are no other words, and its probability is one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
-
-    def statistics_of_each_column(self, statistics: Counts) -> Counts:
-        total = np.asarray(statistics.total)
-        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
-        return Counts(n, total, np.zeros(total.shape))
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         result = self._log_ratio(parameters, x) + log_coefficient(x)[:, None]
@@ -226,6 +219,33 @@ class Multinomial(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
+
+    def log_density_without(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # The Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
+        words = scipy.sparse.csr_array(x, copy=True)
+        words.sum_duplicates()
+        row = np.repeat(np.arange(len(codes)), np.diff(words.indptr))
+        length = np.asarray(words.sum(axis=1)).ravel()
+
+        def by_row(values: np.ndarray) -> np.ndarray:
+            return np.bincount(row, values, minlength=len(codes))
+
+        at = codes[row], words.indices
+        concentration, total = np.asarray(self.concentration), np.asarray(statistics.total)
+        rest = clear_rounding(total[at] - weights[row] * words.data, total[at])
+        total_of_class = total.sum(axis=1)[codes]
+        rest_of_class = clear_rounding(total_of_class - weights * length, total_of_class)
+        n = np.asarray(statistics.n)[codes, 0]
+        impossible = (by_row(rest < 0) > 0) | ((clear_rounding(n - weights, n) == 0) & (rest_of_class > 0))
+        rest = np.maximum(rest, 0.0)
+        log_density = by_row(log_rising(concentration[at] + rest, words.data) - gammaln(words.data + 1.0))
+        log_density += gammaln(length + 1.0)
+        return log_density - log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length), impossible
 
 
 @dataclass(frozen=True)
@@ -368,7 +388,7 @@ def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:
 
 def _rest(count: np.ndarray, taken: Any) -> np.ndarray:
     """What is left of the counts, NaN where it is less than nothing."""
-    rest = ClassCounts(count - taken).without_rounding(ClassCounts(count)).n
+    rest = clear_rounding(count - taken, count)
     return np.where(rest < 0, np.nan, rest)
 
 

@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from bayesnb.arrays import in_float64, log, to_numpy
 from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint, summed
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model import NaiveBayes
