@@ -358,7 +358,7 @@ def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
     for found in (
         [family for family in (*families, *FAMILIES) if name == _name_of(family)],
         [family for family in families if alone == family.__name__],
-        [family for family in _subclasses(Family) if name == _name_of(family)],
+        [family for family in _defined(Family.__subclasses__()) if name == _name_of(family)],
     ):
         if found:
             return found[0]
@@ -368,11 +368,11 @@ def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
     )
 
 
-def _subclasses(family: type[Family]) -> Iterator[type[Family]]:
-    """All subclasses that are defined, the last one first."""
-    for subclass in reversed(family.__subclasses__()):
-        yield subclass
-        yield from _subclasses(subclass)
+def _defined(families: Sequence[type[Family]]) -> Iterator[type[Family]]:
+    """These classes and all their subclasses, the last one first."""
+    for family in reversed(families):
+        yield family
+        yield from _defined(family.__subclasses__())
 
 
 def _as_tuples(value: Any) -> Any:
@@ -392,7 +392,7 @@ def _read_statistics(
     found = []
     for kind, block in zip(kinds, blocks, strict=True):
         blank = block.statistics_of_nothing(len(classes))
-        structure = jax.tree.structure(blank)
+        structure: Any = jax.tree.structure(blank)
         read = jax.tree.unflatten(structure, itertools.islice(rest, structure.num_leaves))
         found.append(read if kind == type(blank).__name__ else block.family.from_older_statistics(kind, read))
     return ModelStatistics(ClassCounts(classes), tuple(found))

@@ -209,6 +209,9 @@ class Tokens(_Dirichlet):
     def log_evidence(self, statistics):
         return self._log_ratio(statistics)[..., None] + statistics.log_base
 
+    def of_each_column(self):
+        return Coins(self.concentration, self.concentration.sum(axis=-1, keepdims=True) - self.concentration)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

@@ -310,11 +310,13 @@ class Family(ABC):
         -------
         tuple of array, shape (columns,)
             Degrees of freedom and expected information in nats: by default df / (2 N), df the parameters of a cell
-            times the classes but one. For categories it is exact, if ``statistics.total`` counts them as in `Counts`.
+            times the classes but one. For categories, and for zeros and ones, it is exact if the statistics are
+            `Counts`.
         """
-        total: Any = getattr(statistics, "total", None)
-        if self.cell == "category" and np.ndim(total) == 3:
-            return tables_by_chance(np.asarray(total))
+        if isinstance(statistics, Counts) and self.cell == "category":
+            return tables_by_chance(np.asarray(statistics.total))
+        if isinstance(statistics, Counts) and self.cell == "number" and self.support is constraints.boolean:
+            return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(self.parameter_names()))
 
     def of_each_column(self) -> "Family | None":

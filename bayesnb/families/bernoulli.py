@@ -13,7 +13,6 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
 from bayesnb.families.beta import Beta
-from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
@@ -128,9 +127,6 @@ class Bernoulli(ConjugateFamily):
         prob = np.asarray(parameters["prob"])
         # A separate axis for the values would double the memory.
         return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
-
-    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
-        return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         prob = np.asarray(parameters["prob"])

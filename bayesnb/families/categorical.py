@@ -14,7 +14,6 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import log, log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import log_of_rest
-from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
@@ -132,9 +131,6 @@ class Categorical(ConjugateFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return divergence(class_prob, np.asarray(parameters["prob"]))
-
-    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
-        return tables_by_chance(statistics.total)
 
     def row_log_likelihood(self, parameters: Parameters, x: np.ndarray) -> Any:
         return look_up(log(parameters["prob"]), x)

@@ -102,22 +102,27 @@ class _Draws:
         family = posterior.model.blocks[block].family
         if family.of_each_column() is None:
             if block not in self._vectors:
-                self._vectors = {block: family.parameters_of_each_column(self._drawn(block, lambda family: family))}
+                whole = self._drawn(block, lambda family: family, lambda inclusion: inclusion)
+                self._vectors = {block: family.parameters_of_each_column(whole)}
             return {name: np.asarray(value)[:, :, columns] for name, value in self._vectors[block].items()}
-        return self._drawn(block, lambda family: _marginal(family, columns), columns)
+        number = len(posterior.model.blocks[block].columns)
+        return self._drawn(
+            block,
+            lambda family: _marginal(family, columns),
+            lambda inclusion: np.broadcast_to(inclusion, number)[columns],
+        )
 
     def _drawn(
-        self, block: int, part: Callable[[Family], Family], columns: slice = slice(None)
+        self, block: int, part: Callable[[Family], Family], of_part: Callable[[np.ndarray], np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """Draws of a part of a block's parameters."""
+        """Draws of the parameters of a part of a block, given the part of its family and of its inclusion."""
         posterior, shape = self._posterior, self.class_prob.shape[:1]
         assert isinstance(posterior, ExactPosterior | AveragedPosterior)
         nothing = ClassPrior(None, np.ones(1))
         own = part(posterior.families[block])
         if isinstance(posterior, ExactPosterior):
             return draw_parameters(nothing, [own], self._rng, shape).blocks[0]
-        shared, inclusion = part(posterior.shared[block]), posterior._inclusion[block]
-        weights = np.broadcast_to(inclusion, len(posterior.model.blocks[block].columns))[columns]
+        shared, weights = part(posterior.shared[block]), of_part(posterior._inclusion[block])
         return draw_averaged(nothing, [own], [shared], [weights], self._rng, shape).blocks[0]
 
 
