@@ -1,6 +1,7 @@
 """Families written outside the package get every verb that those of the package get, with the same numbers."""
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -285,7 +286,7 @@ def test_columns_of_vectors_by_default() -> None:
     class Plain(Tokens):
         of_each_column = nb.Family.of_each_column
 
-    X = PAIRS["tokens"].X
+    X = np.random.default_rng(4).poisson(np.where((LABELS == "a")[:, None], [6.0, 1.0, 3.0], [2.0, 4.0, 3.0]))
     for inclusion in (None, 0.4):
         known, plain = (
             nb.mutual_information(
@@ -296,7 +297,7 @@ def test_columns_of_vectors_by_default() -> None:
         assert plain["inclusion_probability"].isna().all()
         shared = ["estimate", "lower", "upper", "p_value", "at_posterior_mean"]
         pd.testing.assert_frame_equal(known[shared], plain[shared])
-        np.testing.assert_allclose(known["mean"], plain["mean"], rtol=0.12)
+        np.testing.assert_allclose(known["mean"], plain["mean"], rtol=0.04, atol=2e-4)
 
 
 class TestCategories:
@@ -361,7 +362,7 @@ class TestCategories:
             nb.plot_densities(PAIRS["symbols"].posteriors[0])
         with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Symbols"):
             nb.plot_spikes(PAIRS["symbols"].posteriors[0])
-        with pytest.raises(ValueError, match="column 'colour' is Symbols"):
+        with pytest.raises(ValueError, match="column 'size' is Symbols"):
             PAIRS["symbols"].posteriors[0].decision_boundary()
 
 
@@ -372,8 +373,9 @@ class TestWaits:
     y = np.array(["a", "b", "a", "b", "b"])
 
     @pytest.fixture(scope="class")
-    def posterior(self) -> Any:
-        return nb.fit(nb.NaiveBayes({"wait": Exponential(2.0, 3.0)}), self.x[:, None], self.y)
+    @classmethod
+    def posterior(cls) -> Any:
+        return nb.fit(nb.NaiveBayes({0: Exponential(2.0, 3.0)}), cls.x[:, None], cls.y)
 
     def test_leave_one_out(self, posterior: Any) -> None:
         found = nb.loo(posterior, self.x[:, None], self.y).elpd_i.to_numpy()
@@ -392,7 +394,7 @@ class TestWaits:
             return scipy.special.gammaln(a) - scipy.special.gammaln(2) + 2 * np.log(3) - a * np.log(b)
 
         own = log_evidence(self.x[self.y == "a"]) + log_evidence(self.x[self.y == "b"])
-        found = nb.feature_evidence(posterior).loc["wait", "log_bayes_factor"]
+        found = nb.feature_evidence(posterior).loc[0, "log_bayes_factor"]
         assert found == pytest.approx(own - log_evidence(self.x))
 
     def test_densities(self, posterior: Any) -> None:
@@ -417,8 +419,8 @@ class TestWaits:
                 shape = after.concentration + (power - 1) * (self.concentration - 1)
                 return {"concentration": shape, "rate": after.rate + (power - 1) * self.rate}
 
-        ours = nb.fit(nb.NaiveBayes({"wait": Scaled(2.0, 3.0)}), self.x[:, None], self.y)
-        found = nb.sensitivity(ours).table.loc["wait_rate[a]"]
+        ours = nb.fit(nb.NaiveBayes({0: Scaled(2.0, 3.0)}), self.x[:, None], self.y)
+        found = nb.sensitivity(ours).table.loc["0_rate[a]"]
         # With power p the prior is Gamma(p + 1, 3 p), and the class has two waits of sum 1.
         means = [(power + 1 + 2) / (3 * power + 1) for power in (0.8, 1.25)]
         doublings = np.log2(1.25 / 0.8)
@@ -432,33 +434,39 @@ class TestNoClosedForm:
     x = np.random.default_rng(5).gamma([2.0, 5.0], [1.0, 0.5], (40, 2))
     y = np.where(np.arange(40) % 3 == 0, "a", "b")
 
+    rows = np.where(y[:, None] == "a", 2 * x, x)
+    rows[3, 0] = np.nan
+
     @pytest.fixture(scope="class")
-    def posterior(self) -> Any:
-        rows = np.where(self.y[:, None] == "a", 2 * self.x, self.x)
-        rows[3, 0] = np.nan
-        type(self).rows = rows
+    @classmethod
+    def posterior(cls) -> Any:
         inference = nb.NUTS(num_warmup=200, num_samples=150, num_chains=2, progress=False)
-        return nb.fit(Durations(), rows, self.y, inference, key=2)
+        with warnings.catch_warnings():
+            # What follows is about these draws, however few they are.
+            warnings.simplefilter("ignore", nb.ConvergenceWarning)
+            return nb.fit(Durations(), cls.rows, cls.y, inference, key=2)
 
     def by_scipy(self, posterior: Any) -> np.ndarray:
-        """Log joint density, shape (rows, classes), averaged over the draws."""
+        """Log joint density of every draw, shape (draws, rows, classes)."""
         drawn = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
         cells = self.rows[None, :, None, :]
         shape, speed = (drawn[f"x_{name}"][:, None] for name in ("shape", "speed"))
         density = scipy.stats.gamma.logpdf(cells, shape, scale=1 / speed)
-        joint = np.log(drawn["class_prob"])[:, None] + np.where(np.isnan(cells), 0.0, density).sum(axis=-1)
-        return scipy.special.logsumexp(joint, axis=0) - np.log(300)
+        return np.log(drawn["class_prob"])[:, None] + np.where(np.isnan(cells), 0.0, density).sum(axis=-1)
 
     def test_predictions(self, posterior: Any) -> None:
-        expected = self.by_scipy(posterior)
+        expected = scipy.special.logsumexp(self.by_scipy(posterior), axis=0) - np.log(300)
         np.testing.assert_allclose(posterior.log_joint(self.rows), expected, rtol=1e-9)
         proba = scipy.special.softmax(expected, axis=1)
         np.testing.assert_allclose(posterior.predict_proba(self.rows), proba, rtol=1e-7)
 
+    @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
     def test_leave_one_out(self, posterior: Any) -> None:
-        assert nb.loo(posterior, self.rows, self.y).elpd == pytest.approx(
-            np.log(posterior.predict_proba(self.rows))[np.arange(40), (self.y == "b").astype(int)].sum(), abs=3.0
-        )
+        """Pareto-smoothed weights, against the harmonic mean, which does not smooth them."""
+        proba = scipy.special.softmax(self.by_scipy(posterior), axis=-1)
+        of_label = proba[:, np.arange(40), (self.y == "b").astype(int)]
+        found = nb.loo(posterior, self.rows, self.y).elpd_i
+        np.testing.assert_allclose(found, -np.log((1 / of_label).mean(axis=0)), atol=0.05)
 
     def test_saved(self, posterior: Any, tmp_path: Any) -> None:
         loaded = reloaded(posterior, tmp_path)
@@ -484,7 +492,10 @@ class TestNoClosedForm:
     def test_densities(self, posterior: Any) -> None:
         line = nb.plot_densities(posterior, self.rows, self.y).axes[1].lines[0]
         shape, speed = (posterior.draws()[f"x_{name}"][..., 0, 1].ravel() for name in ("shape", "speed"))
-        expected = scipy.stats.gamma.pdf(line.get_xdata()[:, None], shape, scale=1 / speed).mean(axis=1)
+        # Given that the new row is of the class, a draw counts as much as it gives the class probability.
+        weight = posterior.draws()["class_prob"][..., 0].ravel()
+        density = scipy.stats.gamma.pdf(line.get_xdata()[:, None], shape, scale=1 / speed)
+        expected = density @ weight / weight.sum()
         np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-9)
 
     @pytest.mark.parametrize(
