@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import warn
-from bayesnb.blocks import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.tables import check_support, posterior_from_tables
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model, as_model
+from bayesnb.model.class_prior import CLASS_SITE
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -23,11 +23,11 @@ from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
 from bayesnb.tables.read import is_dask
 
-__all__ = ["as_inference", "as_model", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
+__all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 
 
 def fit(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     X: Any,
     y: Any,
     inference: Inference | None = None,
@@ -40,7 +40,7 @@ def fit(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
         A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
         categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
@@ -91,7 +91,7 @@ def fit(
 
 
 def fit_batches(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     batches: Any,
     inference: Inference | None = None,
     *,
@@ -105,7 +105,7 @@ def fit_batches(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
         Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
         categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
@@ -144,7 +144,7 @@ def fit_batches(
 
 
 def fit_parquet(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     paths: Any,
     target: str,
     inference: Inference | None = None,
@@ -163,7 +163,7 @@ def fit_parquet(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
     paths : str or path, or sequence of them
         Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
     target : str
@@ -226,7 +226,7 @@ def fit_parquet(
 
 
 def from_parameters(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     *,
     classes: Any,
     parameters: Mapping[Any, Any],
@@ -237,7 +237,7 @@ def from_parameters(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
         Says which family each column has; its priors are not used.
     classes : sequence
         Labels, in the order of the class axis of every table below.
@@ -277,7 +277,7 @@ def from_parameters(
 
 
 def from_samples(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     samples: Mapping[str, Any],
     *,
     X: Any,
@@ -289,7 +289,7 @@ def from_samples(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
     samples : mapping
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
     X, y, sample_weight, classes
@@ -355,18 +355,3 @@ def as_inference(inference: Any) -> Inference:
     if not isinstance(inference, Inference):
         raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP() or nb.MLE()")
     return inference
-
-
-def as_model(model: Any) -> NaiveBayes:
-    """The model asked for; a family alone means the model that has it in every column.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a model nor a family.
-    """
-    if isinstance(model, Family):
-        return NaiveBayes(model)
-    if not isinstance(model, NaiveBayes):
-        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
-    return model

@@ -11,12 +11,13 @@ from arviz_base import dict_to_dataset
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.families.fast import draw, random_generator
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.parameters import ModelParameters, off_boundary
+from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.sites import coordinate
 from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -123,7 +124,7 @@ def _groups_of_data(
     }
 
 
-def _numbers(model: NaiveBayes, table: Table) -> dict[str, Any]:
+def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
     """Features that are numbers, by column or block, with their dimensions."""
     chunks = [chunk for _, chunk in model.encode(table)]
     found: dict[str, Any] = {}
@@ -160,7 +161,7 @@ def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any]
 
 
 @in_float64
-def _log_prior(model: NaiveBayes, parameters: ModelParameters) -> dict[str, np.ndarray]:
+def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.ndarray]:
     """Log prior density of each site at each draw, shape (chain, draw)."""
     found: dict[str, np.ndarray] = {}
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import Block, ModelStatistics
 from bayesnb.families.base import Family, Parameters
+from bayesnb.model.blocks import Block
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER
 from bayesnb.tables.cells import LARGEST_COUNT
@@ -32,7 +33,7 @@ DEVICE_DENSITIES = 2**26
 """Densities, rows times classes times columns, taken at a time, should they need an array of their own."""
 
 Chunks = Callable[..., Iterator[tuple[Any, dict]]]
-"""What `NaiveBayes.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
+"""What `BoundModel.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
 
 
 def count_on_device(

@@ -14,8 +14,6 @@ import numpyro.distributions as dist
 import scipy.sparse
 import xarray as xr
 
-from bayesnb.blocks import Block, ModelStatistics
-from bayesnb.description import EVERY_COLUMN
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -29,7 +27,11 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.read import EVERY_COLUMN
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.collapsed import CollapsedPosterior
@@ -221,8 +223,7 @@ def _write_label(label: Any) -> Any:
     return plain
 
 
-def _write_schema(schema: Schema | None) -> dict[str, Any]:
-    assert schema is not None
+def _write_schema(schema: Schema) -> dict[str, Any]:
     return {
         "columns": [_write_label(column) for column in schema.columns],
         "named": schema.named,
@@ -282,7 +283,7 @@ def _read_distribution(text: Mapping[str, Any], arrays: Mapping[str, list[np.nda
     return distribution.expand(text["shape"]) if "shape" in text else distribution
 
 
-def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+def _write_model(model: BoundModel, arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
     features = []
     for name, (family, columns) in model.features.items():
         static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
@@ -303,6 +304,7 @@ def _write_model(model: NaiveBayes, arrays: dict[str, list[np.ndarray]]) -> dict
         "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
         "class_concentration": _store(model.class_concentration, arrays),
         "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
+        "blocks": [list(map(int, columns)) for columns in model.layout],
     }
 
 
@@ -315,7 +317,7 @@ def _read_model(
     arrays: Mapping[str, list[np.ndarray]],
     schema: Schema,
     families: Sequence[type[Family]],
-) -> NaiveBayes:
+) -> BoundModel:
     features: dict[Any, Any] = {}
     for feature in text["features"]:
         family = _family_of(feature["family"], families)
@@ -329,13 +331,14 @@ def _read_model(
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
     )
-    return NaiveBayes(
+    description = NaiveBayes(
         features,
         class_concentration=_restore(text["class_concentration"], arrays),
         class_probs=probs,
         feature_inclusion=inclusion,
-        schema=schema,
     )
+    # A file of an earlier version has no blocks: their order is that of the description.
+    return BoundModel.of(description, schema, text.get("blocks"))
 
 
 def _name_of(family: type[Family]) -> str:

@@ -7,10 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.blocks import Block, ModelStatistics
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.problem import Problem
 from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 
@@ -60,7 +63,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     table : Table
         More rows.
     unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `NaiveBayes.statistics`
+        For each column the values of these rows that are not among the model's categories; `BoundModel.statistics`
         finds them.
 
     Returns
@@ -70,7 +73,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     """
     model = problem.model
     schema = model.schema
-    if not problem.growing or schema is None or not model.open_columns:
+    if not problem.growing or not model.open_columns:
         return problem
     (places,) = schema.locate(table, [model.open_columns])
     categories = dict(schema.categories)
@@ -103,25 +106,31 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
         If the prior has one number for each category, and therefore none for a new one.
     """
     before = problem.model
-    assert before.schema is not None
     schema = replace(before.schema, categories=dict(categories))
-    model = (before if features is None else before.with_features(features)).with_schema(schema)
-    _require_numbers(before, model)
+    description = before.description if features is None else replace(before.description, features=features)
+    model = _with_more(before, description, schema)
     source, counted = problem.learned_from, problem.statistics
     return replace(
         problem,
         model=model,
         statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
-        learned_from=None if source is None else source.with_schema(schema),
+        learned_from=None if source is None else BoundModel.of(source.description, schema),
     )
 
 
-def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
-    """Raise an error for new categories for which the prior has no number."""
+def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
+    """The model with the categories of a schema.
+
+    Raises
+    ------
+    ValueError
+        If the prior has no number for the new categories.
+    """
     try:
-        _ = after.blocks
+        return BoundModel.of(description, schema)
     except ValueError as error:
-        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in _brought(before, after).items())
+        brought = _brought(before.schema, schema)
+        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in brought.items())
         raise ValueError(
             f"the rows bring new categories ({told}), and the prior has one number for each category and none for "
             "these: name all that may come at the first fit, nb.Categorical(concentration, categories=[...]), or give "
@@ -129,11 +138,8 @@ def _require_numbers(before: NaiveBayes, after: NaiveBayes) -> None:
         ) from None
 
 
-def _brought(before: NaiveBayes, after: NaiveBayes) -> dict[Any, list]:
-    """For each column the categories that only the model `after` has."""
-    old, new = before.schema, after.schema
-    assert old is not None
-    assert new is not None
+def _brought(old: Schema, new: Schema) -> dict[Any, list]:
+    """For each column the categories that only the new schema has."""
     brought = {}
     for position, categories in new.categories.items():
         known = set(old.categories[position])
@@ -146,7 +152,7 @@ def _shown(values: list) -> str:
     return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def _regroup(blocks: Sequence[Any], before: NaiveBayes, after: NaiveBayes) -> tuple[Any, ...]:
+def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
     """Statistics of the new blocks, in which columns with the same number of categories are together."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
@@ -155,12 +161,12 @@ def _regroup(blocks: Sequence[Any], before: NaiveBayes, after: NaiveBayes) -> tu
     return tuple(_of_block(block, found, before, after) for block in after.blocks)
 
 
-def _of_block(block: Block, found: Mapping[int, Any], before: NaiveBayes, after: NaiveBayes) -> Any:
+def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
     if not block.by_column:
         return found[block.columns[0]]
     columns = [found[position] for position in block.columns]
     if block.has_categories:
-        old, new = (model.schema.categories for model in (before, after))  # type: ignore[union-attr]
+        old, new = (model.schema.categories for model in (before, after))
         columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
 

@@ -9,12 +9,14 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.inclusion import log_evidences, log_inclusion
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import ClassPrior
+from bayesnb.model.inclusion import log_evidences, log_inclusion
+from bayesnb.model.statistics import ModelStatistics, log_evidence, updated
 from bayesnb.statistics.base import Statistics
 from bayesnb.unlabelled import Unlabelled
 
@@ -27,11 +29,11 @@ class Problem:
 
     Attributes
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound, with hyperparameters as the user left them.
     statistics : ModelStatistics
         Those of the rows that have a label.
-    learned_from : NaiveBayes or None
+    learned_from : BoundModel or None
         The model with its hyperpriors, where the numbers of `model` were learned from data.
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
@@ -40,14 +42,14 @@ class Problem:
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
     """
 
-    model: NaiveBayes
+    model: BoundModel
     statistics: ModelStatistics
-    learned_from: NaiveBayes | None = None
+    learned_from: BoundModel | None = None
     unlabelled: Unlabelled | None = None
     growing: bool = False
 
     @cached_property
-    def resolved(self) -> NaiveBayes:
+    def resolved(self) -> BoundModel:
         """The model with every default set to the numbers used.
 
         Raises
@@ -58,7 +60,7 @@ class Problem:
         model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
         for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
             if not model.hyperpriors:
-                _refuse_far_from_zero(block, counted, model.schema.classes)  # type: ignore[union-attr]
+                _refuse_far_from_zero(block, counted, model.schema.classes)
         return model
 
     @cached_property
@@ -198,7 +200,7 @@ class Problem:
         """
         left = self.statistics - statistics
         remaining = left.classes.without_rounding(self.statistics.classes)
-        classes = self.model.schema.classes.tolist()  # type: ignore[union-attr]
+        classes = self.model.schema.classes.tolist()
         _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
         blocks = []
         for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import ModelStatistics
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.weights import check_weights
@@ -49,12 +49,12 @@ class Unlabelled:
         """Some of the rows."""
         return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows])
 
-    def count(self, model: NaiveBayes, membership: np.ndarray) -> ModelStatistics:
+    def count(self, model: BoundModel, membership: np.ndarray) -> ModelStatistics:
         """Statistics of the rows, given labels or probabilities of labels.
 
         Parameters
         ----------
-        model : NaiveBayes
+        model : BoundModel
             The bound model that encoded the rows.
         membership : array, shape (rows, classes)
             Weight of each row in each class.
@@ -64,13 +64,13 @@ class Unlabelled:
 
 
 def read_rows(
-    model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None
+    model: BoundModel, X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     X : table, shape (rows, columns)
     y : labels, shape (rows,), or None
@@ -84,7 +84,7 @@ def read_rows(
         If there are more classes than rows, or the class probabilities are to be those of labels and there is none.
     """
     table = as_table(X)
-    classes = model.schema.classes  # type: ignore[union-attr]
+    classes = model.schema.classes
     weights = check_weights(sample_weight, table.num_rows)
     codes = np.full(table.num_rows, -1) if y is None else encode_labels(y, table.num_rows, classes, may_miss=True)
     missing = codes < 0
@@ -105,8 +105,8 @@ def read_rows(
     return total, unlabelled if len(unlabelled) else None
 
 
-def _require_enough(model: NaiveBayes, missing: np.ndarray) -> None:
-    classes = model.schema.classes.tolist()  # type: ignore[union-attr]
+def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
+    classes = model.schema.classes.tolist()
     if len(classes) > len(missing):
         raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
     if isinstance(model.class_probs, str) and missing.all():

@@ -65,7 +65,8 @@ def test_the_folder_is_the_users_or_the_one_that_jax_was_told(tmp_path):
     code = "print(json.dumps(str(nb.enable_compilation_cache())))"
     assert run(code, XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "bayesnb")
     assert run(code, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")
-    assert run(code, HOME=str(tmp_path), XDG_CACHE_HOME="") == str(tmp_path / ".cache" / "bayesnb")
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "XDG_CACHE_HOME": ""}  # the second is Windows' name
+    assert run(code, **home) == str(tmp_path / ".cache" / "bayesnb")
 
 
 def test_nothing_is_kept_unless_asked_for(tmp_path):

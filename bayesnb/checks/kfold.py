@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
-from bayesnb.blocks import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.rest import LabelledRows
 from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.exact import ExactPosterior

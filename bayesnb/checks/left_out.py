@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.arrays import in_float64, log
-from bayesnb.blocks import Block
 from bayesnb.checks.refits import every_class_without, refits
 from bayesnb.checks.rest import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
-from bayesnb.inclusion import log_evidences, log_inclusion
+from bayesnb.model.blocks import Block
+from bayesnb.model.inclusion import log_evidences, log_inclusion
 from bayesnb.posterior.averaged import AveragedPosterior, cell_log_predictive
 from bayesnb.posterior.base import Posterior, log_normalised
 from bayesnb.posterior.exact import ExactPosterior

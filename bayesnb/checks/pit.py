@@ -4,10 +4,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.blocks import ModelParameters, ModelStatistics, draw_parameters
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.pit import pit
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters, draw_parameters
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -22,7 +23,7 @@ RANK_DRAWS = 100
 
 
 def pits(
-    model: NaiveBayes,
+    model: BoundModel,
     posterior: Posterior,
     truth: ModelParameters,
     statistics: ModelStatistics,

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import to_numpy
-from bayesnb.blocks import Block
+from bayesnb.model.blocks import Block
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts

@@ -6,6 +6,7 @@ transform (PIT), is then uniform over simulations if the posterior is right, wha
 """
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html import escape
 from textwrap import wrap
@@ -21,7 +22,6 @@ from arviz_stats.base import array_stats
 from scipy.stats import binom
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
@@ -30,13 +30,18 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel, Model, as_model, of_table
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.simulate import total_counts
+from bayesnb.model.sites import coordinate
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
-from bayesnb.sites import coordinate
 from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
@@ -78,7 +83,7 @@ class SBC:
         Probability of a wrong no, divided evenly among the tests.
     num_rows : int
         Rows of each simulated table.
-    model : NaiveBayes
+    model : BoundModel
         The model simulated from, hyperparameters in numbers.
     inference : object
         What was judged.
@@ -91,7 +96,7 @@ class SBC:
     problems: pd.DataFrame
     error_rate: float
     num_rows: int
-    model: NaiveBayes
+    model: BoundModel
     inference: Any
 
     def to_datatree(self) -> xr.DataTree:
@@ -137,7 +142,7 @@ class SBC:
 
 
 def sbc(
-    model: NaiveBayes | Family,
+    model: Model | Family,
     inference: Inference | None = None,
     *,
     num_simulations: int = 200,
@@ -157,7 +162,7 @@ def sbc(
 
     Parameters
     ----------
-    model : NaiveBayes or Family
+    model : NaiveBayes, BoundModel or Family
         Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
     inference : Inference, optional
         What to judge; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one chain is
@@ -291,41 +296,42 @@ def shown_p(p_value: float) -> str:
     return f"= {p_value:.1g}" if p_value > 1e-12 else "< 1e-12"
 
 
-def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[NaiveBayes, Any]:
+def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundModel, Any]:
     """The model bound and with numbers for all hyperparameters, and the count vectors' totals."""
-    if isinstance(model, Family):
-        model = NaiveBayes(model)
-    if not isinstance(model, NaiveBayes):
-        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+    model = as_model(model)
     if (X is None) != (y is None):
         raise ValueError("X and y come together: they bind the model, and set defaults on their scale")
     if X is None:
-        if not model.bound:
+        if isinstance(model, NaiveBayes):
             raise ValueError(
                 "the model does not know its columns and classes yet: give X and y, or bind it with model.bind(X, y)"
             )
-        found = model._open_hyperparameter()
+        found = model.open_hyperparameter()
         if found is not None:
             block, name = found
             raise ValueError(
                 f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
                 "number, or X and y to set it from"
             )
-        if isinstance(model.class_probs, str):
+        if model.follows_labels:
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
         return model, total_count
-    if not model.bound:
-        model = model.bind(X, y)
-    statistics = model.statistics(X, y)
-    for block, counted in zip(model.blocks, statistics.blocks, strict=True):
-        if total_count is None and block.is_vector and counted.n.sum() > 0:
-            total_count = round(float(counted.total.sum() / counted.n.sum()))
-    return model.resolve(statistics), total_count
+    bound = of_table(model, X, y)
+    statistics = bound.statistics(X, y)
+    total_count = _mean_total(bound, statistics) if total_count is None else total_count
+    return bound.resolve(statistics), total_count
 
 
-def _ready_inference(inference: Any, model: NaiveBayes) -> Any:
+def _mean_total(model: BoundModel, statistics: ModelStatistics) -> int | None:
+    """Mean total of the first block of count vectors that has rows; None if there is none."""
+    blocks: Iterable[tuple[Block, Any]] = zip(model.blocks, statistics.blocks, strict=True)
+    counts = [counted for block, counted in blocks if block.is_vector and counted.n.sum() > 0]
+    return round(float(counts[0].total.sum() / counts[0].n.sum())) if counts else None
+
+
+def _ready_inference(inference: Any, model: BoundModel) -> Any:
     """What each simulation runs."""
     if inference is None:
         conjugate = all(isinstance(family, ConjugateFamily) for family in model.families)
@@ -342,7 +348,7 @@ def _ready_inference(inference: Any, model: NaiveBayes) -> Any:
 
 @in_float64
 def _simulations(
-    model: NaiveBayes,
+    model: BoundModel,
     inference: Any,
     num_simulations: int,
     num_rows: int,
@@ -388,7 +394,7 @@ def _problems(posterior: Posterior) -> list[bool]:
 
 
 def _draw_statistics(
-    model: NaiveBayes, truth: ModelParameters, num_rows: int, total_count: Any, rng: np.random.Generator
+    model: BoundModel, truth: ModelParameters, num_rows: int, total_count: Any, rng: np.random.Generator
 ) -> ModelStatistics:
     """Statistics of a simulated table, which itself is never built."""
     labels = draw(dist.CategoricalProbs(np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))), rng)
@@ -396,7 +402,7 @@ def _draw_statistics(
     membership = np.eye(len(truth.class_prob))[codes]
     blocks = []
     for block, values in zip(model.blocks, truth.blocks, strict=True):
-        size = {"total_count": model._total_count(total_count, num_rows)} if block.is_vector else {}
+        size = {"total_count": total_counts(total_count, num_rows)} if block.is_vector else {}
         x = draw(block.family.likelihood(**{name: value[codes] for name, value in values.items()}, **size), rng)
         blocks.append(block.family.statistics(x, membership))
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))

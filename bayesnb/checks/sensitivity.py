@@ -17,8 +17,8 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ClassPrior
 from bayesnb.families.fast import cdf, quantile
+from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior

@@ -16,7 +16,7 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model, of_table
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -43,7 +43,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     random_state: Any
 
     @abstractmethod
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table) -> Model:
         """The model to fit to a table. `classes_` is already set."""
 
     @abstractmethod
@@ -201,10 +201,9 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_decay(self.decay)
         weight = self._weight(sample_weight, table)
         model, rows = self._model(table), weighted_table(table, weight)
-        growing = not model.bound
-        model = model.bind(rows, classes=self.classes_) if growing else model.with_classes(self.classes_)
-        counted = model.statistics(rows, labels, sample_weight=weight)
-        self._settle(Problem(model, counted, growing=growing))
+        bound = of_table(model, rows, classes=self.classes_)
+        counted = bound.statistics(rows, labels, sample_weight=weight)
+        self._settle(Problem(bound, counted, growing=not model.bound))
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""

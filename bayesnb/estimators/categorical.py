@@ -12,7 +12,7 @@ from bayesnb.estimators.smoothing import Discrete
 from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.categorical import Categorical
 from bayesnb.growth import with_categories
-from bayesnb.model import NaiveBayes
+from bayesnb.model.describe import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.objects import is_missing
@@ -121,7 +121,7 @@ class CategoricalNB(Discrete):
         return np.broadcast_to(minimum, shape)
 
     def _extend(self, problem: Problem, table: Table) -> Problem:
-        known = problem.model.schema.categories  # type: ignore[union-attr]
+        known = problem.model.schema.categories
         highest = highest_numbers(table)
         found = {j: self._categories(table, j, 0, known[j], highest) for j in known}
         if found == known:
@@ -135,7 +135,6 @@ class CategoricalNB(Discrete):
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
         schema = problem.model.schema
-        assert schema is not None
         counts: dict[int, np.ndarray] = {}
         for block, counted in zip(problem.model.blocks, problem.statistics.blocks, strict=True):
             for j, position in enumerate(block.columns):

@@ -5,7 +5,8 @@ from typing import Any
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.base import Family
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
+from bayesnb.model.describe import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.table import Table
 
@@ -17,7 +18,7 @@ class NaiveBayesClassifier(Estimator):
 
     Parameters
     ----------
-    model : NaiveBayes, Family or None, default None
+    model : NaiveBayes, BoundModel, Family or None, default None
         The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
         floating type are Gaussian.
     inference, predictive, feature_inclusion, decay, random_state
@@ -27,7 +28,7 @@ class NaiveBayesClassifier(Estimator):
     ----------
     posterior_, classes_, class_count_, n_features_in_, feature_names_in_
         As for `BernoulliNB`.
-    model_ : NaiveBayes
+    model_ : BoundModel
         The model with all defaults replaced by the numbers used.
 
     Examples
@@ -41,7 +42,7 @@ class NaiveBayesClassifier(Estimator):
 
     def __init__(
         self,
-        model: NaiveBayes | Family | None = None,
+        model: Model | Family | None = None,
         *,
         inference: Any = "exact",
         predictive: str = "exact",
@@ -59,16 +60,16 @@ class NaiveBayesClassifier(Estimator):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_mixed(self, X, reset=reset)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table) -> Model:
         model = self._given_model(table)
         return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
 
-    def _given_model(self, table: Table) -> NaiveBayes:
+    def _given_model(self, table: Table) -> Model:
         if self.model is None:
             return NaiveBayes.from_frame(table)
         if isinstance(self.model, Family):
             return NaiveBayes(self.model)
-        if not isinstance(self.model, NaiveBayes):
+        if not isinstance(self.model, Model):
             raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None for a guess")
         return self.model
 

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayesnb.arrays import in_float64, log, warn
-from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.problem import Problem
 from bayesnb.unlabelled import Unlabelled
 
@@ -28,7 +29,7 @@ Estimate = Callable[[ModelStatistics], ModelParameters]
 """The point estimate from statistics in which every row has a label, or shares of labels."""
 
 
-def label_log_joint(model: NaiveBayes, unlabelled: Unlabelled, parameters: ModelParameters) -> np.ndarray:
+def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: ModelParameters) -> np.ndarray:
     """Log density of each unlabelled row and each class given parameters, shape (..., rows, classes)."""
     return np.concatenate([model.log_joint(parameters, chunk) for _, chunk in unlabelled.pieces()], axis=-2)
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import ModelParameters, ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.categorical import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
+from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 
@@ -153,7 +154,7 @@ def _gives_mode(family: type[Family]) -> bool:
 
 
 def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:
-    classes = problem.model.schema.classes.tolist()  # type: ignore[union-attr]
+    classes = problem.model.schema.classes.tolist()
     for parameter, value in estimate.items():
         lost = np.argwhere(np.isnan(value))
         if len(lost):

@@ -1,6 +1,7 @@
 """Probability tables given by hand, read into parameters."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import CLASS_SITE, ModelParameters, ModelStatistics
-from bayesnb.description import EVERY_COLUMN, declared_categories, read_classes
 from bayesnb.families.base import Family
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel, Model
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.read import EVERY_COLUMN, declared_categories, read_classes
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
@@ -20,7 +23,7 @@ __all__ = ["check_support", "posterior_from_tables"]
 
 
 def posterior_from_tables(
-    model: NaiveBayes, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
+    model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
 ) -> PointPosterior:
     """The work behind `from_parameters`."""
     if not isinstance(parameters, Mapping):
@@ -41,12 +44,12 @@ def posterior_from_tables(
                 if declared is not None and len(declared) != size:
                     raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
                 categories[position] = tuple(range(size)) if declared is None else declared
-    bound = NaiveBayes(
-        model.features,
-        class_concentration=model.class_concentration,
+    description = replace(
+        model.description if isinstance(model, BoundModel) else model,
         class_probs=class_probs if class_probs is not None else model.class_probs,
-        schema=Schema(names, named, labels, categories),
+        feature_inclusion=None,
     )
+    bound = BoundModel.of(description, Schema(names, named, labels, categories))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
     # No data: the defaults that follow a scale take the unit one. These priors are not used.
@@ -66,7 +69,7 @@ def posterior_from_tables(
     return PointPosterior(resolved, values)
 
 
-def _columns(model: NaiveBayes, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
+def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
     if columns is not None:
         twice = [column for column in columns if list(columns).count(column) > 1]
         if twice:
@@ -126,7 +129,7 @@ def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Fam
 
 
 @in_float64
-def check_support(model: NaiveBayes, parameters: ModelParameters) -> None:
+def check_support(model: BoundModel, parameters: ModelParameters) -> None:
     """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
 
     Raises

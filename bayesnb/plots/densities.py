@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import Block
 from bayesnb.families.fast import whole_number
+from bayesnb.model.blocks import Block
 from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
@@ -168,7 +168,7 @@ def _edges(low: float, high: float, bins: int, counts: bool) -> np.ndarray:
 
 def _density(posterior: Posterior, column: int, grid: np.ndarray) -> np.ndarray:
     """Density of a column's values under each class, shape (values, classes)."""
-    empty = np.full((1, len(posterior.model.schema.columns)), np.nan)  # type: ignore[union-attr]
+    empty = np.full((1, len(posterior.model.schema.columns)), np.nan)
     for block in posterior.model.blocks:
         if block.is_vector:
             empty[:, block.columns] = 0.0

@@ -8,12 +8,14 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
-from bayesnb.blocks import CLASS_SITE, ModelParameters, draw_parameters, log_joint
 from bayesnb.families.bernoulli import Bernoulli, row_log_density
 from bayesnb.families.categorical import Categorical, look_up
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import cdf, quantile
-from bayesnb.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.density import log_joint
+from bayesnb.model.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
+from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem

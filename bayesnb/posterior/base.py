@@ -12,13 +12,13 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import log, warn
-from bayesnb.blocks import ModelParameters
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, proportion, random_generator, whole_number
 from bayesnb.growth import count_more
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.parallel import in_order
 from bayesnb.partitions import map_partitions
 from bayesnb.problem import Problem
@@ -67,7 +67,7 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    model : NaiveBayes
+    model : BoundModel
         The model with every default resolved to the numbers used.
     classes : array, shape (classes,)
         Labels, in the column order of `predict_proba`.
@@ -77,14 +77,14 @@ class Posterior(ABC):
         What made the posterior; None where its draws or parameters were given.
     """
 
-    model: NaiveBayes
+    model: BoundModel
     problem: Problem | None
     inference: Fitting | None
 
     @property
     def classes(self) -> np.ndarray:
         """Labels, in the column order of `predict_proba`."""
-        return self.model.schema.classes  # type: ignore[union-attr]
+        return self.model.schema.classes
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
@@ -429,10 +429,9 @@ class Posterior(ABC):
         dict
             Empty where all were given.
         """
-        learned_from = None if self.problem is None else self.problem.learned_from
-        if learned_from is None:
+        if self.problem is None or self.problem.learned_from is None:
             return {name: np.array(value) for name, value in self._mean_parameters().hyperparameters.items()}
-        return self.problem.model.hyperparameters_like(learned_from)  # type: ignore[union-attr]
+        return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     @abstractmethod
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
@@ -674,7 +673,6 @@ class Posterior(ABC):
         if not isinstance(table, DeviceTable) or densities is None:
             return in_order
         model, schema = self.model, self.model.schema
-        assert schema is not None
         where = schema, model.blocks, model.columns_in(table)
         return log_joint_on_device(table, *where, self._class_probs(), densities, normalised=normalised)
 

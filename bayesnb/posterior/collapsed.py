@@ -7,8 +7,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ClassPrior, log_joint, updated
 from bayesnb.families.base import Family
+from bayesnb.model.class_prior import ClassPrior
+from bayesnb.model.density import log_joint
+from bayesnb.model.statistics import updated
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 

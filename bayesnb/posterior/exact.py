@@ -9,12 +9,14 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, log, to_numpy
-from bayesnb.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint, summed
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import quantile, random_generator, whole_number
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
+from bayesnb.model.density import log_joint, summed
+from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
@@ -28,7 +30,7 @@ class ClosedFormPosterior(Posterior):
     def __init__(self, problem: Problem, inference: Fitting) -> None:
         self.problem: Problem = problem
         self.inference = inference
-        self.model: NaiveBayes = problem.resolved
+        self.model: BoundModel = problem.resolved
         self.families = problem.posterior_families
         self.class_posterior = problem.posterior_classes
 
@@ -155,13 +157,13 @@ class ExactPosterior(ClosedFormPosterior):
 
 
 def marginals_by_site(
-    model: NaiveBayes, class_prior: ClassPrior, families: Sequence[Family]
+    model: BoundModel, class_prior: ClassPrior, families: Sequence[Family]
 ) -> dict[str, dist.Distribution]:
     """Distribution of every scalar parameter, by site; batch shape that of the site.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound; names the sites.
     class_prior : ClassPrior
         Prior or posterior of the class probabilities, which have no distribution where they are known.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import log
-from bayesnb.blocks import ModelParameters
 from bayesnb.families.base import Family, Parameters
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
 
@@ -25,7 +25,7 @@ class PointPosterior(Posterior):
 
     def __init__(
         self,
-        model: NaiveBayes,
+        model: BoundModel,
         parameters: ModelParameters,
         problem: Problem | None = None,
         inference: Fitting | None = None,
@@ -75,7 +75,7 @@ class PointPosterior(Posterior):
         return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
 
 
-def plugin(model: NaiveBayes, mean: ModelParameters) -> PointPosterior:
+def plugin(model: BoundModel, mean: ModelParameters) -> PointPosterior:
     """A posterior's mean as a point.
 
     Raises

@@ -7,9 +7,10 @@ import jax
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesnb.blocks import CLASS_SITE, ModelParameters
 from bayesnb.families.fast import whole_number
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior, in_pieces
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.point import PointPosterior, plugin
@@ -32,7 +33,7 @@ class SampledPosterior(Posterior):
     def __init__(
         self,
         problem: Problem | None,
-        model: NaiveBayes,
+        model: BoundModel,
         parameters: ModelParameters,
         sample_stats: dict[str, np.ndarray],
         inference: Fitting | None,

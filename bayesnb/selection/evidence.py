@@ -8,8 +8,7 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import ModelStatistics
-from bayesnb.inclusion import (
+from bayesnb.model.inclusion import (
     feature_names,
     in_order,
     log_evidences,
@@ -18,6 +17,7 @@ from bayesnb.inclusion import (
     shared_families,
     spread_inclusion,
 )
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 
 __all__ = ["column_inclusion", "feature_evidence"]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
-from bayesnb.blocks import Block
+from bayesnb.model.blocks import Block
 from bayesnb.selection.information_draws import family_of_each_column
 
 __all__ = ["information_in_data"]

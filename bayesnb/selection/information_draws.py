@@ -6,12 +6,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.blocks import Block, ClassPrior, draw_parameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.information import PIECE_CELLS
-from bayesnb.inclusion import draw_averaged
+from bayesnb.model.blocks import Block
+from bayesnb.model.class_prior import ClassPrior
+from bayesnb.model.inclusion import draw_averaged
+from bayesnb.model.parameters import draw_parameters
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior, flatten
 from bayesnb.posterior.exact import ExactPosterior

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
-from bayesnb.blocks import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 
@@ -87,7 +87,7 @@ def compare_models(
     Parameters
     ----------
     models : mapping from name to posterior or model
-        Posteriors fitted to X and y, or models to fit: `NaiveBayes` or a family.
+        Posteriors fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
     X : table, shape (rows, columns)
     y : labels, shape (rows,)
     sample_weight : array, shape (rows,), optional
@@ -182,7 +182,7 @@ def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
 
 def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Posterior:
     """The posterior of X and y; one that was fitted to other data is refused."""
-    if isinstance(given, NaiveBayes | Family):
+    if isinstance(given, Model | Family):
         return fit(given, X, y, sample_weight=sample_weight)
     if not isinstance(given, Posterior):
         raise TypeError(
@@ -312,7 +312,7 @@ def _difference_of_form(one: Posterior, other: Posterior) -> str:
     """What two models describe differently, in words; nothing where their evidences are densities of the same."""
     mine, theirs = _form(one), _form(other)
     for position in sorted(mine | theirs):
-        name = one.model.schema.columns[position]  # type: ignore[union-attr]
+        name = one.model.schema.columns[position]
         if mine.get(position) != theirs.get(position):
             left, right = (form.get(position, "not in the model") for form in (mine, theirs))
             return f"column {name!r} ({left}, and {right})"

@@ -8,7 +8,7 @@ import pandas as pd
 from bayesnb.arrays import in_float64
 from bayesnb.decisions import NATS
 from bayesnb.families.fast import proportion
-from bayesnb.inclusion import in_order
+from bayesnb.model.inclusion import in_order
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.evidence import column_inclusion
 from bayesnb.selection.independence import information_in_data

@@ -6,23 +6,22 @@ import numpy as np
 
 from bayesnb.api import fit
 from bayesnb.families.base import Family
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
+from bayesnb.model.describe import NaiveBayes
 from bayesnb.selection.mutual_information import information_estimate
 from bayesnb.tables.read import as_table
 
 __all__ = ["mutual_information_score"]
 
 
-def mutual_information_score(
-    X: Any, y: Any, *, model: NaiveBayes | Family | None = None, unit: str = "nats"
-) -> np.ndarray:
+def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = None, unit: str = "nats") -> np.ndarray:
     """Mutual information of each feature and the class under a naive Bayes model: a score for ``SelectKBest``.
 
     Parameters
     ----------
     X : table, shape (rows, columns)
     y : labels, shape (rows,)
-    model : NaiveBayes, Family or None, default None
+    model : NaiveBayes, BoundModel, Family or None, default None
         The model, such as ``nb.Bernoulli()`` for words that occur or do not; None guesses a family for each column from
         its type, as `NaiveBayes.from_frame` does.
     unit : {"nats", "bits"}, default "nats"

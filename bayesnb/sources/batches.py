@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, has_rows, with_progress
 from bayesnb.sources.counting import count_batches
@@ -16,7 +16,7 @@ __all__ = ["read_batches"]
 
 
 def read_batches(
-    model: NaiveBayes, batches: Any, classes: Any, check: Callable[[Problem], None], progress: bool | None
+    model: Model, batches: Any, classes: Any, check: Callable[[Problem], None], progress: bool | None
 ) -> Problem:
     """The problem of all batches, of which one is in memory at a time; parameters and errors as for `fit_batches`.
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks import ModelStatistics
 from bayesnb.growth import Unseen, with_new_categories
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.statistics import ModelStatistics
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, has_rows
 from bayesnb.tables.categories import warn_unseen
@@ -36,7 +36,7 @@ def _add_unseen(one: Unseen, other: Unseen) -> Unseen:
     return total
 
 
-def count(model: NaiveBayes, batch: Batch) -> Counted | None:
+def count(model: BoundModel, batch: Batch) -> Counted | None:
     """Statistics of a batch under a bound model; None if it has no rows."""
     with batch.naming_errors():
         table = batch.table
@@ -47,21 +47,21 @@ def count(model: NaiveBayes, batch: Batch) -> Counted | None:
         return Counted(statistics, {column: values for column, values in unseen.items() if values})
 
 
-def empty_problem(model: NaiveBayes, *, growing: bool) -> Problem:
+def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
     """The problem of a bound model without rows, by which an inference can tell early whether it can solve it."""
-    num_classes = len(model.schema.classes)  # type: ignore[union-attr]
+    num_classes = len(model.schema.classes)
     nothing = tuple(np.empty((0, len(block.columns))) for block in model.blocks)
     return Problem(model, model.count(nothing, np.empty((0, num_classes))), growing=growing)
 
 
 def count_batches(
-    model: NaiveBayes, batches: Iterable[Batch], check: Callable[[Problem], None], *, growing: bool
+    model: BoundModel, batches: Iterable[Batch], check: Callable[[Problem], None], *, growing: bool
 ) -> Problem:
     """The problem of all batches, read one after another.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : BoundModel
         Bound.
     batches : iterable of Batch
     check : callable

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
 from bayesnb.partitions import as_graph_value, as_partitioned_table, delayed_partitions, partition_sizes
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import NO_ROWS, Batch
@@ -19,13 +19,13 @@ __all__ = ["read_dask"]
 
 
 def read_dask(
-    model: NaiveBayes, X: Any, y: Any, sample_weight: Any, classes: Any, check: Callable[[Problem], None]
+    model: Model, X: Any, y: Any, sample_weight: Any, classes: Any, check: Callable[[Problem], None]
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : NaiveBayes or BoundModel
     X : Dask array or data frame, shape (rows, columns)
     y : Dask array or series, shape (rows,)
         In the partitions of X.
@@ -52,9 +52,7 @@ def read_dask(
         found = _fold_partitions(OpenSchema.find, schema, X[schema.open_names] if named else X, y, sample_weight)
     bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
-    # Bound anew, the model is sent without the arrays that it keeps for its blocks.
-    sent = bound.with_schema(bound.schema)  # type: ignore[arg-type]
-    counted = _fold_partitions(count, sent, X[schema.used_names] if named else X, y, sample_weight)
+    counted = _fold_partitions(count, bound, X[schema.used_names] if named else X, y, sample_weight)
     if counted is None:
         raise ValueError(NO_ROWS)
     warn_unseen(counted.unseen)

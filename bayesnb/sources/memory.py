@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model, of_table
 from bayesnb.problem import Problem
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.unlabelled import read_rows
@@ -10,12 +10,12 @@ from bayesnb.unlabelled import read_rows
 __all__ = ["read_table"]
 
 
-def read_table(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
+def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
     """The problem of a table; rows without a label are kept as they are.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
     y : labels, shape (rows,), or None
     sample_weight : array, shape (rows,), optional
@@ -33,10 +33,6 @@ def read_table(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, cla
             "in classes=3"
         )
     table = weighted_table(X, sample_weight)
-    growing = not model.bound
-    if growing:
-        model = model.bind(table, y, classes=classes)
-    elif classes is not None:
-        model = model.with_classes(classes)
-    statistics, unlabelled = read_rows(model, table, y, sample_weight)
-    return Problem(model, statistics, unlabelled=unlabelled, growing=growing)
+    bound = of_table(model, table, y, classes)
+    statistics, unlabelled = read_rows(bound, table, y, sample_weight)
+    return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)

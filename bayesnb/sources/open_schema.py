@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.description import categorical_columns, read_classes
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel, Model
+from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.sources.batch import NO_ROWS, Batch, has_rows
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.categories import shown_categories
@@ -68,7 +68,7 @@ class OpenSchema:
 
     Attributes
     ----------
-    model : NaiveBayes
+    model : NaiveBayes or BoundModel
     names : tuple
         The table's columns.
     named : bool
@@ -79,19 +79,19 @@ class OpenSchema:
         Positions of the columns whose categories have to be found.
     """
 
-    model: NaiveBayes
+    model: Model
     names: tuple[Any, ...]
     named: bool
     classes: np.ndarray | None
     open_columns: tuple[int, ...]
 
     @classmethod
-    def of(cls, model: NaiveBayes, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
+    def of(cls, model: Model, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
         """What is known of a table before its rows are read; everything, if the model is bound.
 
         Parameters
         ----------
-        model : NaiveBayes
+        model : NaiveBayes or BoundModel
         names : tuple
             The table's columns.
         named : bool
@@ -99,11 +99,9 @@ class OpenSchema:
         classes : sequence, int or None
             As for `fit`.
         """
-        if model.bound:
+        if isinstance(model, BoundModel):
             model = model if classes is None else model.with_classes(classes)
-            schema = model.schema
-            assert schema is not None
-            return cls(model, names, named and schema.named, schema.classes, ())
+            return cls(model, names, named and model.schema.named, model.schema.classes, ())
         columns = categorical_columns(model.features, Schema(names, named, np.empty(0)))
         open_columns = tuple(position for position, _, listed in columns if listed is None)
         return cls(model, names, named, None if classes is None else read_classes(classes), open_columns)
@@ -179,7 +177,7 @@ class OpenSchema:
         """The labels and categories of several batches, as far as they are not known."""
         return reduce(operator.add, map(self.find, batches), Found.nothing())
 
-    def bind(self, found: Found) -> NaiveBayes:
+    def bind(self, found: Found) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found.
 
         Raises
@@ -187,7 +185,7 @@ class OpenSchema:
         ValueError
             If the classes are not known and no label was found.
         """
-        if self.complete and self.model.bound:
+        if isinstance(self.model, BoundModel):
             return self.model
         if self.classes is None and not found.labels:
             raise ValueError(NO_ROWS)

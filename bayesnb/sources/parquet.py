@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.fast import whole_number
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches
@@ -25,7 +25,7 @@ READ_BYTES = 2**16
 
 
 def read_parquet(
-    model: NaiveBayes,
+    model: Model,
     paths: Any,
     target: str,
     *,

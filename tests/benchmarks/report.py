@@ -53,6 +53,6 @@ def marks(title: str = "") -> tuple[str, str]:
 def write(title: str, text: str, page: Path = PAGE) -> None:
     """Put the text between the marks of this title, in place of what stands there."""
     begin, end = marks(title)
-    before, rest = page.read_text().split(begin)
+    before, rest = page.read_text("utf-8").split(begin)
     _, after = rest.split(end)
-    page.write_text(before + begin + text + end + after)
+    page.write_text(before + begin + text + end + after, "utf-8")

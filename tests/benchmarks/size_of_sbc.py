@@ -15,8 +15,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 
 import bayesnb as nb
-from bayesnb.blocks import ModelParameters
 from bayesnb.families.fast import random_generator
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 
@@ -82,7 +83,7 @@ def with_prior(factor: float) -> Changed:
     """The prior weight of a one multiplied."""
     wrong = replace(FAMILY, concentration1=FAMILY.concentration1 * factor)
     model = nb.NaiveBayes(wrong, class_concentration=2.0)
-    return Changed(lambda problem: Problem(model.with_schema(problem.model.schema), problem.statistics))
+    return Changed(lambda problem: Problem(BoundModel.of(model, problem.model.schema), problem.statistics))
 
 
 def swapped() -> Changed:

@@ -14,16 +14,16 @@ def report(monkeypatch):
 
 def test_each_table_replaces_what_stands_between_its_own_marks(report, tmp_path):
     page = tmp_path / "performance.md"
-    page.write_text(report.PAGE.read_text())
+    page.write_text(report.PAGE.read_text("utf-8"), "utf-8")
     for text in ("old", "new"):
         report.write("", f"{text} fits\n", page)
         report.write("sampling", f"{text} draws\n", page)
     expected, inside = [], False
-    for line in report.PAGE.read_text().splitlines():
+    for line in report.PAGE.read_text("utf-8").splitlines():
         inside = inside and not line.endswith("end -->")
         if not inside:
             expected.append(line)
         if line in ("<!-- written by make bench: begin -->", "<!-- written by make bench: sampling begin -->"):
             inside = True
             expected.append("new draws" if "sampling" in line else "new fits")
-    assert page.read_text().splitlines() == expected
+    assert page.read_text("utf-8").splitlines() == expected

@@ -24,11 +24,11 @@ from scipy import stats
 from scipy.special import ndtr
 
 import bayesnb as nb
-from bayesnb.blocks import ModelParameters
 from bayesnb.checks.comparison import battery, densities, dependence
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.fast import as_key, random_generator
 from bayesnb.families.pit import pit
+from bayesnb.model.parameters import ModelParameters
 
 
 def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):

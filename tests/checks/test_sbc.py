@@ -10,6 +10,7 @@ from cases import CASES, Exponential
 
 import bayesnb as nb
 from bayesnb.checks.sbc import ecdf_difference, sbc, uniform_band
+from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 
@@ -115,7 +116,7 @@ def test_nuts_is_calibrated_and_half_the_data_are_not(mixed):
 
 
 def _with_model(model):
-    return lambda problem: Problem(model.with_schema(problem.model.schema), problem.statistics)
+    return lambda problem: Problem(BoundModel.of(model, problem.model.schema), problem.statistics)
 
 
 def _with_statistics(change):

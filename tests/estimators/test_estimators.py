@@ -63,9 +63,11 @@ def test_scikit_learns_checks_pass(estimator):
 @pytest.mark.parametrize(
     ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
 )
-def test_scikit_learns_own_test_file(predictive, expected):
+def test_scikit_learns_own_test_file(predictive, expected, tmp_path):
+    settings = tmp_path / "pytest.ini"
+    settings.write_text("[pytest]\n")
     environment = os.environ | {"BAYESNB_PREDICTIVE": predictive, "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-c", os.devnull, "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-c", str(settings), "-p", "no:cacheprovider"]
     command += ["-p", "sklearn_with_bayesnb", "--pyargs", "sklearn.tests.test_naive_bayes"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     failed = set(re.findall(r"^FAILED .*::(\w+)", result.stdout, flags=re.MULTILINE))

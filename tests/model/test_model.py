@@ -13,7 +13,7 @@ from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, autoguide
 from numpyro.infer.util import log_density
 
 import bayesnb as nb
-from bayesnb.blocks import statistics_program
+from bayesnb.model.density import statistics_program
 from bayesnb.problem import Problem
 
 

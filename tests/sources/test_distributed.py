@@ -1,5 +1,4 @@
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import polars as pl
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -668,4 +668,4 @@ def kill_one_at_work(marks, workers):
         time.sleep(0.01)
     pid = int(begun[4].name.split("-")[1])
     assert pid in workers
-    os.kill(pid, signal.SIGKILL)
+    psutil.Process(pid).kill()

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import ModelParameters
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import flatten
 from bayesnb.posterior.exact import ExactPosterior
 

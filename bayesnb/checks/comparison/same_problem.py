@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import close
-from bayesnb.blocks import CLASS_SITE
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.class_prior import CLASS_SITE
 from bayesnb.problem import Problem
 
 __all__ = ["differences"]
@@ -46,7 +46,7 @@ def _same_data(mine: Problem, theirs: Problem) -> bool:
     return one.keys() == other.keys() and all(one[name].same_rows(other[name]) for name in one)
 
 
-def _by_column(model: NaiveBayes, trees: Sequence[Any]) -> dict[str, Any]:
+def _by_column(model: BoundModel, trees: Sequence[Any]) -> dict[str, Any]:
     """Families or statistics of blocks, by column or block, because models may order them differently."""
     found = {}
     for block, tree in zip(model.blocks, trees, strict=True):

@@ -5,7 +5,7 @@ import numpy as np
 from bayesnb.checks.predictive.dependence import DROP_OR_JOIN, column
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["agreement"]
 
@@ -18,12 +18,12 @@ MAX_DISCRETE = 200
 ROWS_AT_A_TIME = 2**14
 
 
-def agreement(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Other rows of its class that agree with a row on more than 80 % of the discrete columns, on average."""
     places = _discrete_columns(model, rng)
     if len(places) < 2:
         return None
-    categories = model.schema.categories  # type: ignore[union-attr]
+    categories = model.schema.categories
     sizes = [len(categories.get(model.blocks[i].columns[j], (0, 1))) for i, j in places]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
@@ -49,7 +49,7 @@ def agreement(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statis
     return Statistic(["agreement"], values, DROP_OR_JOIN)
 
 
-def _discrete_columns(model: NaiveBayes, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple[int, int]]:
     """Block and column of at most `MAX_DISCRETE` 0/1 and categorical columns, chosen at random."""
     places = [
         (i, j)

@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.checks.predictive import agreement, columns, dependence, functions, shape, words
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Build, Statistic
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["read_statistics", "statistics_of"]
 
@@ -55,7 +55,7 @@ def read_statistics(statistics: Any) -> list[Any]:
 
 
 def statistics_of(
-    asked: Iterable[Any], model: NaiveBayes, data: Rows, X: Any, y: Any, rng: np.random.Generator
+    asked: Iterable[Any], model: BoundModel, data: Rows, X: Any, y: Any, rng: np.random.Generator
 ) -> list[tuple[Statistic, np.ndarray]]:
     """The statistics that `read_statistics` read, each with its observed values.
 
@@ -75,7 +75,7 @@ def statistics_of(
     return found
 
 
-def _built_in(name: str | None, model: NaiveBayes, data: Rows, rng: np.random.Generator) -> list[Statistic]:
+def _built_in(name: str | None, model: BoundModel, data: Rows, rng: np.random.Generator) -> list[Statistic]:
     builders, needs = BUILT_IN[name] if name else ([build for row in BUILT_IN.values() for build in row[0]], "")
     found = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
     if name and not found:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpyro.distributions import constraints
 
-from bayesnb.blocks import Block
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic, blocks_where, dense, ratio
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["class_frequency", "mean", "of_columns", "variance", "zero_share"]
 
@@ -16,7 +16,7 @@ TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
 TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or another prior"
 
 
-def class_frequency(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic:
+def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
     """Share of the rows, by class."""
     return Statistic(
         [f"class_frequency[{label}]" for label in data.labels.classes],
@@ -25,19 +25,19 @@ def class_frequency(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> 
     )
 
 
-def mean(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Mean of each column of numbers, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number")
     return of_columns("mean", blocks, data, _means, TRY_ANOTHER_PRIOR)
 
 
-def variance(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Variance of each column of numbers other than 0/1, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
     return of_columns("variance", blocks, data, _variances, TRY_ANOTHER_FAMILY)
 
 
-def zero_share(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Share of zeros of each column of counts, by class."""
     blocks = blocks_where(model, _holds_counts)
     return of_columns("zero_share", blocks, data, _zero_shares, TRY_ANOTHER_FAMILY)

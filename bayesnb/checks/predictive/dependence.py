@@ -9,7 +9,7 @@ import scipy.sparse
 
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["DROP_OR_JOIN", "column", "dependence"]
 
@@ -54,7 +54,7 @@ def column(x: Any, j: int) -> np.ndarray:
     return x[:, [j]].toarray().ravel() if scipy.sparse.issparse(x) else x[:, j]
 
 
-def dependence(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
     if sum(len(block.columns) for block in model.blocks) < 2:
         return None
@@ -75,7 +75,7 @@ def dependence(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Stati
     return Statistic(labels, values, DROP_OR_JOIN, next_step_below=ANOTHER_FAMILY)
 
 
-def _choose_features(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> list[_Feature]:
+def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> list[_Feature]:
     """At most `MAX_FEATURES` columns at random, of those that vary in the observed data."""
     order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
     varying: list[_Feature] = []

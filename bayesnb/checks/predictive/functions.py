@@ -9,7 +9,8 @@ import scipy.sparse
 
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic, dense
-from bayesnb.model import NaiveBayes
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.simulate import to_table
 
 __all__ = ["of_function"]
 
@@ -17,7 +18,7 @@ LOOK = "look for the columns or the family behind it; nb.calibration on new rows
 
 
 def of_function(
-    function: Callable, model: NaiveBayes, X: Any, y: Any, taken: Collection[str]
+    function: Callable, model: BoundModel, X: Any, y: Any, taken: Collection[str]
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
@@ -25,7 +26,7 @@ def of_function(
     ----------
     function : callable
         ``f(X, y)``, which returns a number or a dict of numbers.
-    model : NaiveBayes
+    model : BoundModel
     X, y : table and labels as they came
     taken : collection of str
         Labels that other statistics already have.
@@ -42,7 +43,7 @@ def of_function(
         copy += 1
         title = f"{name} ({copy})"
     sparse = scipy.sparse.issparse(X)
-    classes = model.schema.classes  # type: ignore[union-attr]
+    classes = model.schema.classes
 
     def values(rows: Rows) -> np.ndarray:
         found = _as_numbers(function(_table(model, rows, sparse=sparse), classes[rows.labels.codes]), name)
@@ -67,7 +68,7 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
     return {part: float(number) for part, number in parts.items()}
 
 
-def _table(model: NaiveBayes, rows: Rows, *, sparse: bool) -> Any:
+def _table(model: BoundModel, rows: Rows, *, sparse: bool) -> Any:
     """Encoded rows as the table that a user's function expects."""
     if sparse and not any(block.has_categories for block in model.blocks):
         positions = np.concatenate([block.columns for block in model.blocks])
@@ -82,16 +83,20 @@ def _table(model: NaiveBayes, rows: Rows, *, sparse: bool) -> Any:
         if block.has_categories
         for j, position in enumerate(block.columns)
     }
-    return _without(model, model._to_table(coded), {position: gone for position, gone in absent.items() if gone.any()})
+    return _without(
+        model,
+        to_table(model.schema, model.blocks, coded),
+        {position: gone for position, gone in absent.items() if gone.any()},
+    )
 
 
-def _without(model: NaiveBayes, table: Any, absent: Mapping[int, np.ndarray]) -> Any:
+def _without(model: BoundModel, table: Any, absent: Mapping[int, np.ndarray]) -> Any:
     """The table with missing cells in the columns at the given positions of the schema."""
     if not absent:
         return table
     if isinstance(table, pd.DataFrame):
         for position, gone in absent.items():
-            name = model.schema.columns[position]  # type: ignore[union-attr]
+            name = model.schema.columns[position]
             table[name] = table[name].where(~gone)
         return table
     used = sorted(position for block in model.blocks for position in block.columns)

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.arrays import in_float64
-from bayesnb.blocks import Block, ModelParameters
 from bayesnb.families.fast import draw
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Posterior, flatten
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -76,7 +77,7 @@ class Rows:
     class_counts: np.ndarray
 
 
-def encode(model: NaiveBayes, X: Any, y: Any) -> Rows:
+def encode(model: BoundModel, X: Any, y: Any) -> Rows:
     """The observed data.
 
     Raises
@@ -85,7 +86,7 @@ def encode(model: NaiveBayes, X: Any, y: Any) -> Rows:
         If X or y does not fit the model, or count vectors hold fractions.
     """
     table = as_table(X)
-    classes = model.schema.classes  # type: ignore[union-attr]
+    classes = model.schema.classes
     codes = encode_labels(y, table.num_rows, classes)
     chunks = [chunk for _, chunk in model.encode(table)]
     cells = tuple(
@@ -128,7 +129,7 @@ def _at(flat: ModelParameters, s: int) -> ModelParameters:
 
 
 @in_float64
-def replicate(model: NaiveBayes, parameters: ModelParameters, data: Rows, rng: np.random.Generator) -> Rows:
+def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: np.random.Generator) -> Rows:
     """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
     prob = np.asarray(parameters.class_prob, dtype=np.float64)
     class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())

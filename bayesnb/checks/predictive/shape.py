@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesnb.blocks import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
 from bayesnb.checks.predictive.lmoments import SHAPES, Grid, Sorted
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["shape"]
 
@@ -20,7 +20,7 @@ TRY_ANOTHER_SHAPE = (
 )
 
 
-def shape(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """L-skewness, L-kurtosis and share of the commonest value of each column of measurements, by class."""
     blocks = blocks_where(model, _holds_measurements)
     if not blocks:

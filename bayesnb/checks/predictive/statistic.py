@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import Block
 from bayesnb.checks.predictive.replicates import Rows
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["Build", "Line", "Statistic", "blocks_where", "dense", "ratio"]
 
@@ -90,7 +90,7 @@ class Statistic:
         return found
 
 
-Build = Callable[[NaiveBayes, Rows, np.random.Generator], Statistic | None]
+Build = Callable[[BoundModel, Rows, np.random.Generator], Statistic | None]
 """Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
 
 
@@ -104,7 +104,7 @@ def _p_value(observed: float, replicated: np.ndarray) -> float:
     return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
 
 
-def blocks_where(model: NaiveBayes, chosen: Callable[[Block], bool]) -> list[tuple[int, Block]]:
+def blocks_where(model: BoundModel, chosen: Callable[[Block], bool]) -> list[tuple[int, Block]]:
     """Positions and blocks that a statistic is about."""
     return [(i, block) for i, block in enumerate(model.blocks) if chosen(block)]
 

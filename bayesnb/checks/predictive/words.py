@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.blocks import Block
 from bayesnb.checks.predictive.replicates import Labels, Rows
 from bayesnb.checks.predictive.statistic import Statistic, blocks_where, ratio
-from bayesnb.model import NaiveBayes
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
 
 __all__ = ["burstiness", "zero_share"]
 
 TRY_BURSTS = "try nb.DirichletMultinomial() if words come in bursts, else drop or join words"
 
 
-def zero_share(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Share of zeros in each block of words, by class."""
     blocks = blocks_where(model, _holds_words)
     if not blocks:
@@ -35,7 +35,7 @@ def zero_share(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Stati
     return Statistic(labels, values, TRY_BURSTS)
 
 
-def burstiness(model: NaiveBayes, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def burstiness(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Variance over mean of a word's count, averaged over the words that occur in the class."""
     blocks = blocks_where(model, _holds_words)
     if not blocks:

@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.blocks import CLASS_SITE, Block, ModelParameters
+from bayesnb.model.blocks import Block
+from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.parameters import ModelParameters
 from bayesnb.tables.schema import Schema
 
 __all__ = ["Site", "Sites", "coordinate"]

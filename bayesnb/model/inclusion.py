@@ -13,9 +13,12 @@ import numpy as np
 from scipy.special import log_expit, logit
 
 from bayesnb.arrays import to_numpy
-from bayesnb.blocks import Block, ClassPrior, ModelParameters, ModelStatistics, draw_parameters
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.blocks import Block
+from bayesnb.model.class_prior import ClassPrior
+from bayesnb.model.parameters import ModelParameters, draw_parameters
+from bayesnb.model.statistics import ModelStatistics
 
 __all__ = [
     "draw_averaged",

@@ -9,26 +9,18 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import warn
 from bayesnb.families.base import Family
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
-from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.hyperparameters import format_number, require_hyperprior
+from bayesnb.families.hyperparameters import require_hyperprior
 from bayesnb.tables.labels import as_labels, learn_classes
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.schema import Schema
-from bayesnb.tables.table import Table
 
 __all__ = [
     "EVERY_COLUMN",
     "block_name",
     "categorical_columns",
-    "class_story",
     "declared_categories",
-    "feature_label",
-    "guess_family",
     "read_class_concentration",
     "read_class_probs",
     "read_classes",
@@ -182,48 +174,6 @@ def _require_known_columns(family: Family, columns: list[Any]) -> None:
                 )
 
 
-def guess_family(table: Table, position: int) -> Family:
-    """Family that the type of a column suggests."""
-    kind = table.kind(position)
-    if kind == "boolean":
-        return Bernoulli()
-    if kind == "category":
-        marks = int(sum(value == "?" for value in table.values(position, slice(None)).tolist()))
-        if marks:
-            warn(
-                f"column {table.names[position]!r} holds '?' in {marks} cell(s), which count as a category: mark "
-                "missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
-                UserWarning,
-            )
-        return Categorical()
-    cells = table.numbers([position], slice(None))
-    cells = cells[~np.isnan(cells)]
-    return Bernoulli() if cells.size and np.isin(cells, (0.0, 1.0)).all() else Gaussian()
-
-
 def block_name(name: Any) -> str:
     """Name of a feature in results."""
     return "x" if name is EVERY_COLUMN else str(name)
-
-
-def feature_label(name: Any, columns: Any) -> str:
-    """Name and columns of a feature, for the eye."""
-    if name is EVERY_COLUMN:
-        return "every column"
-    if columns is None:
-        return str(name)
-    if isinstance(columns, slice):
-        return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
-    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
-    return f"{name}[{shown}]"
-
-
-def class_story(concentration: Any, probs: Any) -> str:
-    """Prior of the class probabilities, in words."""
-    if probs is None:
-        return f"Dirichlet({format_number(concentration)})"
-    if isinstance(probs, str):
-        return "the frequencies of the data, known"
-    if isinstance(probs, Mapping):
-        return f"{dict(probs)}, known"
-    return f"{format_number(probs)}, known"

@@ -1,11 +1,11 @@
-"""Hyperparameters that are themselves learned: a distribution where a number may stand.
+"""Hyperparameters that are learned: a distribution in the place of a number.
 
-A model's arrays are laid out by `Family.spread`, which knows numbers only. So the layout is found once, by spreading
-places instead of values; from then on the arrays for any values of the hyperparameters are a look-up, with NumPy or
-under JAX, whatever leading axes the values have.
+`Family.spread` lays out numbers only. The blocks are therefore laid out twice, with ones and with different numbers in
+the places of the learned hyperparameters. The second tells which hyperparameter is where. The arrays for any values of
+the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,22 +15,24 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from bayesnb.blocks import (
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    draw_parameters,
-    statistics_program,
-    walk_family,
-)
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
+from bayesnb.model.blocks import Block
+from bayesnb.model.class_prior import ClassPrior, spread_class_prior
+from bayesnb.model.density import statistics_program, walk_family
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.layout import lay_out
+from bayesnb.model.parameters import ModelParameters, draw_parameters
+from bayesnb.model.read import block_name
+from bayesnb.model.statistics import ModelStatistics
+from bayesnb.tables.schema import Schema
 
 __all__ = [
     "LearnedPrior",
+    "hyperparameter_axes",
+    "learned_prior",
     "learned_program",
-    "placeholder",
     "placeholder_codes",
     "sample_hyperparameters",
     "walk_learned",
@@ -38,11 +40,6 @@ __all__ = [
 
 FIRST_CODE = 2.0
 """Places are numbered from here; one stands for every learned hyperparameter in the arrays beside them."""
-
-
-def placeholder(distribution: dist.Distribution) -> np.ndarray:
-    """A value that any hyperparameter may have, to stand for one that is learned."""
-    return np.ones(distribution.batch_shape)
 
 
 def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
@@ -79,30 +76,6 @@ class LearnedPrior:
     families: tuple[Family, ...]
     places: tuple[Any, ...]
     names: tuple[str, ...] = field(metadata={"static": True})
-
-    @classmethod
-    def of(
-        cls,
-        hyperpriors: Mapping[str, dist.Distribution],
-        numbers: tuple[ClassPrior, tuple[Family, ...]],
-        codes: tuple[ClassPrior, tuple[Family, ...]],
-    ) -> "LearnedPrior":
-        """Find the places of learned hyperparameters.
-
-        Parameters
-        ----------
-        hyperpriors : mapping
-        numbers : tuple of ClassPrior and tuple of Family
-            With `placeholder` in place of every hyperprior.
-        codes : tuple of ClassPrior and tuple of Family
-            With `placeholder_codes`.
-        """
-
-        def place(number: Any, code: Any) -> np.ndarray:
-            return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
-
-        places = map(place, jax.tree.leaves(numbers), jax.tree.leaves(codes))
-        return cls(dict(hyperpriors), *numbers, tuple(places), tuple(hyperpriors))
 
     def given(self, values: Mapping[str, Any]) -> tuple[ClassPrior, tuple[Family, ...]]:
         """The prior for values of the hyperparameters.
@@ -141,6 +114,32 @@ class LearnedPrior:
             return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
 
 
+def learned_prior(
+    description: NaiveBayes, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
+) -> LearnedPrior:
+    """The prior of a bound model as a function of the hyperparameters that it learns.
+
+    Parameters
+    ----------
+    description : NaiveBayes
+    schema : Schema
+    blocks : sequence of Block
+    class_prior : ClassPrior
+        With ones in the places of the learned hyperparameters, as in the blocks.
+    """
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
+    coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
+    numbers = class_prior, tuple(block.family for block in blocks)
+    codes = coded_classes, tuple(block.family for block in coded_blocks)
+    places = tuple(map(_place, jax.tree.leaves(numbers), jax.tree.leaves(codes)))
+    return LearnedPrior(dict(description.hyperpriors), *numbers, places, tuple(description.hyperpriors))
+
+
+def _place(number: Any, code: Any) -> np.ndarray:
+    return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
+
+
 def sample_hyperparameters(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, Any]:
     """A NumPyro sample of each hyperparameter, by name."""
     return {
@@ -161,3 +160,21 @@ def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
     """Density of the hyperparameters given statistics, parameters with a closed form integrated out."""
     class_prior, families = prior.given(sample_hyperparameters({name: prior.hyperpriors[name] for name in prior.names}))
     statistics_program(class_prior, families, statistics, integrated=True)
+
+
+def hyperparameter_axes(description: NaiveBayes, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them."""
+    classes = ("class", tuple(schema.classes.tolist()))
+    found = {}
+    if description.learns_classes:
+        found["class_concentration"] = (classes,) * len(description.class_concentration.batch_shape)
+    for name, feature, field_name in description.learned_fields():
+        family, columns = description.features[feature]
+        labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
+        shape = getattr(family, field_name).batch_shape
+        usual = (classes, (f"{block_name(feature)}_column", labels))[-len(shape) :] if shape else ()
+        found[name] = tuple(
+            axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
+            for axis, size in zip(usual, shape, strict=True)
+        )
+    return found

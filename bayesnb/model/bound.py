@@ -1,0 +1,594 @@
+"""A model of a table: the description with the columns, classes and categories that the table has."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import in_float64
+from bayesnb.device import count_on_device
+from bayesnb.families.base import Family, Parameters
+from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.model.blocks import Block
+from bayesnb.model.class_prior import ClassPrior, spread_class_prior
+from bayesnb.model.density import log_joint, summed
+from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
+from bayesnb.model.layout import lay_out
+from bayesnb.model.learned import LearnedPrior, hyperparameter_axes, learned_prior, sample_hyperparameters
+from bayesnb.model.parameters import ModelParameters, draw_parameters
+from bayesnb.model.program import refuse_subsets, run_program
+from bayesnb.model.read import categorical_columns, read_classes
+from bayesnb.model.resolve import resolve
+from bayesnb.model.simulate import draw_cells, to_table
+from bayesnb.model.sites import Sites
+from bayesnb.model.statistics import ModelStatistics
+from bayesnb.parallel import in_order
+from bayesnb.sparse import dense
+from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.categories import learn_categories, warn_unseen
+from bayesnb.tables.cells import check_cells
+from bayesnb.tables.device_array import DeviceTable
+from bayesnb.tables.labels import encode_labels, learn_classes
+from bayesnb.tables.read import as_table
+from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
+from bayesnb.tables.weights import check_weights
+
+__all__ = ["BoundModel", "Model", "as_model", "bind", "of_table"]
+
+
+@dataclass(frozen=True, repr=False)
+class BoundModel:
+    """A model that knows the columns, classes and categories of a table.
+
+    `NaiveBayes.bind` gives one, and `Posterior.model` is one, with numbers for all hyperparameters. It is fitted as its
+    description is, except that columns and categories stay those of its own table, and classes too unless a fit names
+    others. Two bound models are equal if their descriptions are.
+
+    Attributes
+    ----------
+    description : NaiveBayes
+        Families and class prior.
+    schema : Schema
+        Columns, classes and categories.
+    blocks : tuple of Block
+        The columns in groups of one family and one array shape, in the order of all statistics and parameters. A
+        hyperparameter that is learned has a one in its place; `learned` says where.
+
+    Raises
+    ------
+    ValueError
+        If the class prior or the feature inclusion has the wrong number of entries.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> bound = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1], [1, 0]], ["a", "a", "b"])
+    >>> bound.schema.classes.tolist()
+    ['a', 'b']
+    >>> X, y = bound.simulate(4)
+    >>> X.shape, y.shape
+    ((4, 2), (4,))
+    """
+
+    description: NaiveBayes
+    schema: Schema = field(compare=False)
+    blocks: tuple[Block, ...] = field(compare=False)
+
+    @classmethod
+    def of(cls, description: NaiveBayes, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
+        """A description with the columns, classes and categories of a schema.
+
+        Parameters
+        ----------
+        description : NaiveBayes
+        schema : Schema
+        layout : sequence of sequence of int, optional
+            Positions of the columns of each block, where the order of statistics is given; see `lay_out`.
+
+        Raises
+        ------
+        ValueError
+            If a column of the model does not exist, or a hyperparameter has the wrong shape.
+        """
+        return cls(description, schema, lay_out(description, schema, layout))
+
+    def __post_init__(self) -> None:
+        _ = self.inclusion
+        if not self.follows_labels:
+            _ = self.class_prior
+
+    @property
+    def bound(self) -> bool:
+        """Whether the model knows the columns, classes and categories of a table; a bound model does."""
+        return True
+
+    @property
+    def features(self) -> dict[Any, tuple[Family, Any]]:
+        """Family and columns of each feature."""
+        return self.description.features
+
+    @property
+    def class_concentration(self) -> Any:
+        """Concentration of the Dirichlet prior on the class probabilities."""
+        return self.description.class_concentration
+
+    @property
+    def class_probs(self) -> Any:
+        """Class probabilities where they are known."""
+        return self.description.class_probs
+
+    @property
+    def feature_inclusion(self) -> Any:
+        """Prior probabilities that features depend on the class, as the description gives them."""
+        return self.description.feature_inclusion
+
+    @property
+    def hyperpriors(self) -> dict[str, dist.Distribution]:
+        """Distribution of every hyperparameter that is learned, by the name it has in results."""
+        return self.description.hyperpriors
+
+    @property
+    def follows_labels(self) -> bool:
+        """Whether the class probabilities are the frequencies of the labels."""
+        return isinstance(self.class_probs, str)
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Family of each block."""
+        return tuple(block.family for block in self.blocks)
+
+    @property
+    def layout(self) -> list[Sequence[int]]:
+        """Positions of the columns of each block."""
+        return [block.columns for block in self.blocks]
+
+    @cached_property
+    def class_prior(self) -> ClassPrior:
+        """The prior on the class probabilities.
+
+        Raises
+        ------
+        ValueError
+            If the probabilities are those of labels ("empirical"), before these are counted.
+        """
+        numbers = self.description.with_placeholders()
+        return spread_class_prior(numbers.class_concentration, numbers.class_probs, self.schema.classes)
+
+    @cached_property
+    def inclusion(self) -> tuple[np.ndarray, ...] | None:
+        """Prior probability that each feature of each block depends on the class; None where all do."""
+        if self.feature_inclusion is None:
+            return None
+        return spread_inclusion("feature_inclusion", self.feature_inclusion, self.blocks)
+
+    @cached_property
+    def learned(self) -> LearnedPrior:
+        """The prior as a function of the hyperparameters that are learned; needs a model that has some."""
+        return learned_prior(self.description, self.schema, self.blocks, self.class_prior)
+
+    @cached_property
+    def sites(self) -> Sites:
+        """Names of all parameters in results."""
+        return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema))
+
+    @cached_property
+    def open_columns(self) -> tuple[int, ...]:
+        """Positions of the columns that more rows may bring categories to.
+
+        Those whose categories the model does not list, and that have no category for all other values.
+        """
+        columns = categorical_columns(self.features, self.schema)
+        return tuple(position for position, family, listed in columns if listed is None and not family.other)
+
+    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
+        """The model of another table: its description with the columns, classes and categories of that table.
+
+        Parameters and errors as for `NaiveBayes.bind`. Numbers for each class, column or category stay as they are.
+        """
+        return bind(self.description, X, y, classes)
+
+    def with_classes(self, classes: Any) -> Self:
+        """The model with other classes; its columns and categories stay.
+
+        Parameters
+        ----------
+        classes : sequence or int
+            Labels that may occur, in the order wanted; or their number.
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter has another number of classes; or if the prior differs by class and a class changes its
+            place, because numbers by class are in the order of the classes.
+        """
+        found = read_classes(classes)
+        place = {label: position for position, label in enumerate(found.tolist())}
+        labels = self.schema.classes.tolist()
+        moved = [label for position, label in enumerate(labels) if place.get(label, position) != position]
+        changed = self.of(self.description, replace(self.schema, classes=found), self.layout)
+        if moved and self._differs_by_class():
+            raise ValueError(
+                f"the prior differs by class, in the order {labels} of the classes that the model is bound to, and "
+                f"classes={found.tolist()} gives {moved[0]!r} another place: keep the order, or bind the description "
+                "anew with numbers in the order wanted"
+            )
+        return changed
+
+    def _differs_by_class(self) -> bool:
+        by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
+        arrays = jax.tree.leaves((self.families, None if by_label else self.class_prior))
+        return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
+
+    def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
+        """The model with other prior probabilities that features depend on the class; see `NaiveBayes`."""
+        return replace(self, description=self.description.with_feature_inclusion(feature_inclusion))
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The model with numbers for the hyperparameters that are learned; see `NaiveBayes.with_hyperparameters`."""
+        return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
+
+    def resolve(self, statistics: ModelStatistics) -> Self:
+        """The model with every default that follows the data set to the numbers used."""
+        description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
+        return replace(self, description=description, blocks=blocks)
+
+    def _require_schema(self) -> Schema:
+        return self.schema
+
+    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None, unseen: dict | None = None) -> ModelStatistics:
+        """Sufficient statistics of a table under the bound model.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels, shape (rows,)
+        sample_weight : array, shape (rows,), optional
+        unseen : dict, optional
+            As for `encode`.
+
+        Returns
+        -------
+        ModelStatistics
+        """
+        schema = self._require_schema()
+        table = as_table(X)
+        labels = encode_labels(y, table.num_rows, schema.classes)
+        weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+        identity = np.eye(len(schema.classes))
+
+        def count(rows: slice, chunk: tuple[Any, ...]) -> ModelStatistics:
+            if weights is None:
+                return self.count_by_class(chunk, labels[rows])
+            return self.count(chunk, identity[labels[rows]] * weights[rows, None])
+
+        mapping: Callable[..., Iterator[tuple[ModelStatistics, dict]]] = in_order
+        if isinstance(table, DeviceTable):
+            mapping = count_on_device(table, schema, self.blocks, self.columns_in(table), labels, weights)
+        total: ModelStatistics | None = None
+        for counted in self.map_chunks(count, table, unseen, mapping):
+            total = counted if total is None else total + counted
+        if total is None:
+            raise ValueError("X has no rows: give at least one")
+        return total
+
+    def count(self, chunk: tuple[Any, ...], membership: np.ndarray) -> ModelStatistics:
+        """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
+        blocks = tuple(block.family.statistics(x, membership) for block, x in zip(self.blocks, chunk, strict=True))
+        return ModelStatistics(ClassCounts(membership.sum(axis=0)), blocks)
+
+    def count_by_class(self, chunk: tuple[Any, ...], codes: np.ndarray) -> ModelStatistics:
+        """Sufficient statistics of encoded rows of weight one each, given the position of each row's class (rows,)."""
+        number = len(self._require_schema().classes)
+        blocks = tuple(
+            block.family.statistics_by_class(x, codes, number) for block, x in zip(self.blocks, chunk, strict=True)
+        )
+        return ModelStatistics(ClassCounts(np.bincount(codes, minlength=number).astype(np.float64)), blocks)
+
+    def encode(self, X: Any, unseen: dict | None = None) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """Read a table chunk by chunk.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        unseen : dict, optional
+            Receives, by column, the values that are not among the categories, with their number. Without it they are
+            warned of.
+
+        Yields
+        ------
+        tuple of slice and tuple of array
+            The rows, and for each block their cells: float64 (rows, columns) with missing cells NaN and categories as
+            codes, or CSR for families that take it.
+        """
+        return self._read(X, lambda rows, chunk: (rows, chunk), map, unseen, compact=False)
+
+    def map_chunks[R](
+        self,
+        function: Callable[[slice, tuple[Any, ...]], R],
+        X: Any,
+        unseen: dict | None = None,
+        mapping: Callable[..., Iterator[tuple[R, dict]]] = in_order,
+    ) -> Iterator[R]:
+        """Read a table chunk by chunk, in several threads if it is long.
+
+        Parameters
+        ----------
+        function : callable
+            Of the rows and their cells as `encode` yields them, except that a family that is `compact` gets booleans
+            and integers as they are.
+        X, unseen
+            As for `encode`.
+        mapping : callable, optional
+            What applies the function to the chunks.
+
+        Yields
+        ------
+        object
+            What the function gives for each chunk, in the order of the rows.
+        """
+        return self._read(X, function, mapping, unseen, compact=True)
+
+    def _read[R](
+        self,
+        X: Any,
+        function: Callable[[slice, tuple[Any, ...]], R],
+        mapping: Callable[..., Iterator[tuple[R, dict]]],
+        unseen: dict | None,
+        *,
+        compact: bool,
+    ) -> Iterator[R]:
+        table = as_table(X)
+        columns = self.columns_in(table)
+
+        def one_chunk(rows: slice) -> tuple[R, dict]:
+            strange: dict[Any, dict[Any, int]] = {}
+            chunk = tuple(
+                self._cells(*which, table, rows, strange, compact) for which in zip(self.blocks, columns, strict=True)
+            )
+            return function(rows, chunk), strange
+
+        found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
+        for result, strange in mapping(one_chunk, list(table.chunks(sum(map(len, columns))))):
+            for column, values in strange.items():
+                numbers = found.setdefault(column, {})
+                for value, number in values.items():
+                    numbers[value] = numbers.get(value, 0) + number
+            yield result
+        if unseen is None:
+            warn_unseen(found)
+
+    def columns_in(self, table: Table) -> list[Sequence[int]]:
+        """Where the columns of each block stand in a table.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, renamed, or were not in the table at fit.
+        """
+        return self._require_schema().locate(table, [block.columns for block in self.blocks])
+
+    def _cells(
+        self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool
+    ) -> Any:
+        """Encoded cells of a block, which stand in the given columns of the table."""
+        compact = compact and block.family.compact
+        if block.has_categories:
+            schema = self._require_schema()
+            return schema.categories_as_codes(table, block.columns, columns, rows, strange, compact=compact)
+        x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
+        if not (table.non_negative and block.family.accepts_fractions):
+            check_cells(x, block.family, block.labels, rows)
+        return x
+
+    @in_float64
+    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log density of each row and each class given parameters, shape (..., rows, classes)."""
+        blocks = zip(self.families, parameters.blocks, chunk, strict=True)
+        return log_joint(parameters.class_prob, (family.row_log_likelihood(values, x) for family, values, x in blocks))
+
+    @in_float64
+    def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log density of each row given its class and parameters, less a term that all classes share.
+
+        Returns
+        -------
+        array, shape (..., rows, classes)
+        """
+        blocks = zip(self.families, parameters.blocks, chunk, strict=True)
+        return summed(family.row_log_ratio(values, x) for family, values, x in blocks)
+
+    @in_float64
+    def log_density(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
+        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
+        total = self.class_prior.log_likelihood(parameters.class_prob, statistics.classes)
+        for block, values, counted in zip(self.blocks, parameters.blocks, statistics.blocks, strict=True):
+            total = total + np.asarray(block.family.log_likelihood(values, counted)).sum(axis=(-1, -2))
+        return total
+
+    def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
+        if self.hyperpriors:
+            return self.learned.draw(rng, sample_shape)
+        if self.inclusion is not None:
+            shared = shared_families(self.blocks)
+            return draw_averaged(self.class_prior, self.families, shared, self.inclusion, rng, sample_shape)
+        return draw_parameters(self.class_prior, self.families, rng, sample_shape)
+
+    def simulate(
+        self, num_rows: int, *, key: Any = 0, total_count: Any = None, return_parameters: bool = False
+    ) -> tuple[Any, ...]:
+        """Simulate a table from the prior: parameters first, then rows that share them.
+
+        Parameters
+        ----------
+        num_rows : int
+        key : int or JAX key, default 0
+        total_count : int or array of shape (rows,), optional
+            Total of each count vector (the length of a document); needed if the model has any.
+        return_parameters : bool, default False
+            Whether to return the parameters too, by site name.
+
+        Returns
+        -------
+        tuple
+            The table (a pandas frame where the columns have names, else an array), the labels, and the parameters where
+            asked for.
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter is left to the scale of data.
+        """
+        num_rows = whole_number("num_rows", num_rows)
+        rng = random_generator(key)
+        self._require_numbers()
+        parameters = self.draw_prior(rng)
+        labels = draw(
+            dist.CategoricalProbs(np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))), rng
+        )
+        codes = labels.astype(np.intp)
+        rows = tuple({name: value[codes] for name, value in block.items()} for block in parameters.blocks)
+        X, y = self.draw_rows(codes, rows, rng, total_count)
+        return (X, y, self.sites.by_name(parameters)) if return_parameters else (X, y)
+
+    def draw_rows(
+        self, codes: np.ndarray, parameters: Sequence[Parameters], rng: np.random.Generator, total_count: Any = None
+    ) -> tuple[Any, np.ndarray]:
+        """Draw the features of rows whose classes and parameters are given; a table and labels.
+
+        Parameters
+        ----------
+        codes : array of int, shape (rows,)
+            Positions of the rows' classes.
+        parameters : sequence of mapping
+            For each block, parameters of each row, shape (rows, columns) or (rows, columns, categories).
+        rng : numpy.random.Generator
+        total_count : int or array of shape (rows,), optional
+        """
+        cells = draw_cells(self.blocks, parameters, len(codes), rng, total_count)
+        return to_table(self.schema, self.blocks, cells), self.schema.classes[codes]
+
+    def open_hyperparameter(self) -> tuple[Block, str] | None:
+        """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""
+        for block in self.blocks:
+            for name, value in block.family.hyperparameters().items():
+                if value is None:
+                    return block, name
+        return None
+
+    def _require_numbers(self) -> None:
+        found = self.open_hyperparameter()
+        if found is not None:
+            block, name = found
+            raise ValueError(
+                f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
+                "number, or take the model of a fit (posterior.model)"
+            )
+
+    def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
+        """The row-level NumPyro program: the definition of the model.
+
+        Runs under NumPyro's own ``MCMC``, ``SVI``, ``Predictive`` and ``numpyro.render_model``. Sites are named as in
+        every result; the label's site is ``y`` and each observed block or column has its own name.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns), optional
+            Features; drawn if not given.
+        y : labels, shape (rows,), optional
+            Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class is
+            drawn before the features: for class probabilities use `predict_proba`, which sums over all classes.
+        num_rows : int, default 1
+            Rows to draw where neither X nor y is given.
+        total_count : int or array, optional
+            Totals of the count vectors to draw.
+
+        Raises
+        ------
+        ValueError
+            If the model averages over subsets of its features, or a hyperparameter is left to the scale of data and X
+            and y are not both given.
+        """
+        refuse_subsets(self.feature_inclusion)
+        model = self
+        if X is not None and y is not None and self.open_hyperparameter() is not None:
+            model = self.resolve(self.statistics(X, y))
+        model._require_numbers()
+        table = None if X is None else as_table(X)
+        size = table.num_rows if table is not None else len(y) if y is not None else num_rows or 1
+        codes = None if y is None else encode_labels(y, size, self.schema.classes)
+        cells = None
+        if table is not None:
+            chunks = [chunk for _, chunk in model.encode(table)]
+            cells = [np.concatenate([dense(x) for x in pieces]) for pieces in zip(*chunks, strict=True)]
+        prior = model.class_prior, model.families
+        if model.hyperpriors:
+            prior = model.learned.given(sample_hyperparameters(model.hyperpriors))
+        run_program(
+            model.blocks,
+            model.sites,
+            *prior,
+            len(self.schema.classes),
+            size,
+            codes=codes,
+            cells=cells,
+            total_count=total_count,
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.description)
+
+
+Model = NaiveBayes | BoundModel
+"""What is fitted: a description, or the model of a table."""
+
+
+def bind(description: NaiveBayes, X: Any, y: Any, classes: Any) -> BoundModel:
+    """The model of a table; parameters and errors as for `NaiveBayes.bind`."""
+    table = as_table(X)
+    if not table.names:
+        raise ValueError("X has no columns: give at least one")
+    labels = learn_classes(y, table.num_rows, may_miss=True) if classes is None else read_classes(classes)
+    schema = Schema(table.names, table.named, labels)
+    categories = {
+        position: learn_categories(table, position, listed, family.other)
+        for position, family, listed in categorical_columns(description.features, schema)
+    }
+    return BoundModel.of(description, replace(schema, categories=categories))
+
+
+def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
+    """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,), optional
+    classes : sequence or int, optional
+        Labels that may occur, also for a bound model.
+    """
+    if isinstance(model, NaiveBayes):
+        return bind(model, X, y, classes)
+    return model if classes is None else model.with_classes(classes)
+
+
+def as_model(model: Any) -> Model:
+    """The model asked for; a family alone means the model that has it in every column.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a model nor a family.
+    """
+    if isinstance(model, Family):
+        return NaiveBayes(model)
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+    return model

@@ -1,0 +1,304 @@
+"""The model of a table: bound twice, fitted to other data, and given to everything that takes a model."""
+
+import copy
+import dataclasses
+import pickle
+import warnings
+
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import bayesnb as nb
+from bayesnb.estimators import NaiveBayesClassifier
+
+FIRST = pd.DataFrame(
+    {
+        "colour": ["red", "blue", "green", "red", "blue", "red"],
+        "size": [1.0, 2.5, 2.0, 4.0, 3.0, 5.5],
+        "island": ["x", "y", "x", "x", "y", "y"],
+        "mass": [0.5, 0.1, -0.3, 1.0, 2.0, 0.4],
+        "eggs": [0, 2, 1, 3, 0, 6],
+    }
+)
+LABELS = ["a", "b", "a", "b", "a", "b"]
+SECOND = pd.DataFrame(
+    {
+        "colour": ["blue", "blue", "red", "red"],
+        "size": [9.0, 7.5, 8.0, 6.0],
+        "island": ["y", "y", "x", "y"],
+        "mass": [1.5, 1.1, 0.3, 0.0],
+        "eggs": [7, 5, 9, 8],
+    }
+)
+MORE = ["b", "a", "b", "a"]
+
+
+def described():
+    """Defaults beside numbers, and categories of two sizes: numbers alone would be laid out in other blocks."""
+    features = {
+        "colour": nb.Categorical(2.0),
+        "size": nb.Gaussian(),
+        "island": nb.Categorical(),
+        "mass": nb.Gaussian(0.0, 1.0, 2.0, 3.0),
+        "eggs": nb.Poisson(),
+    }
+    return nb.NaiveBayes(features, class_concentration=[1.0, 2.0])
+
+
+def with_numbers():
+    """The description with the numbers that its defaults take from the first table."""
+    size, eggs = FIRST["size"].to_numpy(), FIRST["eggs"].to_numpy()
+    changes = {
+        "colour": nb.Categorical(2.0, categories=["blue", "green", "red"]),
+        "island": nb.Categorical(categories=["x", "y"]),
+        "size": nb.Gaussian(size.mean(), 0.1, 1.0, 0.1 * size.var()),
+        "eggs": nb.Poisson(1.0, 1 / eggs.mean()),
+    }
+    return dataclasses.replace(described(), features=described().features | changes)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return nb.fit(described(), FIRST, LABELS)
+
+
+def parts(X, y):
+    return [(X[:1], y[:1]), (X[1:], y[1:])]
+
+
+def in_batches(model, X, y, folder):
+    return nb.fit_batches(model, parts(X, y))
+
+
+def from_an_iterator(model, X, y, folder):
+    return nb.fit_batches(model, iter(parts(X, y)))
+
+
+def from_parquet(model, X, y, folder):
+    pytest.importorskip("pyarrow")
+    X.assign(label=y).to_parquet(folder / "rows.parquet")
+    return nb.fit_parquet(model, folder / "rows.parquet", "label", batch_rows=3)
+
+
+def from_dask(model, X, y, folder):
+    dd = pytest.importorskip("dask.dataframe")
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        frame = dd.from_pandas(X.assign(label=y), npartitions=2)
+        return nb.fit(model, frame.drop(columns="label"), frame["label"])
+
+
+def in_memory(model, X, y, folder):
+    return nb.fit(model, X, y)
+
+
+SOURCES = [in_memory, in_batches, from_an_iterator, from_parquet, from_dask]
+
+
+def assert_same(one, other, X=FIRST):
+    assert one.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=1e-12)
+
+
+class TestDescription:
+    def test_a_fit_leaves_the_description_as_it_was(self):
+        model = described()
+        before = pickle.dumps([getattr(model, field.name) for field in dataclasses.fields(model)])
+        nb.fit(model, FIRST, LABELS).model.simulate(3)
+        assert pickle.dumps([getattr(model, field.name) for field in dataclasses.fields(model)]) == before
+
+    def test_it_cannot_be_set(self):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            described().class_probs = [0.5, 0.5]
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            described().bind(FIRST, LABELS).blocks = ()
+
+    def test_replace_checks_what_it_is_given(self):
+        model = nb.NaiveBayes(nb.Bernoulli())
+        assert dataclasses.replace(model, class_probs=[0.3, 0.7]).features == model.features
+        with pytest.raises(ValueError, match="class_probs sum to"):
+            dataclasses.replace(model, class_probs=[0.3, 0.8])
+        with pytest.raises(ValueError, match="are both given"):
+            dataclasses.replace(model, class_probs=[0.3, 0.7], class_concentration=2.0)
+
+    @pytest.mark.parametrize("name", ["blocks", "class_prior", "families", "schema", "simulate", "sites", "statistics"])
+    def test_what_needs_a_table_names_the_way_out(self, name):
+        with pytest.raises(ValueError, match=r"does not know its columns.*bind it to a table with model\.bind\(X, y\)"):
+            getattr(described(), name)
+
+    def test_program_without_a_table_names_the_way_out(self):
+        with pytest.raises(ValueError, match=r"run the program with X and y"):
+            numpyro.handlers.seed(described().program, 0)()
+
+    def test_equality_and_copies(self):
+        one = nb.NaiveBayes({"a": nb.Bernoulli()}, class_concentration=2.0)
+        assert one == nb.NaiveBayes({"a": nb.Bernoulli()}, class_concentration=2.0)
+        assert one != nb.NaiveBayes({"a": nb.Bernoulli(2.0)}, class_concentration=2.0)
+        bound = one.bind(pd.DataFrame({"a": [0, 1]}), [0, 1])
+        assert bound.description == one
+        for again in (copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))):
+            assert again(one) == one
+            assert again(bound) == bound
+            assert again(bound).schema.columns == ("a",)
+
+
+class TestBindTwice:
+    def test_the_second_table_counts(self):
+        bound = described().bind(FIRST, LABELS)
+        again, once = bound.bind(SECOND, MORE), described().bind(SECOND, MORE)
+        assert again.schema.categories == once.schema.categories == {0: ("blue", "red"), 2: ("x", "y")}
+        assert [tuple(block.columns) for block in again.blocks] == [tuple(block.columns) for block in once.blocks]
+        assert_same(nb.fit(again, SECOND, MORE), nb.fit(once, SECOND, MORE), SECOND)
+        assert bound.schema.categories[0] == ("blue", "green", "red")
+
+    def test_numbers_stay_if_they_fit_the_second_table(self, fitted):
+        grown = pd.concat([FIRST, SECOND], ignore_index=True)
+        rebound = fitted.model.bind(grown, LABELS + MORE)
+        assert_same(nb.fit(rebound, SECOND, MORE), nb.fit(with_numbers(), SECOND, MORE, classes=["a", "b"]))
+
+    def test_numbers_for_other_categories_or_classes_are_refused(self, fitted):
+        with pytest.raises(ValueError, match=r"concentration.*'colour' has 2 categories"):
+            fitted.model.bind(SECOND, MORE)
+        with pytest.raises(ValueError, match="shape"):
+            fitted.model.bind(FIRST, [*LABELS[:5], "c"])
+        with pytest.raises(ValueError, match="'island' is not in X"):
+            fitted.model.bind(FIRST.drop(columns="island"), LABELS)
+
+
+class TestFittedAgain:
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_to_other_data(self, fitted, source, tmp_path):
+        expected = nb.fit(with_numbers(), SECOND, MORE, classes=["a", "b"])
+        again = source(fitted.model, SECOND, MORE, tmp_path)
+        assert_same(again, expected)
+        assert repr(again.model) == repr(fitted.model)
+        # Fitted once more, from a model whose numbers are all given.
+        assert_same(source(again.model, SECOND, MORE, tmp_path), expected)
+
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_a_new_label_is_an_error(self, fitted, source, tmp_path):
+        with pytest.raises(ValueError, match="'z'"):
+            source(fitted.model, SECOND, ["b", "a", "z", "a"], tmp_path)
+
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_a_new_category_is_a_missing_cell(self, fitted, source, tmp_path):
+        missing = SECOND.assign(colour=["blue", None, "red", "red"])
+        with pytest.warns(UserWarning, match=r"colour.*violet"):
+            found = source(fitted.model, SECOND.assign(colour=["blue", "violet", "red", "red"]), MORE, tmp_path)
+        assert_same(found, nb.fit(with_numbers(), missing, MORE, classes=["a", "b"]))
+
+    def test_other_columns_are_an_error(self, fitted):
+        with pytest.raises(ValueError, match="column 'eggs' is missing"):
+            nb.fit(fitted.model, SECOND.drop(columns="eggs"), MORE)
+
+    def test_updated_forgotten_and_saved(self, fitted, tmp_path):
+        pytest.importorskip("h5netcdf")
+        again = nb.fit(fitted.model, SECOND, MORE)
+        whole = nb.fit(with_numbers(), pd.concat([SECOND, FIRST]), MORE + LABELS)
+        assert_same(again.update(FIRST, LABELS), whole)
+        assert_same(again.update(FIRST, LABELS).forget(FIRST, LABELS), again)
+        again.save(tmp_path / "again.nc")
+        loaded = nb.load(tmp_path / "again.nc")
+        assert_same(loaded, again)
+        assert_same(loaded.update(FIRST, LABELS), whole)
+
+    def test_to_a_point(self, fitted):
+        X, y = pd.concat([FIRST, SECOND]), LABELS + MORE
+        found, expected = (nb.fit(model, X, y, nb.MAP()).mean() for model in (fitted.model, with_numbers()))
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-12)
+
+    def test_learned_hyperparameters(self):
+        features = {"size": nb.Gaussian(), "island": nb.Categorical(dist.Gamma(2.0, 1.0)), "eggs": nb.Poisson()}
+        bound = nb.NaiveBayes(features).bind(FIRST, LABELS)
+        resolved = bound.resolve(bound.statistics(FIRST, LABELS))
+        values = {"island_concentration": 3.0}
+        numbers = nb.NaiveBayes(features | {"island": nb.Categorical(3.0)})
+        expected = nb.fit(numbers, FIRST, LABELS)
+        assert_same(nb.fit(resolved.with_hyperparameters(values), FIRST, LABELS), expected)
+        assert_same(nb.fit(bound.with_hyperparameters(values), FIRST, LABELS), expected)
+        prior, families = resolved.learned.given({"island_concentration": np.array(3.0)})
+        np.testing.assert_array_equal(prior.concentration, [1.0, 1.0])
+        for family, block in zip(families, expected.model.blocks, strict=True):
+            for name, value in block.family.hyperparameters().items():
+                np.testing.assert_allclose(getattr(family, name), value, rtol=1e-12)
+
+    def test_frequencies_of_labels_beside_learned_hyperparameters(self):
+        model = nb.NaiveBayes({"island": nb.Categorical(dist.Gamma(2.0, 1.0))}, class_probs="empirical")
+        bound = model.bind(FIRST, ["a"] * 4 + ["b"] * 2)
+        resolved = bound.resolve(bound.statistics(FIRST, ["a"] * 4 + ["b"] * 2))
+        np.testing.assert_allclose(resolved.learned.class_prior.probs, [2 / 3, 1 / 3])
+
+
+class TestClasses:
+    def test_another_order_keeps_a_prior_that_is_the_same_for_all(self):
+        bound = nb.NaiveBayes(nb.Bernoulli(2.0, 1.0)).bind([[0], [1]], ["a", "b"])
+        one = nb.fit(bound, [[0], [1], [1]], ["a", "b", "b"], classes=["b", "a"])
+        other = nb.fit(bound, [[0], [1], [1]], ["a", "b", "b"])
+        np.testing.assert_allclose(one.predict_proba([[1]]), other.predict_proba([[1]])[:, ::-1], rtol=1e-12)
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            nb.NaiveBayes(nb.Bernoulli(), class_concentration=[1.0, 5.0]),
+            nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.2, 0.8]),
+            nb.NaiveBayes(nb.Bernoulli([[1.0], [5.0]])),
+        ],
+        ids=["concentration", "probs", "feature"],
+    )
+    def test_another_order_is_refused_where_the_prior_differs_by_class(self, model):
+        bound = model.bind([[0], [1]], ["a", "b"])
+        with pytest.raises(ValueError, match=r"prior differs by class.*\['a', 'b'\].*'a' another place"):
+            nb.fit(bound, [[0], [1]], ["a", "b"], classes=["b", "a"])
+        nb.fit(bound, [[0], [1]], ["a", "b"], classes=["a", "b"])
+        with pytest.raises(ValueError, match="prior differs by class"):
+            NaiveBayesClassifier(model.bind([[0], [1]], classes=["b", "a"])).fit([[0], [1]], ["a", "b"])
+
+    def test_probabilities_by_label_follow_their_labels(self):
+        bound = nb.NaiveBayes(nb.Bernoulli(), class_probs={"a": 0.2, "b": 0.8}).bind([[0], [1]], ["a", "b"])
+        found = nb.fit(bound, [[0], [1]], ["a", "b"], classes=["b", "a"])
+        np.testing.assert_allclose(found.model.class_prior.probs, [0.8, 0.2])
+
+
+class TestEverythingTakesOne:
+    def test_estimator(self, fitted):
+        estimator = clone(NaiveBayesClassifier(fitted.model))
+        found = pickle.loads(pickle.dumps(estimator)).fit(SECOND, MORE)
+        expected = nb.fit(with_numbers(), SECOND, MORE, classes=["a", "b"])
+        np.testing.assert_allclose(found.predict_proba(FIRST), expected.predict_proba(FIRST), rtol=1e-12)
+        averaged = NaiveBayesClassifier(
+            nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 0]], [0, 1]), feature_inclusion=0.5
+        )
+        assert averaged.fit([[0, 1], [1, 0]], [0, 1]).model_.feature_inclusion == 0.5
+
+    def test_given_parameters_and_draws(self):
+        model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.4, 0.6])
+        bound = model.bind([[0, 1], [1, 1]], ["a", "b"])
+        table = {"prob": [[0.1, 0.2], [0.3, 0.4]]}
+        known = [nb.from_parameters(one, classes=["a", "b"], parameters=table) for one in (model, bound)]
+        np.testing.assert_array_equal(*[posterior.predict_proba([[1, 0]]) for posterior in known])
+        exact = nb.fit(bound, [[0, 1], [1, 1]], ["a", "b"])
+        draws = exact.draws(num_draws=5, num_chains=1)
+        drawn = nb.from_samples(exact.model, draws, X=[[0, 1], [1, 1]], y=["a", "b"])
+        np.testing.assert_array_equal(drawn.draws()["x_prob"], draws["x_prob"])
+
+    def test_criticism(self, fitted):
+        assert nb.sbc(fitted.model, num_simulations=20, num_rows=5, progress=False).model == fitted.model
+        both = nb.compare_models({"bound": fitted.model, "numbers": with_numbers()}, SECOND, MORE)
+        assert np.ptp(both.table["elpd"]) < 1e-12
+        again = nb.fit(fitted.model, SECOND, MORE)
+        expected = nb.fit(with_numbers(), SECOND, MORE)
+        assert nb.kfold(again, SECOND, MORE, k=2).elpd == pytest.approx(nb.kfold(expected, SECOND, MORE, k=2).elpd)
+        assert nb.mutual_information_score(SECOND, MORE, model=fitted.model).shape == (5,)
+
+    def test_program(self, fitted):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            trace = numpyro.handlers.trace(numpyro.handlers.seed(fitted.model.program, 0)).get_trace(SECOND, MORE)
+        unbound = numpyro.handlers.trace(numpyro.handlers.seed(described().program, 0)).get_trace(FIRST, LABELS)
+        assert {name for name in trace if name != "row"} == {name for name in unbound if name != "row"}
