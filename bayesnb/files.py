@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.families.poisson import Poisson, RateCounts, rate_counts
+from bayesnb.families.poisson import Poisson
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
+from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import NaiveBayes
 from bayesnb.model.read import EVERY_COLUMN
@@ -38,9 +39,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
-from bayesnb.statistics.counts import ClassCounts, Counts
-from bayesnb.statistics.levels import Levels, Tally
-from bayesnb.statistics.moments import Moments
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 from bayesnb.unlabelled import Unlabelled
 
@@ -51,16 +50,6 @@ FORMAT = 2
 
 FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
 INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
-STATISTICS: dict[str, Any] = {
-    kind.__name__: jax.tree.structure(kind(*parts))
-    for kind, parts in (
-        (Counts, [0] * 3),
-        (RateCounts, [0] * 3),
-        (Moments, [0] * 3),
-        (Levels, [0, 0, 0, Tally(0, 0, 0), Tally(0, 0, 0)]),
-    )
-}
-"""How each kind of statistics is put together from its arrays."""
 
 
 def save(posterior: Posterior, path: Any) -> None:
@@ -116,13 +105,13 @@ def save(posterior: Posterior, path: Any) -> None:
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     """Read a posterior that `Posterior.save` wrote.
 
-    Nothing in the file is run: it holds names of this package's classes, JSON and numbers.
+    Nothing in the file is run: it holds names of classes, JSON and numbers, and no module is imported for it.
 
     Parameters
     ----------
     path : path-like
     families : sequence of Family subclasses, optional
-        Families of your own that the model uses.
+        Families of your own that the model uses, unless their modules are imported already.
 
     Returns
     -------
@@ -178,7 +167,7 @@ def _read_posterior(
     if description["statistics"] is not None:
         source = description.get("learned_from")
         learned_from = None if source is None else _read_model(source, arrays, schema, families)
-        statistics = _read_statistics(description["statistics"], model.families, arrays)
+        statistics = _read_statistics(description["statistics"], model.blocks, arrays)
         rows = _read_rows(description.get("unlabelled"), arrays)
         problem = Problem(model, statistics, learned_from, rows, growing=description.get("growing", False))
         model = problem.resolved
@@ -304,7 +293,7 @@ def _write_model(model: BoundModel, arrays: dict[str, list[np.ndarray]]) -> dict
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
-                "family": type(family).__name__,
+                "family": _name_of(type(family)),
                 "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
                 "settings": static,
             }
@@ -329,20 +318,15 @@ def _read_model(
     schema: Schema,
     families: Sequence[type[Family]],
 ) -> BoundModel:
-    known = {family.__name__: family for family in (*FAMILIES, *families)}
     features: dict[Any, Any] = {}
     for feature in text["features"]:
-        if feature["family"] not in known:
-            raise ValueError(
-                f"the model uses the family {feature['family']}, which is not one of bayesnb's: pass the class, "
-                f"nb.load(path, families=[{feature['family']}])"
-            )
+        family = _family_of(feature["family"], families)
         hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
         settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
         columns = feature["columns"]
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
+        features[name] = (family(**hyperparameters, **settings), columns)
     probs, inclusion = (
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
@@ -357,6 +341,43 @@ def _read_model(
     return BoundModel.of(description, schema, text.get("blocks"))
 
 
+def _name_of(family: type[Family]) -> str:
+    """Name of a family's class in files; with its module, unless the package has it."""
+    return family.__qualname__ if family in FAMILIES else f"{family.__module__}.{family.__qualname__}"
+
+
+def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
+    """The class of a saved family: among those given, those of the package, and those that are defined.
+
+    Nothing is imported, because that would run what a file names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class.
+    """
+    module, _, alone = name.rpartition(".")
+    # An older file names the class alone, and a class may have moved to another module.
+    for found in (
+        [family for family in (*families, *FAMILIES) if name == _name_of(family)],
+        [family for family in families if alone == family.__name__],
+        [family for family in _defined(Family.__subclasses__()) if name == _name_of(family)],
+    ):
+        if found:
+            return found[0]
+    raise ValueError(
+        f"the model uses the family {name}, which is not one of bayesnb's: pass the class, "
+        f"nb.load(path, families=[{alone}])" + (f", or import {module} first" if module else "")
+    )
+
+
+def _defined(families: Sequence[type[Family]]) -> Iterator[type[Family]]:
+    """These classes and all their subclasses, the last one first."""
+    for family in reversed(families):
+        yield family
+        yield from _defined(family.__subclasses__())
+
+
 def _as_tuples(value: Any) -> Any:
     return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value
 
@@ -367,17 +388,17 @@ def _write_statistics(statistics: ModelStatistics, arrays: dict[str, list[np.nda
 
 
 def _read_statistics(
-    kinds: Sequence[str], families: Sequence[Family], arrays: Mapping[str, list[np.ndarray]]
+    kinds: Sequence[str], blocks: Sequence[Block], arrays: Mapping[str, list[np.ndarray]]
 ) -> ModelStatistics:
-    leaves = iter(arrays["statistics"])
-    classes = ClassCounts(next(leaves))
-    structures = [STATISTICS[kind] for kind in kinds]
-    blocks = tuple(jax.tree.unflatten(one, itertools.islice(leaves, one.num_leaves)) for one in structures)
-    blocks = tuple(
-        rate_counts(block) if type(family) is Poisson and type(block) is Counts else block
-        for family, block in zip(families, blocks, strict=True)
-    )
-    return ModelStatistics(classes, blocks)
+    classes, *leaves = arrays["statistics"]
+    rest = iter(leaves)
+    found = []
+    for kind, block in zip(kinds, blocks, strict=True):
+        blank = block.statistics_of_nothing(len(classes))
+        structure: Any = jax.tree.structure(blank)
+        read = jax.tree.unflatten(structure, itertools.islice(rest, structure.num_leaves))
+        found.append(read if kind == type(blank).__name__ else block.family.from_older_statistics(kind, read))
+    return ModelStatistics(ClassCounts(classes), tuple(found))
 
 
 def _write_rows(unlabelled: Unlabelled | None, arrays: dict[str, list[np.ndarray]]) -> list[Any] | None:

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.families.dirichlet import dirichlet_marginal
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.pit import pit
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.parameters import ModelParameters, draw_parameters

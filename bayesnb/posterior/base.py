@@ -15,7 +15,6 @@ from bayesnb.arrays import log, warn
 from bayesnb.decisions import NATS, decision_rule, entropy_split
 from bayesnb.device import log_joint_on_device
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import draw, proportion, random_generator, whole_number
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
@@ -598,12 +597,12 @@ class Posterior(ABC):
         Raises
         ------
         ValueError
-            If there are not two classes, or a column is not Bernoulli.
+            If there are not two classes, or a column holds other numbers than 0 and 1.
         """
         if len(self.classes) != 2:
             raise ValueError(f"there are {len(self.classes)} classes {self.classes.tolist()}: a linear rule parts two")
         for block in self.model.blocks:
-            if not isinstance(block.family, Bernoulli):
+            if not block.is_binary:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 "
                     "features only"

@@ -10,8 +10,8 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, log, to_numpy
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.dirichlet import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
