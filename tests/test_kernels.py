@@ -17,9 +17,9 @@ import bayesnb as nb
 from bayesnb.checks import rest as leave_one_out
 from bayesnb.estimators import MultinomialNB
 from bayesnb.estimators.categorical import highest_numbers
-from bayesnb.families import gaussian, multinomial
-from bayesnb.families.base import log_weights
-from bayesnb.families.multinomial import Documents, log_coefficient
+from bayesnb.families import documents, gaussian
+from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.product import Weights
 from bayesnb.parallel import in_order
 from bayesnb.posterior.base import log_normalised
 from bayesnb.sparse import csr_pieces, csr_rows
@@ -232,7 +232,7 @@ def test_words_that_no_document_of_a_class_can_hold(rng):
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_array_equal(log_weights(form([[0.0, 3.0], [2.0, 0.0]]), log_p)[0], [-3.0, -np.inf])
+        np.testing.assert_array_equal(Weights.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf])
 
 
 def stored_in_parts(rng):
@@ -278,7 +278,7 @@ def test_products_in_pieces_are_those_of_the_whole(rng, monkeypatch):
     x = scipy.sparse.csr_array(rng.poisson(0.7, (300, 20)).astype(float))
     concentration = rng.uniform(0.1, 3.0, (4, 20))
     at_once = Documents.of(x).sum_log_rising(concentration)
-    monkeypatch.setattr(multinomial, "PIECE_ENTRIES", 100)
+    monkeypatch.setattr(documents, "PIECE_ENTRIES", 100)
     np.testing.assert_array_equal(Documents.of(x).sum_log_rising(concentration), at_once)
 
 
