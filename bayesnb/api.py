@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import warn
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.tables import check_support, posterior_from_tables
-from bayesnb.model.bound import Model, as_model
-from bayesnb.model.class_prior import CLASS_SITE
+from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior

@@ -1,12 +1,10 @@
-"""Tables that live on an accelerator: counted and predicted for where they are, some rows at a time.
+"""Statistics and densities of some rows of a table, computed on the accelerator whose memory holds it.
 
-Whatever is not covered here comes to the host, and so do rows that hold what the model does not allow, for which the
-host has the words.
+One compiled function computes all blocks of a model. It also checks whether the model allows every cell.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import batched
 from typing import Any
 
 import jax
@@ -14,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import in_float64, log
+from bayesnb.arrays import log
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.model.blocks import Block
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER
 from bayesnb.tables.cells import LARGEST_COUNT
@@ -32,9 +30,6 @@ DEVICE_CELLS = 2**24
 DEVICE_DENSITIES = 2**26
 """Densities, rows times classes times columns, taken at a time, should they need an array of their own."""
 
-Chunks = Callable[..., Iterator[tuple[Any, dict]]]
-"""What `BoundModel.map_chunks` takes as its mapping: it applies a function to slices of rows, in their order."""
-
 
 def count_on_device(
     table: DeviceTable,
@@ -43,8 +38,8 @@ def count_on_device(
     columns: Sequence[Sequence[int]],
     codes: np.ndarray,
     weights: np.ndarray | None,
-) -> Chunks:
-    """Statistics of the chunks of a table, computed where it lives.
+) -> Callable[[slice, int, int], ModelStatistics | None]:
+    """A function that counts some rows of a table on its device.
 
     Parameters
     ----------
@@ -60,24 +55,26 @@ def count_on_device(
     Returns
     -------
     callable
-        A mapping that yields `ModelStatistics` of NumPy arrays.
+        Of the rows to count, and of the first and the number of the rows to read, which include those to count. It
+        returns NumPy arrays, or None if a cell is not allowed.
+
+    Raises
+    ------
+    NotImplementedError
+        If only the host can read the table.
     """
+    cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
+    families = [block.family for block in blocks]
+    labels = jnp.asarray(codes, jnp.int32), None if weights is None else jnp.asarray(weights)
+    number = len(schema.classes)
 
-    def prepare() -> Callable:
-        cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
-        families = [block.family for block in blocks]
-        labels = jnp.asarray(codes, jnp.int32), None if weights is None else jnp.asarray(weights)
-        number = len(schema.classes)
+    def count(rows: slice, start: int, size: int) -> ModelStatistics | None:
+        skipped = rows.start - start
+        arguments = table.array, start, skipped, *labels, families, cells
+        counted, fine = _count(*arguments, size=size, num_classes=number)
+        return jax.tree.map(np.array, counted) if fine else None
 
-        def count(rows: slice, start: int, size: int) -> Any:
-            skipped = rows.start - start
-            arguments = table.array, start, skipped, *labels, families, cells
-            counted, fine = _count(*arguments, size=size, num_classes=number)
-            return jax.tree.map(np.array, counted) if fine else None
-
-        return count
-
-    return _on_device_first(table, columns, prepare, DEVICE_CELLS)
+    return count
 
 
 def log_joint_on_device(
@@ -89,8 +86,8 @@ def log_joint_on_device(
     densities: Sequence[tuple[Family, Parameters | None]],
     *,
     normalised: bool,
-) -> Chunks:
-    """Log joint densities of the rows of a table and each class, computed where it lives.
+) -> Callable[[slice, int, int], np.ndarray | None]:
+    """A function that computes log joint densities of some rows of a table and each class, on its device.
 
     Parameters
     ----------
@@ -105,54 +102,22 @@ def log_joint_on_device(
     Returns
     -------
     callable
-        A mapping that yields slices of rows and their densities, float64 of shape (rows, classes).
+        As for `count_on_device`; it returns densities, shape (rows, classes).
+
+    Raises
+    ------
+    NotImplementedError
+        If only the host can read the table.
     """
+    cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
+    log_prior = log(class_probs)
 
-    def prepare() -> Callable:
-        cells = [_cells_of(table, schema, *which) for which in zip(blocks, columns, strict=True)]
-        log_prior = log(class_probs)
+    def log_joint(rows: slice, start: int, size: int) -> np.ndarray | None:
+        found, fine = _log_joint(table.array, start, log_prior, densities, cells, size=size)
+        found = _log_normalised(found) if normalised else found
+        return np.array(found)[rows.start - start :] if fine else None
 
-        def log_joint(rows: slice, start: int, size: int) -> Any:
-            found, fine = _log_joint(table.array, start, log_prior, densities, cells, size=size)
-            found = _log_normalised(found) if normalised else found
-            return (rows, np.array(found)[rows.start - start :]) if fine else None
-
-        return log_joint
-
-    num_cells = min(DEVICE_CELLS, DEVICE_DENSITIES // len(class_probs))
-    return _on_device_first(table, columns, prepare, num_cells)
-
-
-def _on_device_first(
-    table: DeviceTable, columns: Sequence[Sequence[int]], prepare: Callable[[], Callable], num_cells: int
-) -> Chunks:
-    """A mapping that computes many slices at once on the device, and one by one where it cannot.
-
-    `prepare` gives a function of the rows wanted, and of the first and the number of those to read: always as many, so
-    that one compilation serves. It returns None where the rows are to be looked at by the host.
-    """
-
-    def mapping(function: Callable[[slice], tuple[Any, dict]], slices: Sequence[slice]) -> Iterator[tuple[Any, dict]]:
-        step = max((rows.stop - rows.start for rows in slices), default=1)
-        together = max(1, num_cells // (step * max(sum(map(len, columns)), 1)))
-        size = min(together * step, table.num_rows)
-        compute: Callable | None = None
-        covered = True
-        for batch in batched(slices, together):
-            rows = slice(batch[0].start, batch[-1].stop)
-            result = None
-            if covered:
-                try:
-                    compute = compute or in_float64(prepare)()
-                    result = in_float64(compute)(rows, min(rows.start, table.num_rows - size), size)
-                except (NotImplementedError, jax.errors.JAXTypeError):
-                    covered = False
-            if result is None:
-                yield from map(function, batch)
-            else:
-                yield result, {}
-
-    return mapping
+    return log_joint
 
 
 def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequence[int]) -> tuple[Any, Any]:

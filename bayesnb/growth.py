@@ -7,20 +7,20 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.model.blocks import Block
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.statistics import ModelStatistics
+from bayesnb.model.describe import Description
 from bayesnb.problem import Problem
+from bayesnb.reading.counted import Counted, Unseen
 from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 
-__all__ = ["Unseen", "count_more", "with_categories", "with_new_categories"]
-
-Unseen = Mapping[Any, Mapping[Any, int]]
-"""For each column the values that are not among its categories, and how often each occurs."""
+__all__ = ["count_and_grow", "count_more", "with_categories", "with_new_categories"]
 
 
 def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
@@ -44,14 +44,22 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
         If the rows do not fit the model, or contain new categories for which its prior has no number.
     """
     table = weighted_table(X, sample_weight)
-    unseen: dict[Any, dict[Any, int]] = {}
-    statistics = problem.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
-    grown = with_new_categories(problem, table, unseen)
+    codes = encode_labels(y, table.num_rows, problem.model.schema.classes)
+    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    problem, counted = count_and_grow(problem, table, codes, weights)
+    warn_unseen(counted.unseen)
+    return problem, counted.statistics
+
+
+def count_and_grow(
+    problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
+) -> tuple[Problem, Counted]:
+    """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
+    counted = problem.model.read(table).count(codes, weights)
+    grown = with_new_categories(problem, table, counted.unseen)
     if grown is not problem:
-        unseen = {}
-        statistics = grown.model.statistics(table, y, sample_weight=sample_weight, unseen=unseen)
-    warn_unseen(unseen)
-    return grown, statistics
+        counted = grown.model.read(table).count(codes, weights)
+    return grown, counted
 
 
 def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
@@ -63,7 +71,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     table : Table
         More rows.
     unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `BoundModel.statistics`
+        For each column the values of these rows that are not among the model's categories; `HostChunks.count`
         finds them.
 
     Returns
@@ -118,7 +126,7 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     )
 
 
-def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
+def _with_more(before: BoundModel, description: Description, schema: Schema) -> BoundModel:
     """The model with the categories of a schema.
 
     Raises

@@ -32,7 +32,8 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     from dask import delayed
 
     X, named = as_partitioned_table(X)
-    like = function(X._meta if named else np.empty((0, X.shape[1])))
+    # Dask has no public name for the empty frame that tells the columns and their types.
+    like = function(X._meta if named else np.empty((0, X.shape[1])))  # noqa: SLF001
     shared, task = as_graph_value("function", function), delayed(_call, pure=False)
     pieces = delayed_partitions(X)
     sizes = partition_sizes(X) or [np.nan] * len(pieces)

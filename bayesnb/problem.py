@@ -9,14 +9,14 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.statistics import ModelStatistics, log_evidence, updated
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.class_prior import ClassPrior
 from bayesnb.model.inclusion import log_evidences, log_inclusion
-from bayesnb.model.statistics import ModelStatistics, log_evidence, updated
 from bayesnb.statistics.base import Statistics
 from bayesnb.unlabelled import Unlabelled
 

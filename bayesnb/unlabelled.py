@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.statistics import ModelStatistics
-from bayesnb.tables.labels import encode_labels
-from bayesnb.tables.read import as_table
-from bayesnb.tables.weights import check_weights
+from bayesnb.tables.categories import warn_unseen
+from bayesnb.tables.table import Table
 
 __all__ = ["Unlabelled", "read_rows"]
 
@@ -64,18 +63,17 @@ class Unlabelled:
 
 
 def read_rows(
-    model: BoundModel, X: Any, y: Any, sample_weight: Any = None
+    model: BoundModel, table: Table, codes: np.ndarray, weights: np.ndarray | None
 ) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
     model : BoundModel
-        Bound.
-    X : table, shape (rows, columns)
-    y : labels, shape (rows,), or None
-        Missing labels are None, NaN, NA or masked; None stands for none at all.
-    sample_weight : array, shape (rows,), optional
+    table : Table
+    codes : array of int, shape (rows,)
+        Position of each row's class; -1 for a row without a label.
+    weights : array, shape (rows,), or None
         Rows without a label that weigh nothing are left out.
 
     Raises
@@ -83,18 +81,17 @@ def read_rows(
     ValueError
         If there are more classes than rows, or the class probabilities are to be those of labels and there is none.
     """
-    table = as_table(X)
-    classes = model.schema.classes
-    weights = check_weights(sample_weight, table.num_rows)
-    codes = np.full(table.num_rows, -1) if y is None else encode_labels(y, table.num_rows, classes, may_miss=True)
     missing = codes < 0
     if table.num_rows and not missing.any():
-        return model.statistics(table, y, sample_weight=sample_weight), None
+        labelled = model.read(table).count(codes, weights)
+        warn_unseen(labelled.unseen)
+        return labelled.statistics, None
     _require_enough(model, missing)
+    weights = np.ones(table.num_rows) if weights is None else weights
     total: ModelStatistics | None = None
     kept: list[tuple[Any, ...]] = []
     # The code of a missing label finds the last row, of zeros: the row is in no class.
-    identity = np.eye(len(classes) + 1)[:, :-1]
+    identity = np.eye(len(model.schema.classes) + 1)[:, :-1]
     for rows, chunk in model.encode(table):
         counted = model.count(chunk, identity[codes[rows]] * weights[rows, None])
         total = counted if total is None else total + counted

@@ -14,9 +14,11 @@ import scipy.special
 from scipy.optimize import isotonic_regression
 
 from bayesnb.families.fast import proportion, random_generator, whole_number
+from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
 
 __all__ = ["Calibration", "calibration"]
 
@@ -60,8 +62,6 @@ class Calibration:
 
     def plot(self, **options: Any) -> Any:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
-        from bayesnb.plots.reliability import plot_reliability
-
         return plot_reliability(self, **options)
 
     def __repr__(self) -> str:
@@ -154,11 +154,12 @@ def calibration(
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
     proportion("prob", prob)
     bins = whole_number("bins", bins)
-    codes = encode_labels(y, as_table(X).num_rows, posterior.classes)
-    log_probs = {"posterior": posterior.predict_log_proba(X)}
+    table = as_table(X)
+    codes = encode_labels(y, table.num_rows, posterior.classes)
+    log_probs = {"posterior": posterior.predict_log_proba(table)}
     predictions = {"posterior": np.minimum(np.exp(log_probs["posterior"]), 1.0)}
     if other is not None:
-        predictions["other"], log_probs["other"] = _predictions_of(other, X, posterior.classes, len(codes))
+        predictions["other"], log_probs["other"] = _predictions_of(other, X, table, posterior.classes)
     rows = {model: _scores(predictions[model], log_probs[model], codes, bins) for model in predictions}
     rng = random_generator(key)
     chance = {model: _error_by_chance(values.max(axis=1), bins, rng) for model, values in predictions.items()}
@@ -173,11 +174,14 @@ def calibration(
     )
 
 
-def _predictions_of(other: Any, X: Any, classes: np.ndarray, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Class probabilities of the other model and their logs, in the order of `classes`."""
+def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Class probabilities of the other model and their logs, in the order of `classes`.
+
+    A posterior reads the table; any other classifier gets X as the user gave it.
+    """
     labels = classes.tolist()
     if isinstance(other, Posterior):
-        log_probs = other.predict_log_proba(X)[:, _positions(other.classes, labels)]
+        log_probs = other.predict_log_proba(table)[:, _positions(other.classes, labels)]
         return np.minimum(np.exp(log_probs), 1.0), log_probs
     if hasattr(other, "predict_proba"):
         if not hasattr(other, "classes_"):
@@ -194,10 +198,10 @@ def _predictions_of(other: Any, X: Any, classes: np.ndarray, num_rows: int) -> t
                 f"other is a {type(other).__name__}: give a posterior, class probabilities of shape (rows, classes), "
                 "or a fitted classifier with predict_proba"
             )
-    if probs.shape != (num_rows, len(labels)):
+    if probs.shape != (table.num_rows, len(labels)):
         raise ValueError(
-            f"the other probabilities have shape {probs.shape}: give a row for each of X, {num_rows}, and a column for "
-            f"each class {labels}"
+            f"the other probabilities have shape {probs.shape}: give a row for each of X, {table.num_rows}, and a "
+            f"column for each class {labels}"
         )
     wrong = ~np.isfinite(probs).all(axis=1) | (probs < 0).any(axis=1) | (np.abs(probs.sum(axis=1) - 1) > 1e-6)
     if wrong.any():

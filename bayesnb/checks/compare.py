@@ -15,6 +15,7 @@ import pandas as pd
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.families.fast import proportion
+from bayesnb.pictures.comparison import plot_comparison
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -96,8 +97,6 @@ class Comparison:
 
     def plot(self, **options: Any) -> Any:
         """Exact marginal densities over the sampled histograms; see `bayesnb.plot_comparison`."""
-        from bayesnb.plots.comparison import plot_comparison
-
         return plot_comparison(self, **options)
 
     def __repr__(self) -> str:

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.rest import LabelledRows
 from bayesnb.families.fast import random_generator, whole_number
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.averaged import AveragedPosterior
-from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.statistics.counts import ClassCounts
+from bayesnb.reading.normalise import log_normalised
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.table import Table
 
@@ -91,10 +90,10 @@ def kfold(
     in_sample = np.empty(table.num_rows)
     for rows, chunk in posterior.model.encode(table):
         labels = codes[rows]
-        in_sample[rows] = log_normalised(posterior._log_joint(chunk))[np.arange(len(labels)), labels]
+        in_sample[rows] = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(labels)), labels]
         for f in np.unique(fold[rows]).tolist():
             members = np.flatnonzero(fold[rows] == f)
-            log_proba = log_normalised(rest[f]._log_joint(tuple(x[members] for x in chunk)))
+            log_proba = log_normalised(rest[f].log_joint_of(tuple(x[members] for x in chunk)))
             pointwise[rows.start + members] = log_proba[np.arange(len(members)), labels[members]]
     remarks = remark_on_labels(posterior.problem, pointwise)
     warn_of(remarks)
@@ -133,7 +132,6 @@ def _fold_statistics(
     fold: np.ndarray,
 ) -> list[ModelStatistics]:
     """Statistics of each fold's rows, in one pass over the table."""
-    blocks = posterior.model.blocks
     identity = np.eye(len(posterior.classes))
     totals: dict[int, ModelStatistics] = {}
     for rows, chunk in posterior.model.encode(table):
@@ -141,9 +139,6 @@ def _fold_statistics(
             members = np.flatnonzero(fold[rows] == f)
             at = rows.start + members
             membership = identity[given.codes[at]] * given.weights[at, None]
-            counted = ModelStatistics(
-                ClassCounts(membership.sum(axis=0)),
-                tuple(block.family.statistics(x[members], membership) for block, x in zip(blocks, chunk, strict=True)),
-            )
+            counted = posterior.model.count(tuple(x[members] for x in chunk), membership)
             totals[f] = totals[f] + counted if f in totals else counted
     return [totals[f] for f in sorted(totals)]

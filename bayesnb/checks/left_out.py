@@ -7,15 +7,16 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.block import Block
 from bayesnb.checks.refits import every_class_without, refits
 from bayesnb.checks.rest import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
-from bayesnb.model.blocks import Block
 from bayesnb.model.inclusion import log_evidences, log_inclusion
 from bayesnb.posterior.averaged import AveragedPosterior
-from bayesnb.posterior.base import Posterior, log_normalised
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -69,7 +70,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
     if isinstance(posterior, AveragedPosterior):
         return _of_average(posterior, table, rows)
     left_out = LeftOut.empty(rows.codes, len(rows.classes))
-    log_class_prob = log(posterior._class_probs())
+    log_class_prob = log(posterior.class_probs())
     counted = posterior.problem.statistics.blocks
     follows = posterior.problem.follows
     # If a family's prior follows the data: the block as the user gave it, without numbers.
@@ -101,8 +102,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
         log_joint = features + _log_class_probs_without(posterior, some)
         left_out.set(where, log_joint, log_normalised(in_sample + log_class_prob)[own])
 
-    for _ in posterior.model.map_chunks(one_chunk, table):
-        pass
+    posterior.model.read(table).each(one_chunk)
     return left_out
 
 
@@ -118,7 +118,7 @@ def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) 
     left_out = LeftOut.empty(rows.codes, len(rows.classes))
     for where, chunk in posterior.model.encode(table):
         some = rows.take(where)
-        in_sample = log_normalised(posterior._log_joint(chunk))[np.arange(len(some)), some.codes]
+        in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
         log_joint = np.array(_log_class_probs_without(posterior, some))
         for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
             statistics = counted.blocks[i]
@@ -199,7 +199,7 @@ def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple
     table = as_table(X)
     codes = encode_labels(y, table.num_rows, posterior.classes)
     weights = check_weights(sample_weight, table.num_rows)
-    fitted = np.asarray(posterior._require_data("leave-one-out").statistics.classes.n)
+    fitted = np.asarray(posterior.require_data("leave-one-out").statistics.classes.n)
     given = np.bincount(codes, weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
     if excess.any():

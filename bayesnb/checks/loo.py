@@ -96,7 +96,7 @@ def elpd_and_remarks(
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
-    problem = posterior._require_data("loo")
+    problem = posterior.require_data("loo")
     return remark_on_labels(problem, left_out.of_label) + remark_on_maxima(problem)
 
 

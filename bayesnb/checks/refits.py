@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import to_numpy
+from bayesnb.blocks.block import Block
 from bayesnb.checks.rest import LabelledRows, pieces_of
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import Block
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 

@@ -15,8 +15,8 @@ import scipy.sparse
 from scipy.special import gammaln
 
 from bayesnb.arrays import log_rising, to_numpy
+from bayesnb.blocks.block import Block
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.model.blocks import Block
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts

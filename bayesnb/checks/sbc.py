@@ -19,9 +19,11 @@ import pandas as pd
 import xarray as xr
 from arviz_base import dict_to_dataset
 from arviz_stats.base import array_stats
-from scipy.stats import binom
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
@@ -30,21 +32,20 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model.blocks import Block
-from bayesnb.model.bound import BoundModel, Model, as_model, of_table
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
 from bayesnb.model.sites import coordinate
-from bayesnb.model.statistics import ModelStatistics
+from bayesnb.pictures.sbc import plot_sbc
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.uniform import shown_p
 
-__all__ = ["JOINT", "SBC", "ecdf_difference", "sbc", "shown_p", "uniform_band"]
+__all__ = ["JOINT", "SBC", "sbc"]
 
 MIN_SIMULATIONS = 20
 """Fewer PIT values show no shape."""
@@ -128,8 +129,6 @@ class SBC:
 
     def plot(self, **options: Any) -> Any:
         """How far the PIT values stray from uniform; see `bayesnb.plot_sbc`."""
-        from bayesnb.plots.sbc import plot_sbc
-
         return plot_sbc(self, **options)
 
     def __repr__(self) -> str:
@@ -254,46 +253,6 @@ def sbc(
         model=model,
         inference=inference,
     )
-
-
-def uniform_band(num_values: int, prob: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Band that the whole empirical distribution function of uniform values keeps to.
-
-    Pointwise binomial intervals, widened until all of them hold together: Säilynoja, Bürkner and Vehtari (2022),
-    *Statistics and Computing* 32, 32. The widening is found by simulation.
-
-    Parameters
-    ----------
-    num_values : int
-    prob : float
-        Probability that the function stays inside at every point.
-
-    Returns
-    -------
-    tuple of array
-        Points in (0, 1), and the lower and upper end at each, as differences from the uniform distribution function.
-    """
-    points = np.linspace(0, 1, 102)[1:-1]
-    cells = np.full(len(points) + 1, 1 / (len(points) + 1))
-    counts = np.random.default_rng(0).multinomial(num_values, cells, size=5000).cumsum(axis=1)[:, :-1]
-    possible = np.arange(num_values + 1)[:, None]
-    tail = 2 * np.minimum(binom.cdf(possible, num_values, points), binom.sf(possible - 1, num_values, points))
-    unusual = tail[counts, np.arange(len(points))].min(axis=1)
-    level = np.quantile(unusual, 1 - prob)
-    lower, upper = (binom.ppf(q, num_values, points) / num_values - points for q in (level / 2, 1 - level / 2))
-    return points, lower, upper
-
-
-def ecdf_difference(pit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the empirical distribution function of values in (0, 1), and its difference from the uniform one."""
-    points = np.repeat(np.concatenate([[0.0], np.sort(pit), [1.0]]), 2)[1:-1]
-    height = np.repeat(np.arange(len(pit) + 1) / len(pit), 2)
-    return points, height - points
-
-
-def shown_p(p_value: float) -> str:
-    """A p-value for the eye, with its sign of relation: the test's own digits end near 1e-15."""
-    return f"= {p_value:.1g}" if p_value > 1e-12 else "< 1e-12"
 
 
 def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundModel, Any]:

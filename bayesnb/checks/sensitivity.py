@@ -18,6 +18,7 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
@@ -25,7 +26,6 @@ from bayesnb.families.fast import cdf, quantile
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
-from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior

@@ -16,7 +16,7 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model.bound import Model, of_table
+from bayesnb.model.naive_bayes import Model, of_table
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -194,7 +194,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
-        """The posterior as an ``xarray.DataTree`` for ArviZ; see `bayesnb.datatree.to_datatree`."""
+        """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:

@@ -11,11 +11,11 @@ from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.statistics import ModelStatistics, log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import random_generator
 from bayesnb.inference.base import Inference
 from bayesnb.model.learned import LearnedPrior
-from bayesnb.model.statistics import ModelStatistics, log_evidence
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 

@@ -1,6 +1,6 @@
 """A model of a table: the description with the columns, classes and categories that the table has."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,36 +10,33 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
-from bayesnb.device import count_on_device
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
+from bayesnb.blocks.density import log_joint, summed
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, random_generator, whole_number
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import ClassPrior, spread_class_prior
-from bayesnb.model.density import log_joint, summed
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.describe import Description
 from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import LearnedPrior, hyperparameter_axes, learned_prior, sample_hyperparameters
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.model.program import refuse_subsets, run_program
 from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.model.resolve import resolve
 from bayesnb.model.simulate import draw_cells, to_table
 from bayesnb.model.sites import Sites
-from bayesnb.model.statistics import ModelStatistics
-from bayesnb.parallel import in_order
+from bayesnb.reading.cells import Cells, count_by_weight
+from bayesnb.reading.host import HostChunks
+from bayesnb.reading.read import read
 from bayesnb.sparse import dense
-from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import learn_categories, warn_unseen
-from bayesnb.tables.cells import check_cells
-from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.read import as_table
 from bayesnb.tables.schema import Schema
-from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 
-__all__ = ["BoundModel", "Model", "as_model", "bind", "of_table"]
+__all__ = ["BoundModel", "bind"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,12 +73,12 @@ class BoundModel:
     ((4, 2), (4,))
     """
 
-    description: NaiveBayes
+    description: Description
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
 
     @classmethod
-    def of(cls, description: NaiveBayes, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
+    def of(cls, description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
         """A description with the columns, classes and categories of a schema.
 
         Parameters
@@ -238,10 +235,21 @@ class BoundModel:
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
         return replace(self, description=description, blocks=blocks)
 
-    def _require_schema(self) -> Schema:
-        return self.schema
+    def read(self, X: Any) -> HostChunks:
+        """The rows of a table as this model reads them, to count statistics or to compute densities.
 
-    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None, unseen: dict | None = None) -> ModelStatistics:
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not a table, or columns are missing, renamed, or were not in the table at fit.
+        """
+        return read(self.schema, self.blocks, X)
+
+    def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
 
         Parameters
@@ -249,142 +257,41 @@ class BoundModel:
         X : table, shape (rows, columns)
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
-        unseen : dict, optional
-            As for `encode`.
 
         Returns
         -------
         ModelStatistics
         """
-        schema = self._require_schema()
-        table = as_table(X)
-        labels = encode_labels(y, table.num_rows, schema.classes)
-        weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
-        identity = np.eye(len(schema.classes))
+        rows = self.read(X)
+        codes = encode_labels(y, rows.table.num_rows, self.schema.classes)
+        weights = None if sample_weight is None else check_weights(sample_weight, rows.table.num_rows)
+        counted = rows.count(codes, weights)
+        warn_unseen(counted.unseen)
+        return counted.statistics
 
-        def count(rows: slice, chunk: tuple[Any, ...]) -> ModelStatistics:
-            if weights is None:
-                return self.count_by_class(chunk, labels[rows])
-            return self.count(chunk, identity[labels[rows]] * weights[rows, None])
-
-        mapping: Callable[..., Iterator[tuple[ModelStatistics, dict]]] = in_order
-        if isinstance(table, DeviceTable):
-            mapping = count_on_device(table, schema, self.blocks, self.columns_in(table), labels, weights)
-        total: ModelStatistics | None = None
-        for counted in self.map_chunks(count, table, unseen, mapping):
-            total = counted if total is None else total + counted
-        if total is None:
-            raise ValueError("X has no rows: give at least one")
-        return total
-
-    def count(self, chunk: tuple[Any, ...], membership: np.ndarray) -> ModelStatistics:
+    def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
-        blocks = tuple(block.family.statistics(x, membership) for block, x in zip(self.blocks, chunk, strict=True))
-        return ModelStatistics(ClassCounts(membership.sum(axis=0)), blocks)
+        return count_by_weight(self.blocks, cells, membership)
 
-    def count_by_class(self, chunk: tuple[Any, ...], codes: np.ndarray) -> ModelStatistics:
-        """Sufficient statistics of encoded rows of weight one each, given the position of each row's class (rows,)."""
-        number = len(self._require_schema().classes)
-        blocks = tuple(
-            block.family.statistics_by_class(x, codes, number) for block, x in zip(self.blocks, chunk, strict=True)
-        )
-        return ModelStatistics(ClassCounts(np.bincount(codes, minlength=number).astype(np.float64)), blocks)
-
-    def encode(self, X: Any, unseen: dict | None = None) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    def encode(self, X: Any) -> Iterator[tuple[slice, Cells]]:
         """Read a table chunk by chunk.
 
         Parameters
         ----------
         X : table, shape (rows, columns)
-        unseen : dict, optional
-            Receives, by column, the values that are not among the categories, with their number. Without it they are
-            warned of.
 
         Yields
         ------
         tuple of slice and tuple of array
             The rows, and for each block their cells: float64 (rows, columns) with missing cells NaN and categories as
             codes, or CSR for families that take it.
+
+        Warns
+        -----
+        UserWarning
+            If a cell is not among the categories of its column: it counts as missing.
         """
-        return self._read(X, lambda rows, chunk: (rows, chunk), map, unseen, compact=False)
-
-    def map_chunks[R](
-        self,
-        function: Callable[[slice, tuple[Any, ...]], R],
-        X: Any,
-        unseen: dict | None = None,
-        mapping: Callable[..., Iterator[tuple[R, dict]]] = in_order,
-    ) -> Iterator[R]:
-        """Read a table chunk by chunk, in several threads if it is long.
-
-        Parameters
-        ----------
-        function : callable
-            Of the rows and their cells as `encode` yields them, except that a family that is `compact` gets booleans
-            and integers as they are.
-        X, unseen
-            As for `encode`.
-        mapping : callable, optional
-            What applies the function to the chunks.
-
-        Yields
-        ------
-        object
-            What the function gives for each chunk, in the order of the rows.
-        """
-        return self._read(X, function, mapping, unseen, compact=True)
-
-    def _read[R](
-        self,
-        X: Any,
-        function: Callable[[slice, tuple[Any, ...]], R],
-        mapping: Callable[..., Iterator[tuple[R, dict]]],
-        unseen: dict | None,
-        *,
-        compact: bool,
-    ) -> Iterator[R]:
-        table = as_table(X)
-        columns = self.columns_in(table)
-
-        def one_chunk(rows: slice) -> tuple[R, dict]:
-            strange: dict[Any, dict[Any, int]] = {}
-            chunk = tuple(
-                self._cells(*which, table, rows, strange, compact) for which in zip(self.blocks, columns, strict=True)
-            )
-            return function(rows, chunk), strange
-
-        found: dict[Any, dict[Any, int]] = {} if unseen is None else unseen
-        for result, strange in mapping(one_chunk, list(table.chunks(sum(map(len, columns))))):
-            for column, values in strange.items():
-                numbers = found.setdefault(column, {})
-                for value, number in values.items():
-                    numbers[value] = numbers.get(value, 0) + number
-            yield result
-        if unseen is None:
-            warn_unseen(found)
-
-    def columns_in(self, table: Table) -> list[Sequence[int]]:
-        """Where the columns of each block stand in a table.
-
-        Raises
-        ------
-        ValueError
-            If columns are missing, renamed, or were not in the table at fit.
-        """
-        return self._require_schema().locate(table, [block.columns for block in self.blocks])
-
-    def _cells(
-        self, block: Block, columns: Sequence[int], table: Table, rows: slice, strange: dict, compact: bool
-    ) -> Any:
-        """Encoded cells of a block, which stand in the given columns of the table."""
-        compact = compact and block.family.compact
-        if block.has_categories:
-            schema = self._require_schema()
-            return schema.categories_as_codes(table, block.columns, columns, rows, strange, compact=compact)
-        x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
-        if not (table.non_negative and block.family.accepts_fractions):
-            check_cells(x, block.family, block.labels, rows)
-        return x
+        return self.read(X).encoded()
 
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
@@ -447,7 +354,7 @@ class BoundModel:
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self._require_numbers()
+        self.require_numbers()
         parameters = self.draw_prior(rng)
         labels = draw(
             dist.CategoricalProbs(np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))), rng
@@ -482,7 +389,13 @@ class BoundModel:
                     return block, name
         return None
 
-    def _require_numbers(self) -> None:
+    def require_numbers(self) -> None:
+        """Refuse a model with a hyperparameter that has no number yet.
+
+        Raises
+        ------
+        ValueError
+        """
         found = self.open_hyperparameter()
         if found is not None:
             block, name = found
@@ -519,14 +432,13 @@ class BoundModel:
         model = self
         if X is not None and y is not None and self.open_hyperparameter() is not None:
             model = self.resolve(self.statistics(X, y))
-        model._require_numbers()
+        model.require_numbers()
         table = None if X is None else as_table(X)
         size = table.num_rows if table is not None else len(y) if y is not None else num_rows or 1
         codes = None if y is None else encode_labels(y, size, self.schema.classes)
         cells = None
         if table is not None:
-            chunks = [chunk for _, chunk in model.encode(table)]
-            cells = [np.concatenate([dense(x) for x in pieces]) for pieces in zip(*chunks, strict=True)]
+            cells = [dense(x) for x in model.read(table).whole()]
         prior = model.class_prior, model.families
         if model.hyperpriors:
             prior = model.learned.given(sample_hyperparameters(model.hyperpriors))
@@ -545,11 +457,7 @@ class BoundModel:
         return repr(self.description)
 
 
-Model = NaiveBayes | BoundModel
-"""What is fitted: a description, or the model of a table."""
-
-
-def bind(description: NaiveBayes, X: Any, y: Any, classes: Any) -> BoundModel:
+def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
     """The model of a table; parameters and errors as for `NaiveBayes.bind`."""
     table = as_table(X)
     if not table.names:
@@ -561,34 +469,3 @@ def bind(description: NaiveBayes, X: Any, y: Any, classes: Any) -> BoundModel:
         for position, family, listed in categorical_columns(description.features, schema)
     }
     return BoundModel.of(description, replace(schema, categories=categories))
-
-
-def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
-    """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
-    classes : sequence or int, optional
-        Labels that may occur, also for a bound model.
-    """
-    if isinstance(model, NaiveBayes):
-        return bind(model, X, y, classes)
-    return model if classes is None else model.with_classes(classes)
-
-
-def as_model(model: Any) -> Model:
-    """The model asked for; a family alone means the model that has it in every column.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a model nor a family.
-    """
-    if isinstance(model, Family):
-        return NaiveBayes(model)
-    if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
-    return model

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bayesnb.model.blocks import Block, join_blocks
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.blocks.block import Block, join_blocks
+from bayesnb.model.describe import Description
 from bayesnb.model.read import block_name
 from bayesnb.tables.columns import items_at
 from bayesnb.tables.schema import Schema
@@ -13,7 +13,7 @@ __all__ = ["lay_out"]
 
 
 def lay_out(
-    description: NaiveBayes, schema: Schema, layout: Sequence[Sequence[int]] | None = None
+    description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None
 ) -> tuple[Block, ...]:
     """The columns in groups of one family and one array shape.
 
@@ -21,7 +21,7 @@ def lay_out(
 
     Parameters
     ----------
-    description : NaiveBayes
+    description : Description
     schema : Schema
     layout : sequence of sequence of int, optional
         Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
@@ -39,7 +39,7 @@ def lay_out(
     return blocks if layout is None else _arranged(blocks, layout)
 
 
-def _of_features(description: NaiveBayes, schema: Schema) -> Iterator[tuple[Any, Block]]:
+def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any, Block]]:
     """The blocks of each feature, each with the feature's name."""
     features, counted = description.features, schema.categories
     for name, positions in schema.positions_of(features).items():

@@ -15,17 +15,17 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
+from bayesnb.blocks.density import statistics_program, walk_family
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import ClassPrior, spread_class_prior
-from bayesnb.model.density import statistics_program, walk_family
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.model.read import block_name
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.tables.schema import Schema
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FIRST_CODE = 2.0
-"""Places are numbered from here; one stands for every learned hyperparameter in the arrays beside them."""
+"""The least of the numbers that tell the places of learned hyperparameters; above one, which is the placeholder."""
 
 
 def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
@@ -115,13 +115,13 @@ class LearnedPrior:
 
 
 def learned_prior(
-    description: NaiveBayes, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
+    description: Description, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
 ) -> LearnedPrior:
     """The prior of a bound model as a function of the hyperparameters that it learns.
 
     Parameters
     ----------
-    description : NaiveBayes
+    description : Description
     schema : Schema
     blocks : sequence of Block
     class_prior : ClassPrior
@@ -162,7 +162,7 @@ def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
     statistics_program(class_prior, families, statistics, integrated=True)
 
 
-def hyperparameter_axes(description: NaiveBayes, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
     """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them."""
     classes = ("class", tuple(schema.classes.tolist()))
     found = {}

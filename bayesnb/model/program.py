@@ -8,9 +8,9 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.base import Family, Parameters
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.model.sites import Sites
 
 __all__ = ["refuse_subsets", "run_program"]

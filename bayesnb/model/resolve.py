@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import spread_class_prior
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import spread_class_prior
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import placeholder_codes
 from bayesnb.model.read import block_name
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.tables.schema import Schema
 
 __all__ = ["resolve"]
@@ -22,13 +22,13 @@ __all__ = ["resolve"]
 
 @in_float64
 def resolve(
-    description: NaiveBayes, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> tuple[NaiveBayes, tuple[Block, ...]]:
+    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> tuple[Description, tuple[Block, ...]]:
     """Description and blocks with the numbers that the defaults take from statistics.
 
     Parameters
     ----------
-    description : NaiveBayes
+    description : Description
     schema : Schema
     blocks : sequence of Block
         The description laid out over the schema.
@@ -37,7 +37,7 @@ def resolve(
 
     Returns
     -------
-    tuple of NaiveBayes and tuple of Block
+    tuple of Description and tuple of Block
         The blocks have the columns and the order that they had.
 
     Raises
@@ -67,7 +67,7 @@ def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[
     )
 
 
-def _by_column(description: NaiveBayes, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
+def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
     """The features in numbers: each column that is a site of its own becomes a feature of its own."""
     features: dict[Any, tuple[Family, Any]] = {}
     whole = {block.columns[0]: block for block in blocks if not block.by_column}
@@ -85,7 +85,7 @@ def _by_column(description: NaiveBayes, schema: Schema, blocks: Sequence[Block])
 
 
 def _with_defaults(
-    description: NaiveBayes, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
 ) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
     coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))

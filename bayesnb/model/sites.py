@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import CLASS_SITE
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.tables.schema import Schema
 
 __all__ = ["Site", "Sites", "coordinate"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.model.class_prior import CLASS_SITE
 from bayesnb.model.read import EVERY_COLUMN
 
 __all__ = ["story"]

@@ -1,1 +1,1 @@
-"""Pictures, one file each, without mathematics of their own."""
+"""Pictures of posteriors, one file each, without mathematics of their own."""

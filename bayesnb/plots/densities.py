@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.block import Block
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
-from bayesnb.model.blocks import Block
-from bayesnb.plots.layout import LINES, MARKERS, legend, panel_grid, wrap
+from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -149,9 +149,8 @@ def _columns(posterior: Posterior, columns: Sequence[Any] | None) -> list[tuple[
 
 def _read(posterior: Posterior, X: Any, chosen: list[tuple[Block, int]]) -> list[np.ndarray]:
     """Cells of the columns, missing ones NaN."""
-    chunks = [chunk for _, chunk in posterior.model.encode(X)]
-    where = [(posterior.model.blocks.index(block), j) for block, j in chosen]
-    return [np.concatenate([chunk[i][:, j] for chunk in chunks]) for i, j in where]
+    cells = posterior.model.read(X).whole()
+    return [cells[posterior.model.blocks.index(block)][:, j] for block, j in chosen]
 
 
 def _range(by_class: list[np.ndarray], *, trimmed: bool) -> tuple[float, float]:

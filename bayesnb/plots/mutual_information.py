@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.families.fast import whole_number
-from bayesnb.plots.layout import row_axis, wrap
+from bayesnb.pictures.layout import row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.mutual_information import mutual_information
 

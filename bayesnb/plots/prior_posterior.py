@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.fast import quantile, random_generator, whole_number
-from bayesnb.model.class_prior import CLASS_SITE
-from bayesnb.plots.layout import legend, panel_grid, wrap
+from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
 from bayesnb.posterior.point import PointPosterior

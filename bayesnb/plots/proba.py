@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.plots.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
+from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.labels import encode_labels

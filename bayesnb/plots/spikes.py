@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.plots.layout import panel_grid, text_width, wrap
+from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
 
 __all__ = ["plot_spikes"]

@@ -6,15 +6,16 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.density import log_joint
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import cdf, quantile
-from bayesnb.model.class_prior import CLASS_SITE
-from bayesnb.model.density import log_joint
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
 
 __all__ = ["AveragedPosterior"]
 
@@ -58,56 +59,57 @@ class AveragedPosterior(ClosedFormPosterior):
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_order(self.model.blocks, [prob.tolist() for prob in self._inclusion])
+        values = in_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
         names = pd.Index(feature_names(self.model.blocks), name="feature")
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
 
     @property
-    def _inclusion(self) -> tuple[np.ndarray, ...]:
+    def inclusion(self) -> tuple[np.ndarray, ...]:
+        """Posterior probability that each feature depends on the class, for each block an array."""
         return tuple(np.exp(log_probs[0]) for log_probs in self._log_inclusion)
 
     @in_float64
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
         def density(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
             log_in, log_out = inclusion
             if own.cell == "count vector":
                 return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
             return own.row_log_average(shared, log_in, log_out, x)
 
-        blocks = zip(self.families, self.shared, self._log_inclusion, chunk, strict=True)
-        return log_joint(self._class_probs(), (density(*block) for block in blocks))
+        blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
+        return log_joint(self.class_probs(), (density(*block) for block in blocks))
 
-    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
-        return draw_averaged(self.class_posterior, self.families, self.shared, self._inclusion, rng, shape)
+    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
+        return draw_averaged(self.class_posterior, self.families, self.shared, self.inclusion, rng, shape)
 
-    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         own = draw_parameters(self.class_posterior, [family.take(codes) for family in self.families], rng).blocks
         nobody = np.zeros_like(codes)
         common = draw_parameters(self.class_posterior, [family.take(nobody) for family in self.shared], rng).blocks
         return tuple(
             mixed(rng.uniform(size=(len(codes), len(prob))) < prob, values, of_all)
-            for prob, values, of_all in zip(self._inclusion, own, common, strict=True)
+            for prob, values, of_all in zip(self.inclusion, own, common, strict=True)
         )
 
-    def _mean_parameters(self) -> ModelParameters:
+    def mean_parameters(self) -> ModelParameters:
         blocks = []
-        for own, shared, prob in zip(self.families, self.shared, self._inclusion, strict=True):
+        for own, shared, prob in zip(self.families, self.shared, self.inclusion, strict=True):
             means, of_all = to_numpy(own.mean()), to_numpy(shared.mean())
             weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
             blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
-        return ModelParameters(self._class_probs(), tuple(blocks))
+        return ModelParameters(self.class_probs(), tuple(blocks))
 
     @in_float64
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         own = marginals_by_site(self.model, self.class_posterior, self.families)
         shared = marginals_by_site(self.model, self.class_posterior, self.shared)
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
-        known = {"mean": self._class_probs(), "sd": 0.0, "lower": self._class_probs(), "upper": self._class_probs()}
+        known = {"mean": self.class_probs(), "sd": 0.0, "lower": self.class_probs(), "upper": self.class_probs()}
         found: dict[str, dict[str, Any]] = {CLASS_SITE: known}
         if CLASS_SITE in own:
             found[CLASS_SITE] = _summary_of_mixture(np.ones(1), own[CLASS_SITE], own[CLASS_SITE], levels)
         for site in self.model.sites:
-            inclusion = self._inclusion[site.block]
+            inclusion = self.inclusion[site.block]
             weight = inclusion if site.column is None else inclusion[site.column]
             found[site.name] = _summary_of_mixture(weight, own[site.name], shared[site.name], levels)
         return found

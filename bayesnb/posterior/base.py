@@ -1,40 +1,28 @@
 """What every posterior answers, however it was made."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from functools import partial, wraps
-from html import escape
-from threading import Lock
-from typing import Any, Concatenate, Protocol, Self
+from typing import Any, Protocol, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 
-from bayesnb.arrays import log, warn
-from bayesnb.decisions import NATS, decision_rule, entropy_split
-from bayesnb.device import log_joint_on_device
+from bayesnb.arrays import log
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.decisions import NATS, decision_rule
+from bayesnb.draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.fast import draw, proportion, random_generator, whole_number
+from bayesnb.families.fast import proportion
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
-from bayesnb.parallel import in_order
-from bayesnb.partitions import map_partitions
+from bayesnb.posterior.by_partition import partition_by_partition
+from bayesnb.posterior.linear import linear_rule
+from bayesnb.posterior.simulate import mean_total_count, simulate_rows
+from bayesnb.posterior.summary import headline, html, summary_frame
+from bayesnb.posterior.uncertainty import uncertainty_under
 from bayesnb.problem import Problem
-from bayesnb.rows import row_pieces
-from bayesnb.tables.device_array import DeviceTable
-from bayesnb.tables.read import as_table, is_dask
-from bayesnb.tables.table import Table
+from bayesnb.reading.cells import Cells
+from bayesnb.reading.normalise import with_fallback
 
-__all__ = ["Fitting", "Posterior", "flatten", "in_pieces", "log_normalised", "normalise"]
-
-HTML_ROWS = 5000
-"""Parameters beyond which a notebook shows the story without a table."""
-
-DRAW_BYTES = 2**26
-"""Memory for the densities of many draws at a time."""
+__all__ = ["Fitting", "Posterior"]
 
 
 class Fitting(Protocol):
@@ -42,25 +30,6 @@ class Fitting(Protocol):
 
     def fit(self, problem: Problem, *, key: Any) -> "Posterior":
         """Condition the problem's model on its data."""
-
-
-def _partition_by_partition[**P](
-    method: Callable[Concatenate[Any, Any, P], np.ndarray],
-) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
-
-    @wraps(method)
-    def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
-        if not is_dask(X):
-            return method(self, X, *args, **kwargs)
-        return map_partitions(partial(_answer, self, method.__name__, args, kwargs), X)
-
-    return wrapped
-
-
-def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
-    # By its name, because pickle finds the wrapped method under the name of the method inside.
-    return getattr(posterior, method)(X, *args, **kwargs)
 
 
 class Posterior(ABC):
@@ -102,30 +71,37 @@ class Posterior(ABC):
         )
 
     @abstractmethod
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
+        """Log p(x, y=c | data) of rows that `BoundModel.encode` encoded, shape (rows, classes)."""
 
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms, shapes (classes,) and (rows, classes), whose sum is `_log_joint` but for a number in each row."""
-        return np.zeros(len(self.classes)), self._log_joint(chunk)
+    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms, shapes (classes,) and (rows, classes), whose sum differs from `log_joint_of` by row only."""
+        return np.zeros(len(self.classes)), self.log_joint_of(cells)
 
     @abstractmethod
-    def _class_probs(self) -> np.ndarray:
+    def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
 
     @abstractmethod
-    def _mean_parameters(self) -> ModelParameters:
-        """Posterior mean of all parameters, no leading axes."""
+    def mean_parameters(self) -> ModelParameters:
+        """Posterior mean of all parameters, block by block; `mean` gives them by site."""
 
     @abstractmethod
-    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        """Draws of all parameters, leading axes (chain, draw)."""
+    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters, block by block, leading axes (chain, draw); `draws` gives them by site."""
 
     @abstractmethod
-    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn anew for each row, shape (rows, columns, ...)."""
 
-    @_partition_by_partition
+    def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
+        """For each block its family and the parameters, or None for its predictive, that an accelerator computes with.
+
+        None instead of the list if only the host can compute the densities.
+        """
+        return None
+
+    @partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
         """Log density of each row together with each class.
 
@@ -145,9 +121,9 @@ class Posterior(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._by_chunk(X, self._log_joint, normalised=False)
+        return self.model.read(X).densities(self, "log_joint")
 
-    @_partition_by_partition
+    @partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of `predict_proba`, computed without leaving the log scale.
 
@@ -155,10 +131,9 @@ class Posterior(ABC):
         -------
         array, shape (rows, classes)
         """
-        log_proba = self._by_chunk(X, lambda chunk: log_normalised(np.add(*self._log_ratio(chunk))), normalised=True)
-        return _with_fallback(log_proba, -np.inf, log(self._class_probs()))
+        return with_fallback(self.model.read(X).densities(self, "log_proba"), -np.inf, log(self.class_probs()))
 
-    @_partition_by_partition
+    @partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior predictive class probabilities.
 
@@ -178,19 +153,9 @@ class Posterior(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        table = as_table(X)
-        if isinstance(table, DeviceTable):
-            log_proba = self.predict_log_proba(X)
-            return np.exp(log_proba, out=log_proba)
-        proba = np.empty((table.num_rows, len(self.classes)))
+        return with_fallback(self.model.read(X).densities(self, "proba"), 0.0, self.class_probs())
 
-        def put(rows: slice, chunk: tuple[Any, ...]) -> None:
-            _normalise_into(proba[rows], *self._log_ratio(chunk))
-
-        list(self.model.map_chunks(put, table))
-        return _with_fallback(proba, 0.0, self._class_probs())
-
-    @_partition_by_partition
+    @partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
         r"""The label to decide for in each row: the most probable one, or the one of least expected loss.
 
@@ -258,9 +223,7 @@ class Posterior(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
-        parameters = self._parameters(num_chains, self._for_densities(num_draws), key)
-        joint = self._log_joint_under(X, parameters)
-        return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+        return proba_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -277,18 +240,11 @@ class Posterior(ABC):
         array, shape (chain, draw, rows, classes)
             log p(x, y=c | theta) for each draw theta.
         """
-        return self._log_joint_under(X, self._parameters(num_chains, self._for_densities(num_draws), key))
+        return log_joint_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
 
-    def _log_joint_under(self, X: Any, parameters: ModelParameters) -> np.ndarray:
-        def one_chunk(chunk: tuple[Any, ...]) -> np.ndarray:
-            joint = np.concatenate([self.model.log_joint(piece, chunk) for piece in in_pieces(parameters, chunk)])
-            return joint.reshape(*parameters.class_prob.shape[:-1], *joint.shape[1:])
-
-        return self._by_chunk(X, one_chunk, row_axis=2)
-
-    def _for_densities(self, num_draws: int | None) -> int | None:
-        """Draws in a chain where each costs a pass over the rows, unless the user says."""
-        return num_draws
+    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters; each costs a pass over the rows, so that a closed form draws fewer by default."""
+        return self.parameter_draws(num_chains, num_draws, key)
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -375,21 +331,9 @@ class Posterior(ABC):
         0      1.0       1.00       0.00
         1      1.0       0.84       0.16
         """
-        import pandas as pd
-
         if unit not in NATS:
             raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
-        parameters = self._parameters(num_chains, self._for_densities(num_draws), key)
-
-        def one_chunk(chunk: tuple[Any, ...]) -> np.ndarray:
-            return entropy_split(
-                np.exp(normalise(self.model.log_joint(piece, chunk), piece.class_prob[:, None, :]))
-                for piece in in_pieces(parameters, chunk)
-            )
-
-        total, aleatoric = self._by_chunk(X, one_chunk).T / NATS[unit]
-        parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
-        return pd.DataFrame(parts, index=pd.RangeIndex(len(total), name="row"))
+        return uncertainty_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key), unit)
 
     def draws(
         self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0
@@ -408,7 +352,7 @@ class Posterior(ABC):
             Arrays of shape (chain, draw, ...) by site: ``class_prob`` (classes,); ``<block>_<parameter>`` (classes,
             columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
         """
-        parameters = self._parameters(num_chains, num_draws, key)
+        parameters = self.parameter_draws(num_chains, num_draws, key)
         sites = self.model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
 
@@ -420,7 +364,7 @@ class Posterior(ABC):
         dict
             The shapes of `draws` without the chain and draw axes.
         """
-        return {name: np.array(value) for name, value in self.model.sites.by_name(self._mean_parameters()).items()}
+        return {name: np.array(value) for name, value in self.model.sites.by_name(self.mean_parameters()).items()}
 
     def hyperparameters(self) -> dict[str, np.ndarray]:
         """Hyperparameters that were learned, by name; their posterior mean for a sampled posterior.
@@ -431,7 +375,7 @@ class Posterior(ABC):
             Empty where all were given.
         """
         if self.problem is None or self.problem.learned_from is None:
-            return {name: np.array(value) for name, value in self._mean_parameters().hyperparameters.items()}
+            return {name: np.array(value) for name, value in self.mean_parameters().hyperparameters.items()}
         return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     @abstractmethod
@@ -452,16 +396,8 @@ class Posterior(ABC):
             ``mean``, ``sd``, ``lower`` and ``upper`` (equal tails), in closed form for an exact posterior;
             ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point.
         """
-        import pandas as pd
-
         proportion("prob", prob)
-        labels = self.model.sites.scalar_labels()
-        pieces = []
-        for site, columns in self._summaries(prob).items():
-            size = len(labels[site])
-            cells = {name: np.broadcast_to(np.ravel(np.asarray(value)), size) for name, value in columns.items()}
-            pieces.append(pd.DataFrame(cells, index=pd.Index(labels[site], name="parameter")))
-        return pd.concat(pieces)
+        return summary_frame(self.model.sites, self._summaries(prob))
 
     def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.
@@ -481,21 +417,9 @@ class Posterior(ABC):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
-        num_rows = whole_number("num_rows", num_rows)
-        rng = random_generator(key)
-        probs = np.broadcast_to(self._class_probs(), (num_rows, len(self.classes)))
-        codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
         if total_count is None:
-            total_count = self._mean_total_count()
-        return self.model.draw_rows(codes, self._row_parameters(codes, rng), rng, total_count)
-
-    def _mean_total_count(self) -> int | None:
-        if self.problem is None:
-            return None
-        for block, counted in zip(self.model.blocks, self.problem.statistics_to_pool, strict=True):
-            if block.is_vector and counted.n.sum() > 0:  # type: ignore[attr-defined]
-                return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
-        return None
+            total_count = mean_total_count(self.problem)
+        return simulate_rows(self.model, self.class_probs(), self.row_parameters, num_rows, total_count, key)
 
     @property
     def log_evidence(self) -> float:
@@ -511,7 +435,7 @@ class Posterior(ABC):
         ValueError
             If there are no data, or a family has no closed form.
         """
-        problem = self._require_data("log_evidence")
+        problem = self.require_data("log_evidence")
         if not problem.conjugate:
             names = [type(family).__name__ for family in problem.model.families]
             raise ValueError(f"log_evidence is known in closed form for conjugate families only, not for {names}")
@@ -600,43 +524,122 @@ class Posterior(ABC):
         ValueError
             If there are not two classes, or a column is not Bernoulli.
         """
-        if len(self.classes) != 2:
-            raise ValueError(f"there are {len(self.classes)} classes {self.classes.tolist()}: a linear rule parts two")
-        for block in self.model.blocks:
-            if not isinstance(block.family, Bernoulli):
-                raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 "
-                    "features only"
-                )
-        sizes = [len(block.columns) for block in self.model.blocks]
-        at_zero = self._log_joint(tuple(np.zeros((1, size)) for size in sizes))
-        bias = float(at_zero[0, 1] - at_zero[0, 0])
-        weights: dict[int, float] = {}
-        for i, block in enumerate(self.model.blocks):
-            chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
-            joint = self._log_joint(chunk)
-            weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
-        return np.array([weights[column] for column in sorted(weights)]), bias
+        return linear_rule(self.model, self)
 
-    def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
-        """The posterior as an ``xarray.DataTree`` for ArviZ; see `bayesnb.datatree.to_datatree`."""
-        from bayesnb.datatree import to_datatree
+    def to_datatree(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        predictions: Any = None,
+        num_chains: int | None = None,
+        num_draws: int | None = None,
+        key: Any = 0,
+    ) -> Any:
+        """The posterior as an ``xarray.DataTree`` in ArviZ's groups.
 
-        return to_datatree(self, X, y, **options)
+        Parameters
+        ----------
+        X : table, shape (rows, columns), optional
+        y : labels, shape (rows,), optional
+            With both, the groups that look at data are there too.
+        predictions : table, shape (new rows, columns), optional
+            Rows without labels, for the group of that name.
+        num_chains, num_draws : int, optional
+            As for `Posterior.draws`. Exact draws come in chains, like NUTS's, so that ArviZ treats both alike.
+        key : int or JAX key, default 0
+
+        Returns
+        -------
+        xarray.DataTree
+            Always: ``posterior`` and ``prior``, with the dimensions chain, draw, class, ``<block>_column`` and
+            ``<column>_category``, all labelled; ``log_prior``, the log prior density of each site at the posterior's
+            draws. Of a sampled posterior: ``sample_stats``. With data: ``observed_data`` (``y`` as positions among the
+            classes, whose labels are in its attributes), ``constant_data`` (the features that are numbers),
+            ``log_likelihood`` with two variables, of which ``arviz.loo`` takes one (``var_name="y"``, log
+            p(y | x, theta), to judge the classifier; ``var_name="joint"``, log p(x, y | theta), to judge the model of
+            features and labels together), ``posterior_predictive`` and ``prior_predictive`` with labels ``y`` drawn
+            given each row's features. With `predictions`: drawn labels ``y`` and class probabilities ``proba`` of the
+            new rows.
+
+        Raises
+        ------
+        ValueError
+            If the posterior is a point, which has no draws; or if one of X and y comes without the other.
+        """
+        from bayesnb.datatree import tree_of_draws
+
+        if (X is None) != (y is None):
+            raise ValueError("X and y come together: log p(y | x, theta) needs both")
+        parameters = self.parameter_draws(num_chains, num_draws, key)
+        stats = self._stats_of_draws(num_chains, num_draws)
+        made_by = "given" if self.inference is None else repr(self.inference)
+        return tree_of_draws(
+            self.model,
+            parameters,
+            stats,
+            X,
+            y,
+            predictions=predictions,
+            library=self._library,
+            inference=made_by,
+            key=key,
+        )
+
+    _library = "bayesnb"
+    """Name of the package that made the draws, for ArviZ."""
+
+    def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
+        """What a sampler reported of the draws that `draws` gives; empty if no sampler made them."""
+        return {}
 
     def save(self, path: Any) -> None:
-        """Write the posterior to a netCDF file, which `bayesnb.load` and xarray read; needs ``bayesnb[io]``."""
-        from bayesnb.files import save
+        """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
-        save(self, path)
+        The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
+        returns predicts bit for bit the same. Rows without a label are in the file as they were given.
 
-    def _require_data(self, verb: str) -> Problem:
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        ImportError
+            Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+        FileNotFoundError
+            If the folder does not exist.
+        TypeError
+            If a class or category label is neither text, number nor boolean.
+        """
+        from bayesnb.files.save import save
+
+        stored = self._stored()
+        save(path, type(self).__name__, self.model, self.problem, self.inference, *stored)
+
+    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
+        """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""
+        return None, None
+
+    def require_data(self, verb: str) -> Problem:
+        """The model and the statistics of its data.
+
+        Parameters
+        ----------
+        verb : str
+            What needs the data, for the error.
+
+        Raises
+        ------
+        ValueError
+            If the parameters were given without data.
+        """
         if self.problem is None:
             raise ValueError(f"{verb} needs data: these parameters were given, not fitted; use nb.fit(model, X, y)")
         return self.problem
 
     def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
-        problem = self._require_data(verb)
+        problem = self.require_data(verb)
         if self.inference is None:
             raise ValueError(
                 f"{verb} would need the sampler that made these draws: run it again on the new data and hand them over "
@@ -645,134 +648,13 @@ class Posterior(ABC):
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
         return problem, self.inference
 
-    def _by_chunk(self, X: Any, function: Any, row_axis: int = 0, normalised: bool | None = None) -> np.ndarray:
-        """A function of chunks, put together; `normalised` says of log joint densities which they are."""
-        table = as_table(X)
-        if not table.num_rows:
-            list(self.model.encode(table))  # refuses a table without the model's columns
-            return function(tuple(np.empty((0, len(block.columns))) for block in self.model.blocks))
-        result: list[np.ndarray] = []
-        first = Lock()
-
-        def put(rows: slice, piece: np.ndarray) -> None:
-            with first:
-                if not result:
-                    shape = [*piece.shape[:row_axis], table.num_rows, *piece.shape[row_axis + 1 :]]
-                    result.append(piece if piece.shape[row_axis] == table.num_rows else np.empty(shape))
-            if result[0] is not piece:
-                result[0][(slice(None),) * row_axis + (rows,)] = piece
-
-        mapping = in_order if normalised is None else self._mapping(table, normalised)
-        for found in self.model.map_chunks(lambda rows, chunk: put(rows, function(chunk)), table, mapping=mapping):
-            if found is not None:
-                put(*found)
-        return result[0]
-
-    def _mapping(self, table: Table, normalised: bool) -> Any:
-        """What computes log joint densities chunk by chunk: the device of the table, where it has one."""
-        densities = self._device_densities()
-        if not isinstance(table, DeviceTable) or densities is None:
-            return in_order
-        model, schema = self.model, self.model.schema
-        where = schema, model.blocks, model.columns_in(table)
-        return log_joint_on_device(table, *where, self._class_probs(), densities, normalised=normalised)
-
-    def _device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
-        """For each block a family, and its parameters or None for its predictive; None where the host has to do it."""
-        return None
-
     def __repr__(self) -> str:
-        rows = "" if self.problem is None else f"{self.problem.statistics.classes.n.sum():g} rows, "
-        if self.problem is not None and self.problem.unlabelled is not None:
-            rows += f"{self.problem.unlabelled.weights.sum():g} without a label, "
         story = repr(self.model).split("\n", 1)[1]
-        return f"{type(self).__name__}: {rows}classes {_elided(self.classes.tolist())}{self._details()}\n{story}"
+        return f"{headline(type(self).__name__, self.classes.tolist(), self.problem, self._details())}\n{story}"
 
     def _repr_html_(self) -> str:
-        first, _, story = repr(self).partition("\n")
-        table = ""
-        if sum(len(labels) for labels in self.model.sites.scalar_labels().values()) <= HTML_ROWS:
-            table = self.summary().to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
-        return f"<p><b>{escape(first)}</b></p><pre>{escape(story)}</pre>{table}"
+        return html(repr(self), self.model.sites, self.summary)
 
     def _details(self) -> str:
+        """What the first line of the repr says of the posterior beside its classes."""
         return ""
-
-
-def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
-    """Log class probabilities from log joint densities, shape (..., rows, classes).
-
-    Rows whose joint density is zero under every class get the class probabilities, with a warning.
-    """
-    return _with_fallback(log_normalised(log_joint), -np.inf, log(class_probs))
-
-
-def log_normalised(log_joint: np.ndarray) -> np.ndarray:
-    """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
-    result = np.empty(log_joint.shape)
-    for rows in row_pieces(log_joint.shape[-2], log_joint[..., :1, :].size):
-        by_class = _less_highest(log_joint[..., rows, :])
-        total = log(np.exp(by_class).sum(axis=0))
-        total[np.isneginf(total)] = 0.0
-        result[..., rows, :] = np.moveaxis(by_class - total, 0, -1)
-    return result
-
-
-def _normalise_into(proba: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
-    """Put class probabilities into an array, shape (rows, classes); zero in every class where the joint density is."""
-    for rows in row_pieces(*log_density.shape):
-        by_class = _less_highest(log_prior + log_density[rows])
-        total = np.exp(by_class, out=by_class).sum(axis=0)
-        total[total == 0] = 1.0
-        proba[rows] = (by_class / total).T
-
-
-def _less_highest(log_joint: np.ndarray) -> np.ndarray:
-    """Log joint densities less the highest of each row, the classes first."""
-    # Class by class, because short rows cost NumPy more than their numbers do.
-    by_class = np.moveaxis(log_joint, -1, 0).copy()
-    highest = by_class.max(axis=0)
-    highest[np.isneginf(highest)] = 0.0
-    by_class -= highest
-    return by_class
-
-
-def _with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:
-    """What stands in for rows that are nothing in every class, with a warning."""
-    lost = found[..., 0] == nothing
-    lost[lost] = (found[lost] == nothing).all(axis=-1)
-    if lost.any():
-        warn(
-            f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
-            "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-            "(nb.Exact(), nb.NUTS()) does not have this trouble",
-            UserWarning,
-        )
-        return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
-    return found
-
-
-def flatten(parameters: ModelParameters) -> ModelParameters:
-    """Chain and draw axes as one."""
-    shape = parameters.class_prob.shape[:-1]
-
-    def flat(value: Any) -> np.ndarray:
-        array = np.asarray(value)
-        return array.reshape(int(np.prod(shape)), *array.shape[len(shape) :])
-
-    return jax.tree.map(flat, parameters)
-
-
-def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
-    """Draws, chain and draw axes as one, a memory-sized number at a time."""
-    flat = flatten(parameters)
-    num_draws, num_classes = flat.class_prob.shape
-    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
-    step = max(1, DRAW_BYTES // max(8 * cells, 1))
-    for start in range(0, num_draws, step):
-        piece = slice(start, start + step)
-        yield jax.tree.map(lambda value, piece=piece: value[piece], flat)
-
-
-def _elided(labels: list[Any]) -> str:
-    return str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"

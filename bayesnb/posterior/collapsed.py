@@ -7,12 +7,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.density import log_joint
+from bayesnb.blocks.statistics import updated
 from bayesnb.families.base import Family
-from bayesnb.model.class_prior import ClassPrior
-from bayesnb.model.density import log_joint
-from bayesnb.model.statistics import updated
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
 
 __all__ = ["CollapsedPosterior", "posterior_given"]
 
@@ -30,18 +31,18 @@ class CollapsedPosterior(SampledPosterior):
     """
 
     @in_float64
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
         assert self.problem is not None
         pieces = []
         for values in self._mixture():
             class_posterior, families = posterior_given(self.problem, values)
-            pairs = zip(families, chunk, strict=True)
+            pairs = zip(families, cells, strict=True)
             densities = (family.row_log_predictive(x) for family, x in pairs)  # type: ignore[attr-defined]
             pieces.append(log_joint(class_posterior.mean(), densities))
         return logsumexp(np.stack(pieces), axis=0) - np.log(len(pieces))
 
     @in_float64
-    def _class_probs(self) -> np.ndarray:
+    def class_probs(self) -> np.ndarray:
         assert self.problem is not None
         return np.mean([posterior_given(self.problem, values)[0].mean() for values in self._mixture()], axis=0)
 

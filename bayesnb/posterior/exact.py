@@ -9,17 +9,18 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, log, to_numpy
+from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
+from bayesnb.blocks.density import log_joint, summed
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.model.density import log_joint, summed
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
 
 __all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 
@@ -34,22 +35,22 @@ class ClosedFormPosterior(Posterior):
         self.families = problem.posterior_families
         self.class_posterior = problem.posterior_classes
 
-    def _class_probs(self) -> np.ndarray:
+    def class_probs(self) -> np.ndarray:
         return np.asarray(self.class_posterior.mean())
 
-    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
             whole_number("num_chains", 4 if num_chains is None else num_chains),
             whole_number("num_draws", 1000 if num_draws is None else num_draws),
         )
-        return self._draw(random_generator(key), shape)
+        return self.draw_parameters(random_generator(key), shape)
 
     @abstractmethod
-    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
+    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         """Independent draws of all parameters."""
 
-    def _for_densities(self, num_draws: int | None) -> int | None:
-        return 250 if num_draws is None else num_draws
+    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
 
     def plugin(self) -> PointPosterior:
         """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
@@ -57,10 +58,10 @@ class ClosedFormPosterior(Posterior):
         For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
         overconfident where there are few data.
         """
-        return plugin(self.model, self._mean_parameters())
+        return plugin(self.model, self.mean_parameters())
 
     @abstractmethod
-    def _mean_parameters(self) -> ModelParameters: ...
+    def mean_parameters(self) -> ModelParameters: ...
 
 
 class ExactPosterior(ClosedFormPosterior):
@@ -75,22 +76,22 @@ class ExactPosterior(ClosedFormPosterior):
     """
 
     @in_float64
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        densities = (family.row_log_predictive(x) for family, x in zip(self.families, chunk, strict=True))
-        return log_joint(self._class_probs(), densities)
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
+        densities = (family.row_log_predictive(x) for family, x in zip(self.families, cells, strict=True))
+        return log_joint(self.class_probs(), densities)
 
     @in_float64
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, chunk, strict=True))
-        return log(self._class_probs()), summed(densities)
+    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, cells, strict=True))
+        return log(self.class_probs()), summed(densities)
 
-    def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
+    def device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [(family, None) for family in self.families]
 
-    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
+    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_parameters(self.class_posterior, self.families, rng, shape)
 
-    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         families = [family.take(codes) for family in self.families]
         return draw_parameters(self.class_posterior, families, rng).blocks
 
@@ -106,7 +107,7 @@ class ExactPosterior(ClosedFormPosterior):
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         marginals = self.marginals()
         ends = ((1 - prob) / 2, (1 + prob) / 2)
-        known = {"mean": self._class_probs(), "sd": 0.0, "lower": self._class_probs(), "upper": self._class_probs()}
+        known = {"mean": self.class_probs(), "sd": 0.0, "lower": self.class_probs(), "upper": self.class_probs()}
         found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
         for site, marginal in marginals.items():
             lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
@@ -151,9 +152,9 @@ class ExactPosterior(ClosedFormPosterior):
         model = self.problem.model.with_feature_inclusion(prior_inclusion)
         return self.inference.fit(replace(self.problem, model=model), key=0)  # type: ignore[union-attr]
 
-    def _mean_parameters(self) -> ModelParameters:
+    def mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)
-        return ModelParameters(self._class_probs(), blocks)
+        return ModelParameters(self.class_probs(), blocks)
 
 
 def marginals_by_site(
@@ -164,7 +165,7 @@ def marginals_by_site(
     Parameters
     ----------
     model : BoundModel
-        Bound; names the sites.
+        Names the sites.
     class_prior : ClassPrior
         Prior or posterior of the class probabilities, which have no distribution where they are known.
     families : sequence of Family

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.density import summed
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family
-from bayesnb.model.density import summed
-from bayesnb.model.parameters import ModelParameters
 
 __all__ = ["log_mean_joint"]
 

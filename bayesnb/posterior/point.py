@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import log
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
 
 __all__ = ["PointPosterior", "plugin"]
 
@@ -46,32 +47,35 @@ class PointPosterior(Posterior):
         ]
         return "\n".join([super().__repr__().split("\n", 1)[0], *lines])
 
-    def _mean_parameters(self) -> ModelParameters:
+    def mean_parameters(self) -> ModelParameters:
         return self.parameters
 
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        return self.model.log_joint(self.parameters, chunk)
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
+        return self.model.log_joint(self.parameters, cells)
 
-    def _log_ratio(self, chunk: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        return log(self._class_probs()), self.model.log_ratio(self.parameters, chunk)
+    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        return log(self.class_probs()), self.model.log_ratio(self.parameters, cells)
 
-    def _device_densities(self) -> list[tuple[Family, Parameters | None]]:
+    def device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [
             (block.family, dict(values))
             for block, values in zip(self.model.blocks, self.parameters.blocks, strict=True)
         ]
 
-    def _class_probs(self) -> np.ndarray:
+    def class_probs(self) -> np.ndarray:
         return np.asarray(self.parameters.class_prob)
 
-    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         raise ValueError(
             "a point estimate has no spread to draw from: use nb.Exact() or nb.NUTS() for draws and intervals, or "
             "mean() for "
             "the values"
         )
 
-    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
+        return self.parameters, None
+
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
 
 

@@ -6,15 +6,17 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.draws import flatten
 from bayesnb.families.fast import whole_number
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.class_prior import CLASS_SITE
-from bayesnb.model.parameters import ModelParameters
-from bayesnb.posterior.base import Fitting, Posterior, flatten
+from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.log_mean import log_mean_joint
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
 
 __all__ = ["SampledPosterior"]
 
@@ -64,10 +66,10 @@ class SampledPosterior(Posterior):
         known = () if self.model.class_probs is None else (CLASS_SITE,)
         return diagnose(self.draws(), self.sample_stats, known)
 
-    def _log_joint(self, chunk: tuple[Any, ...]) -> np.ndarray:
-        return log_mean_joint(self.model.families, flatten(self.parameters), chunk)
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
+        return log_mean_joint(self.model.families, flatten(self.parameters), cells)
 
-    def _class_probs(self) -> np.ndarray:
+    def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
@@ -95,12 +97,12 @@ class SampledPosterior(Posterior):
         For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
         overconfident where there are few data.
         """
-        return plugin(self.model, self._mean_parameters())
+        return plugin(self.model, self.mean_parameters())
 
-    def _mean_parameters(self) -> ModelParameters:
+    def mean_parameters(self) -> ModelParameters:
         return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
 
-    def _parameters(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         chains = self.num_chains if num_chains is None else whole_number("num_chains", num_chains)
         draws = self.num_draws if num_draws is None else whole_number("num_draws", num_draws)
         if chains > self.num_chains or draws > self.num_draws:
@@ -121,7 +123,15 @@ class SampledPosterior(Posterior):
         kept = self._kept(self.num_draws if num_draws is None else num_draws)
         return {name: value[:num_chains, kept] for name, value in self.sample_stats.items()}
 
-    def _row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+    _library = "numpyro"
+
+    def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
+        return self.thinned_stats(num_chains, num_draws)
+
+    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
+        return self.parameters, self.sample_stats
+
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         chain = rng.integers(self.num_chains, size=len(codes))
         step = rng.integers(self.num_draws, size=len(codes))
         return tuple(

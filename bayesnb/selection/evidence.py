@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.inclusion import (
     feature_names,
     in_order,
@@ -17,7 +18,6 @@ from bayesnb.model.inclusion import (
     shared_families,
     spread_inclusion,
 )
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.base import Posterior
 
 __all__ = ["column_inclusion", "feature_evidence"]
@@ -75,7 +75,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     """
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
-    problem = posterior._require_data("feature_evidence")
+    problem = posterior.require_data("feature_evidence")
     problem.require_numbers()
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
-from bayesnb.model.blocks import Block
+from bayesnb.blocks.block import Block
 
 __all__ = ["information_in_data"]
 

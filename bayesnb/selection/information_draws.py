@@ -6,15 +6,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.parameters import draw_parameters
+from bayesnb.draws import flatten
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.information import PIECE_CELLS
-from bayesnb.model.blocks import Block
-from bayesnb.model.class_prior import ClassPrior
 from bayesnb.model.inclusion import draw_averaged
-from bayesnb.model.parameters import draw_parameters
 from bayesnb.posterior.averaged import AveragedPosterior
-from bayesnb.posterior.base import Posterior, flatten
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -28,7 +29,7 @@ CHAINS, DRAWS = 4, 50
 def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
     with np.errstate(divide="ignore"):  # an infinite mean
-        mean = posterior._mean_parameters()
+        mean = posterior.mean_parameters()
     class_prob = np.asarray(mean.class_prob)[None, :, None]
     found = []
     for block, parameters in zip(posterior.model.blocks, mean.blocks, strict=True):
@@ -83,7 +84,7 @@ class _Draws:
         self._posterior = posterior
         self._rng = random_generator(key)
         if isinstance(posterior, SampledPosterior):
-            given = flatten(posterior._parameters(None, num_draws, key))
+            given = flatten(posterior.parameter_draws(None, num_draws, key))
             self.class_prob = given.class_prob
             self._given = [
                 block.family.parameters_of_each_column(parameters)
@@ -105,7 +106,7 @@ class _Draws:
         if isinstance(posterior, ExactPosterior):
             return draw_parameters(nothing, [own], self._rng, shape).blocks[0]
         shared = _marginal(posterior.shared[block], columns)
-        inclusion = posterior._inclusion[block]
+        inclusion = posterior.inclusion[block]
         weights = np.broadcast_to(inclusion, len(posterior.model.blocks[block].columns))[columns]
         return draw_averaged(nothing, [own], [shared], [weights], self._rng, shape).blocks[0]
 

@@ -11,13 +11,15 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.model.bound import Model
-from bayesnb.model.statistics import ModelStatistics
+from bayesnb.model.naive_bayes import Model
+from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.read import as_table
 
 __all__ = ["ModelComparison", "compare_models"]
 
@@ -49,8 +51,6 @@ class ModelComparison:
 
     def plot(self, **options: Any) -> Any:
         """Probabilities and scores of the models; see `bayesnb.plot_model_comparison`."""
-        from bayesnb.plots.models import plot_model_comparison
-
         return plot_model_comparison(self, **options)
 
     def __repr__(self) -> str:
@@ -140,6 +140,7 @@ def compare_models(
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))
+    X = as_table(X)
     posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
     _require_same_classes(posteriors)
     notes: list[str] = []
@@ -225,7 +226,7 @@ def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
 
 
 def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
-    problem = posterior._require_data("compare_models")
+    problem = posterior.require_data("compare_models")
     if not problem.conjugate or problem.model.hyperpriors:
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
         return float("nan")
@@ -233,7 +234,7 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
 
 
 def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
-    problem = posterior._require_data("compare_models")
+    problem = posterior.require_data("compare_models")
     if problem.conjugate and not problem.model.hyperpriors:
         posterior = Exact().fit(problem)
     if isinstance(posterior, PointPosterior):
@@ -289,7 +290,7 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
 
 
 def _saw(posterior: Posterior) -> tuple[str, ...]:
-    return posterior._require_data("compare_models").prior_saw
+    return posterior.require_data("compare_models").prior_saw
 
 
 def _told(posterior: Posterior) -> str:
@@ -299,7 +300,7 @@ def _told(posterior: Posterior) -> str:
 
 def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
     """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
-    prior = posterior._require_data("compare_models").resolved.class_prior
+    prior = posterior.require_data("compare_models").resolved.class_prior
     known = prior.probs is not None
     numbers = np.asarray(prior.probs if known else prior.concentration)
     return {

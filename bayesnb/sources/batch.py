@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from bayesnb.progress import shows_progress, tqdm
-from bayesnb.tables.read import as_table
+from bayesnb.tables.labels import Labels, read_labels
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["NO_ROWS", "Batch", "has_rows", "with_progress"]
 
@@ -36,12 +40,22 @@ class Batch:
     @property
     def num_rows(self) -> int:
         """Number of rows of X."""
-        return as_table(self.X).num_rows
+        return self.table.num_rows
 
-    @property
+    @cached_property
     def table(self) -> Table:
         """The rows as a table; rows of weight zero add no category."""
         return weighted_table(self.X, self.sample_weight)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels of the rows."""
+        return read_labels(self.y, self.num_rows)
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the rows."""
+        return None if self.sample_weight is None else check_weights(self.sample_weight, self.num_rows)
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:

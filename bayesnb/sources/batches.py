@@ -5,12 +5,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bayesnb.model.bound import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, has_rows, with_progress
 from bayesnb.sources.counting import count_batches
 from bayesnb.sources.open_schema import OpenSchema
-from bayesnb.tables.read import as_table
 
 __all__ = ["read_batches"]
 
@@ -33,8 +32,7 @@ def read_batches(
     first = next(start, None)
     if first is None:
         raise ValueError("batches holds no rows: give at least one")
-    table = as_table(first.X)
-    schema = OpenSchema.of(model, table.names, table.named, classes)
+    schema = OpenSchema.of(model, first.table.names, first.table.named, classes)
     bar = partial(with_progress, progress, total=None)
     if schema.complete or once:
         if once:
@@ -54,6 +52,6 @@ def _numbered(batches: Iterable[Any]) -> Iterator[Batch]:
             raise TypeError(f"batch {i} is a {type(given).__name__}: give (X, y) or (X, y, sample_weight)")
         batch = Batch(f"batch {i}", *given)
         with batch.naming_errors():
-            filled = has_rows(as_table(batch.X), batch.y)
+            filled = has_rows(batch.table, batch.y)
         if filled:
             yield batch

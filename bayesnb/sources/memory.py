@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from bayesnb.model.bound import Model, of_table
+import numpy as np
+
+from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table
 from bayesnb.problem import Problem
+from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 from bayesnb.unlabelled import read_rows
 
 __all__ = ["read_table"]
@@ -33,6 +37,11 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
             "in classes=3"
         )
     table = weighted_table(X, sample_weight)
-    bound = of_table(model, table, y, classes)
-    statistics, unlabelled = read_rows(bound, table, y, sample_weight)
+    labels = None if y is None else read_labels(y, table.num_rows)
+    if labels is not None and classes is None and isinstance(model, NaiveBayes):
+        classes = labels.classes(may_miss=True)
+    bound = of_table(model, table, classes=classes)
+    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(bound.schema.classes, may_miss=True)
+    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    statistics, unlabelled = read_rows(bound, table, codes, weights)
     return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)

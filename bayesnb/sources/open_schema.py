@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.bound import BoundModel, Model
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import Model
 from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.sources.batch import NO_ROWS, Batch, has_rows
 from bayesnb.tables.array import ArrayTable
@@ -162,7 +163,7 @@ class OpenSchema:
             table = batch.table
             labels: tuple[np.ndarray, ...] = ()
             if self.classes is None and has_rows(table, batch.y):
-                labels = (learn_classes(batch.y, table.num_rows),)
+                labels = (batch.labels.classes(),)
             (places,) = self._columns.locate(table, [self.open_columns])
             listed, values = {}, {}
             for position, place in zip(self.open_columns, places, strict=True):

@@ -1,6 +1,7 @@
 """Labels of rows: read, their classes learned, and encoded as positions among the classes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, unmask
 
-__all__ = ["as_labels", "encode_labels", "learn_classes"]
+__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels"]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -27,77 +28,101 @@ def as_labels(y: Any) -> np.ndarray:
     return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
 
 
-def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
-    """The distinct labels, sorted.
+@dataclass(frozen=True)
+class Labels:
+    """The labels of rows, read once.
 
-    Parameters
+    Attributes
     ----------
-    y : labels, shape (rows,)
-    num_rows : int
-    name : str, default "y"
-        Name of `y` in errors.
-    may_miss : bool, default False
-        Leave out missing labels instead of an error.
-
-    Raises
-    ------
-    ValueError
-        If `y` does not have one label for each row, a label is missing and may not be, or all labels are missing.
+    values : array, shape (rows,)
+    missing : array of bool, shape (rows,)
+    name : str
+        What errors call the labels.
     """
-    labels, missing = _labels(y, num_rows, name)
-    if missing.any():
-        if not may_miss:
-            _refuse_missing(labels, missing, name)
-        if missing.all():
+
+    values: np.ndarray
+    missing: np.ndarray
+    name: str = "y"
+
+    def classes(self, *, may_miss: bool = False) -> np.ndarray:
+        """The distinct labels, sorted.
+
+        Parameters
+        ----------
+        may_miss : bool, default False
+            Leave out missing labels instead of an error.
+
+        Raises
+        ------
+        ValueError
+            If a label is missing and may not be, or all labels are missing.
+        """
+        labels = self.values
+        if self.missing.any():
+            if not may_miss:
+                self._refuse_missing()
+            if self.missing.all():
+                raise ValueError(
+                    f"{self.name} has no label, so the classes are unknown: give their number or their labels, as in "
+                    'classes=3 or classes=["a", "b"]'
+                )
+            labels = _label_array(labels[~self.missing])
+        if labels.dtype.kind != "O":
+            return distinct(labels)
+        return _label_array(sort_categories(set(labels.tolist()), "y"))
+
+    def codes(self, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
+        """Position of each label among the classes, shape (rows,).
+
+        Parameters
+        ----------
+        classes : array, shape (classes,)
+        may_miss : bool, default False
+            Give missing labels the position -1 instead of an error.
+
+        Raises
+        ------
+        ValueError
+            If a label is missing and may not be, or a label is not a class.
+        """
+        labels, missing = self.values, self.missing
+        if missing.any() and not may_miss:
+            self._refuse_missing()
+        if (position := _positions_by_number(labels, classes)) is not None:
+            codes = position
+            unknown = codes < 0
+        elif labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
+            order = np.argsort(classes)
+            codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+            unknown = classes[codes] != labels
+        else:
+            lookup = {label: code for code, label in enumerate(classes.tolist())}
+            codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+            unknown = codes < 0
+        codes[missing] = -1
+        unknown &= ~missing
+        if unknown.any():
+            row = int(np.flatnonzero(unknown)[0])
+            plain = labels[row].item() if hasattr(labels[row], "item") else labels[row]
             raise ValueError(
-                f"{name} has no label, so the classes are unknown: give their number or their labels, as in classes=3 "
-                'or classes=["a", "b"]'
+                f"y holds the label {plain!r} (row {row}), which is not among the classes {classes.tolist()}: name "
+                "every class at the first fit with classes=[...]"
             )
-        labels = _label_array(labels[~missing])
-    if labels.dtype.kind != "O":
-        return distinct(labels)
-    return _label_array(sort_categories(set(labels.tolist()), "y"))
+        return codes
+
+    def _refuse_missing(self) -> None:
+        row = int(np.flatnonzero(self.missing)[0])
+        raise ValueError(f"{self.name} is missing in row {row} ({self.values[row]}): drop the rows without a label")
 
 
-def encode_labels(y: Any, num_rows: int, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
-    """Position of each label among the classes, shape (rows,).
+def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
+    """The distinct labels, sorted; errors as for `read_labels` and `Labels.classes`."""
+    return read_labels(y, num_rows, name).classes(may_miss=may_miss)
 
-    Parameters
-    ----------
-    y : labels, shape (rows,)
-    num_rows : int
-    classes : array, shape (classes,)
-    may_miss : bool, default False
-        Give missing labels the position -1 instead of an error.
 
-    Raises
-    ------
-    ValueError
-        If `y` does not have one label for each row, a label is missing and may not be, or a label is not a class.
-    """
-    labels, missing = _labels(y, num_rows)
-    if missing.any() and not may_miss:
-        _refuse_missing(labels, missing, "y")
-    if (position := _positions_by_number(labels, classes)) is not None:
-        codes = position
-        unknown = codes < 0
-    elif labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
-        order = np.argsort(classes)
-        codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
-        unknown = classes[codes] != labels
-    else:
-        lookup = {label: code for code, label in enumerate(classes.tolist())}
-        codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-        unknown = codes < 0
-    codes[missing] = -1
-    unknown &= ~missing
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"y holds the label {labels[row].item() if hasattr(labels[row], 'item') else labels[row]!r} (row {row}), "
-            f"which is not among the classes {classes.tolist()}: name every class at the first fit with classes=[...]"
-        )
-    return codes
+def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
+    """Position of each label among the classes, shape (rows,); errors as for `read_labels` and `Labels.codes`."""
+    return read_labels(y, num_rows).codes(classes)
 
 
 def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
@@ -112,8 +137,25 @@ def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray 
     return position.take(labels.astype(np.int64, copy=False) - least)
 
 
-def _labels(y: Any, num_rows: int, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
-    """Labels, and whether each is missing; shape (rows,) each."""
+def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
+    """The labels of the rows of a table.
+
+    Parameters
+    ----------
+    y : labels, shape (rows,)
+        Any kind of sequence.
+    num_rows : int
+        Number of rows of the table.
+    name : str, default "y"
+        What errors call the labels.
+
+    Raises
+    ------
+    TypeError
+        If `y` is a text or a table.
+    ValueError
+        If `y` does not have one label for each row, or there is no row.
+    """
     if y is None:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
@@ -133,12 +175,7 @@ def _labels(y: Any, num_rows: int, name: str = "y") -> tuple[np.ndarray, np.ndar
         missing = np.array([is_missing(label) for label in labels.tolist()])
     else:
         missing = np.zeros(len(labels), dtype=bool)
-    return labels, missing
-
-
-def _refuse_missing(labels: np.ndarray, missing: np.ndarray, name: str) -> None:
-    row = int(np.flatnonzero(missing)[0])
-    raise ValueError(f"{name} is missing in row {row} ({labels[row]}): drop the rows without a label")
+    return Labels(labels, missing, name)
 
 
 def _label_array(labels: Any) -> np.ndarray:

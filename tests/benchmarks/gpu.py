@@ -8,10 +8,11 @@ is written by hand.
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +22,8 @@ from jax.experimental import sparse
 from report import machine, seconds, write
 
 import bayesnb as nb
-from bayesnb.device import count_on_device, log_joint_on_device
 from bayesnb.tables import device_array
+from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.read import as_table
 
 CLASSES, COLUMNS, CATEGORIES = 5, 100, 10
@@ -125,25 +126,20 @@ def of_table(table: Table, speed: float, repeats: int) -> Iterator[str]:
     X = place(table.X)
     size = f"{X.shape[0]:,} x {X.shape[1]}"
     posterior = nb.fit(table.family, X, table.y)
-    model, array = posterior.model, as_table(X)
-    where = array, model.schema, model.blocks, model.columns_in(array)
-    codes = np.searchsorted(posterior.classes, table.y)
-    counting = count_on_device(*where, codes, None)
-    densities = [(family, None) for family in posterior.families]
-    predicting = log_joint_on_device(*where, posterior.class_posterior.mean(), densities, normalised=True)
+    rows, codes = posterior.model.read(as_table(X)), np.searchsorted(posterior.classes, table.y)
     calls = {
-        "fit": (lambda: nb.fit(table.family, X, table.y), counting),
-        "predict_proba": (lambda: posterior.predict_proba(X), predicting),
+        "fit": (lambda: nb.fit(table.family, X, table.y), lambda: rows.count(codes)),
+        "predict_proba": (lambda: posterior.predict_proba(X), lambda: rows.densities(posterior, "log_proba")),
     }
-    slices = list(array.chunks(X.shape[1]))
-    for verb, (call, mapping) in calls.items():
+    for verb, (call, on_device) in calls.items():
         whole = typical(call, repeats)
-        kernels = typical(lambda mapping=mapping: list(mapping(refuse, slices)), repeats)
+        with patch.object(DeviceTable, "stored", refuse):
+            kernels = typical(on_device, repeats)
         share = X.nbytes / kernels / speed
         yield f"| {verb} {table.name} | {size} | {whole:.3g} s | {kernels:.3g} s | {share:.2g} |"
 
 
-def refuse(rows: slice) -> Any:
+def refuse(table: DeviceTable, columns: Sequence[int], rows: slice) -> Any:
     raise AssertionError(f"rows {rows} went to the host")
 
 

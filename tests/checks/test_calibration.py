@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 import bayesnb as nb
 from bayesnb.checks import calibration as module
 from bayesnb.checks.calibration import calibration, jeffreys_interval
-from bayesnb.plots.reliability import plot_reliability
+from bayesnb.pictures.reliability import plot_reliability
 
 
 def correlated(rng, rows, classes=2):

@@ -24,11 +24,11 @@ from scipy import stats
 from scipy.special import ndtr
 
 import bayesnb as nb
-from bayesnb.checks.comparison import battery, densities, dependence
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.fast import as_key, random_generator
 from bayesnb.families.pit import pit
-from bayesnb.model.parameters import ModelParameters
 
 
 def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):
@@ -37,6 +37,14 @@ def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda dra
     exact = nb.fit(model, X, y)
     draws = change(correlated_draws(exact, rng, ess, spoil=spoil))
     return nb.compare(exact, nb.from_samples(model, draws, X=X, y=y), X if given else None, key=seed, **options)
+
+
+def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni(rng):
+    found = marginals._tests(rng.random((4, 100, 6)) ** np.array([1.0, 1.1, 1.3, 0.9, 1.0, 1.0]), 0.0)
+    each = [2 * stats.norm.sf(np.abs(found[name])) for name in marginals.Z_COLUMNS]
+    np.testing.assert_allclose(found["p_value"], np.minimum(4 * np.min(each, axis=0), 1.0), rtol=1e-10)
+    assert found["p_value"].min() < 1e-3
+    assert found["p_value"].max() == 1.0
 
 
 def test_polynomials_are_orthogonal_with_variance_one():
@@ -95,7 +103,7 @@ def test_draws_through_their_distribution_function_are_uniform(name, arguments):
 def test_components_of_a_dirichlet_vector_become_independent(concentration):
     rng = np.random.default_rng(3)
     exact = nb.fit(nb.Categorical(concentration, categories=list("abcd")), np.array([["a"], ["b"]]), [0, 1])
-    parameters = exact._draw(rng, (4000,))
+    parameters = exact.draw_parameters(rng, (4000,))
     (u,) = exact.families[0].independent_pit(parameters.blocks[0], rng).values()
     assert np.isnan(u[..., 3]).all()
     scores = u[..., :3].reshape(4000, 6)
@@ -118,7 +126,7 @@ def test_a_mean_is_taken_given_its_variance():
 def test_every_familys_numbers_are_uniform_and_independent(case):
     rng = np.random.default_rng(5)
     exact = nb.fit(nb.NaiveBayes(type(case.family)()), case.cells(rng, 30), rng.integers(0, 2, 30))
-    parameters = exact._draw(rng, (4000,))
+    parameters = exact.draw_parameters(rng, (4000,))
     for family, values in zip(exact.families, parameters.blocks, strict=True):
         u = np.concatenate([found.reshape(4000, -1) for found in family.independent_pit(values, rng).values()], axis=1)
         u = u[:, ~np.isnan(u[0])]
@@ -382,7 +390,7 @@ def test_the_log_density_of_rows_is_that_of_scipy():
     rng = np.random.default_rng(10)
     model, X, y = gaussians(rng)
     exact = nb.fit(model, X, y)
-    parameters = exact._draw(rng, (3, 2))
+    parameters = exact.draw_parameters(rng, (3, 2))
     rows = rows_of(exact, X, exact.predict_proba(X))
     found = log_densities(exact, parameters, rows)
     chosen = [0, 2, 4, 7, 9, 11]

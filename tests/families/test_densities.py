@@ -16,8 +16,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
+from bayesnb.draws import flatten
 from bayesnb.families import product
-from bayesnb.posterior.base import flatten
 
 BY_NAME = {case.name: case for case in CASES}
 

@@ -12,8 +12,8 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.model.class_prior import ClassPrior
-from bayesnb.model.parameters import draw_parameters
+from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.parameters import draw_parameters
 
 pytestmark = [
     pytest.mark.usefixtures("float64"),

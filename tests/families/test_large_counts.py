@@ -12,9 +12,9 @@ from cases import membership
 from scipy.special import gammaln
 
 import bayesnb as nb
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
 from bayesnb.families.poisson import RateCounts, rate_counts
-from bayesnb.model.statistics import ModelStatistics
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 from bayesnb.statistics.counts import Counts

@@ -17,10 +17,10 @@ from scipy import optimize, stats
 from scipy.special import logsumexp, softmax
 
 import bayesnb as nb
+from bayesnb.blocks.parameters import ModelParameters, log_prior_density
 from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.targets import target_of
-from bayesnb.model.parameters import ModelParameters, log_prior_density
 from bayesnb.sources.memory import read_table
 from bayesnb.sparse import dense
 
@@ -268,7 +268,8 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     sites = {"class_prob": parameters.class_prob} | {
         f"{i}.{name}": value for i, block in enumerate(parameters.blocks) for name, value in block.items()
     }
-    found, _ = log_density(target.program, target.arguments, {}, sites)
+    compiled = jax.jit(lambda arguments, sites: log_density(target.program, arguments, {}, sites)[0])
+    found = compiled(target.arguments, sites)
     model = problem.resolved
     expected = log_prior_density(model.class_prior, model.families, parameters)
     expected = expected + model.log_density(parameters, problem.statistics)

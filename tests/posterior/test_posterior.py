@@ -66,7 +66,7 @@ def test_every_posterior_simulates(posteriors, votes, kind):
     X, y = posterior.simulate(n, key=1)
     assert list(X.columns) == ["bill", "party", "age"]
     for c, label in enumerate(posterior.classes):
-        expected = posterior._class_probs()[c]
+        expected = posterior.class_probs()[c]
         assert abs((y == label).mean() - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n)
     # The joint frequency of class, bill and party, against the predictive density.
     for bill in (0, 1):
@@ -281,9 +281,10 @@ def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
     with pytest.raises(ValueError, match="cut short"):
         nb.load(short)
     other = tmp_path / "other.nc"
-    xr.Dataset({"a": ("x", [1.0])}).to_netcdf(other, engine="h5netcdf")
-    with pytest.raises(ValueError, match="not a posterior"):
-        nb.load(other)
+    for attributes in ({}, {"bayesnb_format": 2}, {"bayesnb": "{}"}):
+        xr.Dataset({"a": ("x", [1.0])}, attrs=attributes).to_netcdf(other, engine="h5netcdf")
+        with pytest.raises(ValueError, match="not a posterior"):
+            nb.load(other)
     with h5py.File(path, "r+") as file:
         file.attrs["bayesnb_format"] = 99
     with pytest.raises(ValueError, match=r"format 99.*upgrade"):

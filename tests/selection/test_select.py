@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.integrate
 import scipy.sparse
 import scipy.stats
 from cases import CASES, Exponential, with_holes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.special import betaln, logsumexp, softmax
 from sklearn.feature_selection import SelectKBest
@@ -882,3 +884,15 @@ class TestPictures:
         assert [label.get_text() for label in left.get_yticklabels()] == found.table.index.tolist()
         np.testing.assert_allclose([bar.get_width() for bar in left.patches], found.table["model_probability"])
         np.testing.assert_allclose(right.containers[0][0].get_xdata().astype(float), found.table["elpd_difference"])
+
+    def test_long_names_of_models_do_not_touch(self, compared):
+        *_, found = compared
+        long = {
+            name: f"{name}, a model with a name that goes on and on for five lines or so, like this"
+            for name in found.prior.index
+        }
+        figure = replace(found, table=found.table.rename(index=long), prior=found.prior.rename(long)).plot()
+        FigureCanvasAgg(figure).draw()
+        boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+        assert len(boxes) > 1
+        assert not [1 for one, other in itertools.combinations(boxes, 2) if one.overlaps(other)]

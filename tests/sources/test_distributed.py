@@ -370,8 +370,8 @@ class TestBatches:
         assert_same(nb.fit_batches(model, in_batches, inference), nb.fit(model, X, Y, inference), X)
 
     def test_nuts_draws_what_it_draws_in_memory(self):
-        rows, labels = TestDaskArrays.FLAGS[:, :1], TestDaskArrays.LABELS > 2
-        nuts = nb.NUTS(200, 500, progress=False)
+        rows, labels = TestDaskArrays.FLAGS[:, :3], TestDaskArrays.LABELS > 2
+        nuts = nb.NUTS(num_samples=500, progress=False)
         expected = nb.fit(nb.Bernoulli(), rows, labels, nuts, key=3)
         batches = [(rows[:20], labels[:20]), (rows[20:], labels[20:])]
         posterior = nb.fit_batches(nb.Bernoulli(), batches, nuts, key=3)
@@ -452,13 +452,13 @@ class TestParquet:
         path = tmp_path / "t.parquet"
         pq.write_table(frame, path, row_group_size=group_rows, compression="none", use_dictionary=False)
         allocated = []
-        count = counting.count
+        count = counting.count_and_grow
 
-        def note(model, batch):
+        def note(*arguments):
             allocated.append(pa.default_memory_pool().bytes_allocated())
-            return count(model, batch)
+            return count(*arguments)
 
-        monkeypatch.setattr(counting, "count", note)
+        monkeypatch.setattr(counting, "count_and_grow", note)
         before = pa.default_memory_pool().bytes_allocated()
         posterior = nb.fit_parquet(nb.Gaussian(), path, "label", batch_rows=2**13)
         assert 2**18 < max(allocated) - before < 2**22 < path.stat().st_size / 4

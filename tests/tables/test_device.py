@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import CASES, with_holes
+from scipy.special import digamma
 
 import bayesnb as nb
 from bayesnb import device
@@ -252,6 +253,15 @@ def test_log_rising_compiled(float64, a):
     x = np.array([0, 1, 2, 5, 100, 1000])
     expected = np.where(x == 0, 0.0, steps[x - 1])
     np.testing.assert_allclose(log_rising(jnp.asarray(a), jnp.asarray(x * 1.0)), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.7, 15.9, 16.1, 1e3, 1e8])
+def test_the_slopes_of_log_rising(float64, a):
+    x = np.array([0, 1, 2, 5, 100, 1000])
+    along_a, along_x = jax.vmap(jax.grad(log_rising, argnums=(0, 1)), (None, 0))(jnp.asarray(a), jnp.asarray(x * 1.0))
+    sums = (1 / (a + np.arange(1000, dtype=np.longdouble))).cumsum().astype(float)
+    np.testing.assert_allclose(along_a, np.where(x == 0, 0.0, sums[x - 1]), rtol=1e-12)
+    np.testing.assert_allclose(along_x, digamma(a + x), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16"])

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
-from bayesnb.posterior.base import log_normalised
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.reading.normalise import log_normalised
 
 __all__ = ["probability_frame"]
 

@@ -8,9 +8,10 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from bayesnb.model.parameters import ModelParameters
-from bayesnb.posterior.base import flatten
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.draws import flatten
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.simulate import mean_total_count
 
 __all__ = ["Reference", "Rows", "exact_reference", "log_densities", "rows_of", "simulated_rows"]
 
@@ -40,7 +41,7 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
     pieces = []
-    for rows, chunk in exact.model.encode(X, unseen={}):
+    for rows, chunk in exact.model.read(X).encoded(warn=False):
         inside = chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start
         pieces.append(tuple(x[inside] for x in chunk))
     chunk = tuple(map(_stacked, zip(*pieces, strict=True)))
@@ -49,8 +50,8 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
 
 def simulated_rows(exact: ExactPosterior, key: Any) -> Rows:
     """Six rows and labels from the exact posterior predictive distribution."""
-    X, y = exact.simulate(NUM_ROWS, key=key, total_count=exact._mean_total_count() or 1)
-    (_, chunk), *_ = exact.model.encode(X, unseen={})
+    X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
+    chunk = exact.model.read(X).whole(warn=False)
     position = {label: code for code, label in enumerate(exact.classes.tolist())}
     codes = np.array([position[label] for label in y.tolist()])
     return Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
@@ -120,11 +121,11 @@ def exact_reference(
 
 
 def _exact_draws(exact: ExactPosterior, rng: np.random.Generator, at_least: int) -> Iterator[ModelParameters]:
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact._mean_parameters()))
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.mean_parameters()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
     step = max(1, PIECE_CELLS // size)
     for start in range(0, number, step):
-        yield exact._draw(rng, (min(step, number - start),))
+        yield exact.draw_parameters(rng, (min(step, number - start),))
 
 
 def _stacked(pieces: tuple[Any, ...]) -> Any:

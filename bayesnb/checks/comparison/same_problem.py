@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from bayesnb.arrays import close
+from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.class_prior import CLASS_SITE
 from bayesnb.problem import Problem
 
 __all__ = ["differences"]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpyro.distributions import constraints
 
+from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic, blocks_where, dense, ratio
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
 __all__ = ["class_frequency", "is_binary", "mean", "of_columns", "variance", "zero_share"]

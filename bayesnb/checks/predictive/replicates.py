@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.draws import flatten
 from bayesnb.families.fast import draw
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
-from bayesnb.posterior.base import Posterior, flatten
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.tables.labels import encode_labels
@@ -88,11 +89,7 @@ def encode(model: BoundModel, X: Any, y: Any) -> Rows:
     table = as_table(X)
     classes = model.schema.classes
     codes = encode_labels(y, table.num_rows, classes)
-    chunks = [chunk for _, chunk in model.encode(table)]
-    cells = tuple(
-        scipy.sparse.csr_array(scipy.sparse.vstack(pieces)) if scipy.sparse.issparse(pieces[0]) else np.vstack(pieces)
-        for pieces in zip(*chunks, strict=True)
-    )
+    cells = model.read(table).whole()
     for block, x in zip(model.blocks, cells, strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.is_vector and (entries != np.rint(entries)).any():
@@ -118,7 +115,7 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
     size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
     step = max(1, min(number, DRAW_BYTES // max(size, 1)))
     for start in range(0, number, step):
-        flat = flatten(posterior._parameters(1, min(step, number - start), int(rng.integers(2**31))))
+        flat = flatten(posterior.parameter_draws(1, min(step, number - start), int(rng.integers(2**31))))
         for s in range(len(flat.class_prob)):
             yield _at(flat, s)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.predictive.statistic import Line
+from bayesnb.pictures.predictive import plot_check
 
 __all__ = ["Check", "check_of"]
 
@@ -78,8 +79,6 @@ class Check:
 
     def plot(self, **options: Any) -> Any:
         """Histograms of the replicated statistics and the observed values; see `bayesnb.plot_check`."""
-        from bayesnb.plots.predictive import plot_check
-
         return plot_check(self, **options)
 
     def _story(self) -> str:

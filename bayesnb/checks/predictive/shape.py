@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
 from bayesnb.checks.predictive.lmoments import SHAPES, Grid, Sorted
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
 __all__ = ["shape"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.replicates import Rows
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
 __all__ = ["Build", "Line", "Statistic", "blocks_where", "dense", "ratio"]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.replicates import Labels, Rows
 from bayesnb.checks.predictive.statistic import Statistic, blocks_where, ratio
-from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
 __all__ = ["burstiness", "zero_share"]

@@ -1,16 +1,28 @@
 """The picture of models side by side: their probabilities, and how well they predict."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
-from bayesnb.plots.layout import wrap
-from bayesnb.selection.models import ModelComparison
+from bayesnb.pictures.layout import wrap
 
 __all__ = ["plot_model_comparison"]
 
 
-def plot_model_comparison(comparison: ModelComparison) -> Any:
+class Models(Protocol):
+    """What the picture shows of a `ModelComparison`."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each model, the best first."""
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each model."""
+
+
+def plot_model_comparison(comparison: Models) -> Any:
     """Posterior probability of each model, and its leave-one-out score beside the best one's.
 
     Parameters
@@ -23,7 +35,7 @@ def plot_model_comparison(comparison: ModelComparison) -> Any:
         On the left the posterior probability, with the prior one as a stroke; on the right the difference of elpd to
         the highest, with one standard error of the paired difference to either side. What is not known is not drawn.
     """
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     table = comparison.table
     names = [wrap(name, 24) for name in table.index]

@@ -52,7 +52,7 @@ def text_width(text: str, size: float) -> float:
 
 def panel_grid(number: int, across: int, *, width: float = 3.2, height: float = 2.3) -> tuple[Any, list[Any]]:
     """A figure and so many axes, row by row."""
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     across = min(whole_number("columns", across), number)
     down = -(-number // across)
@@ -102,7 +102,7 @@ def names_of_rows(labels: Sequence[Any] | None, shown: int, rows: int) -> list[s
 
 def row_axis(names: Sequence[str], *, row_height: float, width: float) -> tuple[Any, Any]:
     """A figure and an axis with a band for each row, the first at the top."""
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     lines = max(name.count("\n") + 1 for name in names)
     height = 0.4 + len(names) * max(row_height, 0.05 + 0.15 * lines)

@@ -1,13 +1,35 @@
 """The picture of simulation-based calibration: how far PIT values stray from uniform."""
 
-from typing import Any
+from typing import Any, Protocol
 
-from bayesnb.checks.sbc import SBC, ecdf_difference, shown_p, uniform_band
+import pandas as pd
+
+from bayesnb.uniform import ecdf_difference, shown_p, uniform_band
 
 __all__ = ["plot_sbc"]
 
 
-def plot_sbc(sbc: SBC, *, max_panels: int = 12, columns: int = 4) -> Any:
+class Uniformity(Protocol):
+    """What the picture shows of an `SBC`."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each parameter, with its ``p_value``."""
+
+    @property
+    def pit(self) -> pd.DataFrame:
+        """PIT values, shape (simulations, parameters)."""
+
+    @property
+    def error_rate(self) -> float:
+        """Probability that a right posterior leaves the band."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+
+
+def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
 
     Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus the
@@ -26,7 +48,7 @@ def plot_sbc(sbc: SBC, *, max_panels: int = 12, columns: int = 4) -> Any:
     -------
     matplotlib.figure.Figure
     """
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     table = sbc.table
     chosen = set(table["p_value"].sort_values(kind="stable").index[:max_panels])

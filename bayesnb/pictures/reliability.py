@@ -1,10 +1,10 @@
 """The picture of a calibration: observed frequencies over predicted probabilities."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
-
-from bayesnb.checks.calibration import Calibration
+import pandas as pd
 
 __all__ = ["plot_reliability"]
 
@@ -18,7 +18,27 @@ AXES = {
 }
 
 
-def plot_reliability(calibration: Calibration, *, kind: str = "classes") -> Any:
+class Reliability(Protocol):
+    """What the picture shows of a `Calibration`."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Scores, a row for each; a column for each model."""
+
+    @property
+    def bins(self) -> pd.DataFrame:
+        """A row for each model and bin."""
+
+    @property
+    def predictions(self) -> Mapping[str, np.ndarray]:
+        """Class probabilities of each model, shape (rows, classes)."""
+
+    @property
+    def prob(self) -> float:
+        """Probability of the intervals."""
+
+
+def plot_reliability(calibration: Reliability, *, kind: str = "classes") -> Any:
     """Reliability diagram with intervals, over a histogram of the predictions.
 
     Parameters
@@ -37,7 +57,7 @@ def plot_reliability(calibration: Calibration, *, kind: str = "classes") -> Any:
     ValueError
         If there is no such kind.
     """
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     if kind not in AXES:
         raise ValueError(f"kind is {kind!r}: give one of {list(AXES)}")

@@ -1,4 +1,4 @@
-"""The sufficient statistics of a table under a model, and what the closed forms say given them."""
+"""The sufficient statistics of a table under a model, and the closed forms given them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import jax
 
+from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.class_prior import ClassPrior
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
 

@@ -1,14 +1,34 @@
 """The picture of a posterior predictive check: replicated statistics and the observed ones."""
 
 from textwrap import fill
-from typing import Any
+from typing import Any, Protocol
 
-from bayesnb.checks.predictive import Check
+import pandas as pd
 
 __all__ = ["plot_check"]
 
 
-def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
+class Replication(Protocol):
+    """What the picture shows of a `Check`."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each statistic: ``observed``, ``p_value``, ``detail``."""
+
+    @property
+    def by_extremity(self) -> pd.DataFrame:
+        """The table, the most extreme statistics first."""
+
+    @property
+    def replicated(self) -> pd.DataFrame:
+        """Values of the statistics, shape (replicates, statistics)."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Statistics that are not defined."""
+
+
+def plot_check(check: Replication, *, max_panels: int = 24, columns: int = 4) -> Any:
     """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
 
     The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the title names the
@@ -31,7 +51,7 @@ def plot_check(check: Check, *, max_panels: int = 24, columns: int = 4) -> Any:
     ValueError
         If no statistic is defined.
     """
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     table = check.table
     if table.empty:

@@ -1,17 +1,38 @@
 """The picture of a comparison: exact marginal densities over the sampled histograms."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
+import pandas as pd
 
-from bayesnb.checks.compare import Comparison
-from bayesnb.checks.comparison.marginals import Z_COLUMNS
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["plot_comparison"]
 
 
-def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: int = 4) -> Any:
+class Marginals(Protocol):
+    """What the picture shows of a `Comparison`."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each compared parameter; the columns that start with ``z_`` are differences in standard errors."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+
+    @property
+    def exact(self) -> ExactPosterior:
+        """The posterior whose marginal densities are drawn."""
+
+    @property
+    def sampled(self) -> SampledPosterior:
+        """The posterior whose draws are counted."""
+
+
+def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int = 4) -> Any:
     """Exact marginal density (line) over the histogram of the draws (bars), one panel a parameter.
 
     Parameters
@@ -26,10 +47,11 @@ def plot_comparison(comparison: Comparison, *, max_panels: int = 24, columns: in
     -------
     matplotlib.figure.Figure
     """
-    from bayesnb.plots.picture import Picture
+    from bayesnb.pictures.picture import Picture
 
     table = comparison.table
-    worst = table[list(Z_COLUMNS)].abs().max(axis=1).sort_values(ascending=False, kind="stable")
+    differences = [column for column in table.columns if column.startswith("z_")]
+    worst = table[differences].abs().max(axis=1).sort_values(ascending=False, kind="stable")
     chosen = set(worst.index[:max_panels])
     panels = [panel for panel in _panels(comparison) if panel[0] in chosen]
     columns = min(columns, len(panels))
@@ -63,7 +85,7 @@ def _wrap(label: str) -> str:
     return label if len(label) <= 32 else label.replace("[", "\n[", 1)
 
 
-def _panels(comparison: Comparison) -> list[tuple[str, np.ndarray, Any]]:
+def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
     """Label, draws and exact density of every compared parameter."""
     labels = iter(comparison.table.index)
     found = []

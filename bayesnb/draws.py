@@ -1,0 +1,72 @@
+"""Densities of rows under draws of the parameters."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.reading.cells import Cells
+from bayesnb.reading.normalise import normalise
+
+__all__ = ["flatten", "in_pieces", "log_joint_under", "proba_under"]
+
+DRAW_BYTES = 2**26
+"""Memory for the densities of many draws at a time."""
+
+
+def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """Log density of each row together with each class, under each draw of the parameters.
+
+    Parameters
+    ----------
+    model : BoundModel
+    X : table, shape (rows, columns)
+    parameters : ModelParameters
+        Leading axes (chain, draw).
+
+    Returns
+    -------
+    array, shape (chain, draw, rows, classes)
+    """
+    *leading, num_classes = parameters.class_prob.shape
+
+    def put(cells: Cells, out: np.ndarray) -> None:
+        start = 0
+        for piece in in_pieces(parameters, cells):
+            stop = start + len(piece.class_prob)
+            out[start:stop] = model.log_joint(piece, cells)
+            start = stop
+
+    found = model.read(X).fill(put, num_classes, leading=(int(np.prod(leading)),))
+    return found.reshape(*leading, *found.shape[1:])
+
+
+def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """Class probabilities of each row under each draw of the parameters; as `log_joint_under`."""
+    joint = log_joint_under(model, X, parameters)
+    return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+
+
+def flatten(parameters: ModelParameters) -> ModelParameters:
+    """Chain and draw axes as one."""
+    shape = parameters.class_prob.shape[:-1]
+
+    def flat(value: Any) -> np.ndarray:
+        array = np.asarray(value)
+        return array.reshape(int(np.prod(shape)), *array.shape[len(shape) :])
+
+    return jax.tree.map(flat, parameters)
+
+
+def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
+    """Draws, chain and draw axes as one, a memory-sized number at a time."""
+    flat = flatten(parameters)
+    num_draws, num_classes = flat.class_prob.shape
+    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
+    step = max(1, DRAW_BYTES // max(8 * cells, 1))
+    for start in range(0, num_draws, step):
+        piece = slice(start, start + step)
+        yield jax.tree.map(lambda value, piece=piece: value[piece], flat)

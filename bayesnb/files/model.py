@@ -1,0 +1,140 @@
+"""A model as JSON and arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.families.base import Family
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.poisson import Poisson
+from bayesnb.files.netcdf import Arrays
+from bayesnb.files.schema import write_label
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.model.read import EVERY_COLUMN
+from bayesnb.tables.schema import Schema
+
+__all__ = ["FAMILIES", "read_model", "write_model"]
+
+FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
+"""Families that `read_model` knows by their names."""
+
+
+def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
+    """The model as JSON can hold it; its arrays of numbers are added to `arrays`."""
+    features = []
+    for name, (family, columns) in model.features.items():
+        static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
+        features.append(
+            {
+                "name": None if name is EVERY_COLUMN else write_label(name),
+                "columns": {"slice": [columns.start, columns.stop, columns.step]}
+                if isinstance(columns, slice)
+                else columns,
+                "family": type(family).__name__,
+                "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
+                "settings": static,
+            }
+        )
+    probs, inclusion = model.class_probs, model.feature_inclusion
+    return {
+        "features": features,
+        "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
+        "class_concentration": _store(model.class_concentration, arrays),
+        "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
+        "blocks": [list(map(int, columns)) for columns in model.layout],
+    }
+
+
+def read_model(
+    text: Mapping[str, Any],
+    arrays: Arrays,
+    schema: Schema,
+    families: Sequence[type[Family]],
+) -> BoundModel:
+    """The model that `write_model` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it uses a family that is neither one of `FAMILIES` nor one of `families`.
+    """
+    known = {family.__name__: family for family in (*FAMILIES, *families)}
+    features: dict[Any, Any] = {}
+    for feature in text["features"]:
+        if feature["family"] not in known:
+            raise ValueError(
+                f"the model uses the family {feature['family']}, which is not one of bayesnb's: pass the class, "
+                f"nb.load(path, families=[{feature['family']}])"
+            )
+        hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
+        settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
+        columns = feature["columns"]
+        columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
+        name = EVERY_COLUMN if feature["name"] is None else feature["name"]
+        features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
+    probs, inclusion = (
+        dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
+        for value in (text["class_probs"], text.get("feature_inclusion"))
+    )
+    description = NaiveBayes(
+        features,
+        class_concentration=_restore(text["class_concentration"], arrays),
+        class_probs=probs,
+        feature_inclusion=inclusion,
+    )
+    # A file of an earlier version has no blocks: their order is that of the description.
+    return BoundModel.of(description, schema, text.get("blocks"))
+
+
+def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:
+    return {"by_label": [(write_label(label), value) for label, value in values.items()]}
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value
+
+
+def _store(value: Any, arrays: Arrays) -> Any:
+    """A number as it is (None too), an array as its place among the model's arrays."""
+    if value is None or isinstance(value, int | float | str):
+        return value
+    if isinstance(value, dist.Distribution):
+        return _write_distribution(value, arrays)
+    arrays.setdefault("model", []).append(np.asarray(value, dtype=np.float64))
+    return {"array": len(arrays["model"]) - 1}
+
+
+def _restore(value: Any, arrays: Arrays) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return _read_distribution(value, arrays) if "distribution" in value else arrays["model"][value["array"]]
+
+
+def _write_distribution(distribution: dist.Distribution, arrays: Arrays) -> dict[str, Any]:
+    if isinstance(distribution, dist.ExpandedDistribution):
+        base = _write_distribution(distribution.base_dist, arrays)
+        return base | {"shape": list(distribution.batch_shape)}
+    name = type(distribution).__name__
+    if getattr(dist, name, None) is not type(distribution):
+        raise TypeError(
+            f"the hyperprior {name} is none of NumPyro's plain distributions, and cannot be saved: use one such as "
+            "dist.Gamma or dist.LogNormal"
+        )
+    arguments = {key: _store(getattr(distribution, key), arrays) for key in distribution.arg_constraints}
+    return {"distribution": name, "arguments": arguments}
+
+
+def _read_distribution(text: Mapping[str, Any], arrays: Arrays) -> dist.Distribution:
+    kind = getattr(dist, text["distribution"], None)
+    if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
+        raise ValueError(f"the file names the distribution {text['distribution']!r}, which NumPyro does not have")
+    distribution = kind(**{key: _restore(value, arrays) for key, value in text["arguments"].items()})
+    return distribution.expand(text["shape"]) if "shape" in text else distribution

@@ -1,0 +1,71 @@
+"""Write a posterior to a file."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.files.model import write_model
+from bayesnb.files.netcdf import Arrays, require_backend, write_file
+from bayesnb.files.problem import write_problem
+from bayesnb.files.schema import write_schema
+from bayesnb.model.bound import BoundModel
+from bayesnb.problem import Problem
+
+__all__ = ["save"]
+
+
+def save(
+    path: Any,
+    kind: str,
+    model: BoundModel,
+    problem: Problem | None,
+    inference: Any,
+    parameters: ModelParameters | None,
+    sample_stats: Mapping[str, np.ndarray] | None,
+) -> None:
+    """Write a posterior to a netCDF file; errors as for `Posterior.save`.
+
+    Parameters
+    ----------
+    path : path-like
+    kind : str
+        Name of the posterior's class.
+    model : BoundModel
+    problem : Problem or None
+    inference : dataclass or None
+    parameters : ModelParameters or None
+        None for a closed form, which the problem determines.
+    sample_stats : mapping or None
+        What the sampler reported of each draw; None for a posterior that is not sampled.
+    """
+    require_backend("save")
+    if not Path(path).resolve().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
+    arrays: Arrays = {}
+    description: dict[str, Any] = {
+        "posterior": kind,
+        "schema": write_schema(model.schema),
+        "model": write_model(model if problem is None else problem.model, arrays),
+        **write_problem(problem, arrays),
+        "inference": _write_record(inference),
+    }
+    if parameters is not None:
+        sites = model.sites.by_name(parameters)
+        description["sites"] = list(sites)
+        arrays["parameters"] = [np.asarray(value) for value in sites.values()]
+    if sample_stats is not None:
+        description["sample_stats"] = list(sample_stats)
+        arrays["sample_stats"] = list(sample_stats.values())
+    write_file(Path(path), description, arrays)
+
+
+def _write_record(inference: Any) -> dict[str, Any] | None:
+    if inference is None:
+        return None
+    return {"name": type(inference).__name__} | {
+        field.name: getattr(inference, field.name) for field in fields(inference)
+    }

@@ -1,0 +1,88 @@
+"""Read a posterior from a file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Family
+from bayesnb.files.model import read_model
+from bayesnb.files.netcdf import Arrays, read_file, require_backend
+from bayesnb.files.problem import read_problem
+from bayesnb.files.schema import read_schema
+from bayesnb.inference.base import Inference
+from bayesnb.inference.empirical import EmpiricalBayes
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.gibbs import Gibbs
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.point import MAP, MLE
+from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.collapsed import CollapsedPosterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["load"]
+
+INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
+"""Inferences that a file may name."""
+
+
+def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
+    """Read a posterior that `Posterior.save` wrote.
+
+    Nothing in the file is run: it holds names of this package's classes, JSON and numbers.
+
+    Parameters
+    ----------
+    path : path-like
+    families : sequence of Family subclasses, optional
+        Families of your own that the model uses.
+
+    Returns
+    -------
+    Posterior
+        Predicts bit for bit what the saved one did.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family
+        that is not known.
+    """
+    require_backend("load")
+    description, arrays = read_file(Path(path))
+    return _read_posterior(description, arrays, families)
+
+
+def _read_posterior(description: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Posterior:
+    schema = read_schema(description["schema"])
+    model = read_model(description["model"], arrays, schema, families)
+    inference = _read_record(description["inference"])
+    problem = read_problem(description, arrays, model, schema, families)
+    model = model if problem is None else problem.resolved
+    if description["posterior"] == "AveragedPosterior":
+        assert problem is not None
+        return AveragedPosterior(problem, inference or Exact())
+    if description["posterior"] == "ExactPosterior":
+        assert problem is not None
+        return ExactPosterior(problem, inference or Exact())
+    parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
+    if description["posterior"] == "PointPosterior":
+        return PointPosterior(model, parameters, problem, inference)
+    stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
+    stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
+    kind = CollapsedPosterior if description["posterior"] == "CollapsedPosterior" else SampledPosterior
+    return kind(problem, model, parameters, stats, inference)
+
+
+def _read_record(text: Mapping[str, Any] | None) -> Inference | None:
+    if text is None:
+        return None
+    known: dict[str, Any] = {kind.__name__: kind for kind in INFERENCES}
+    settings = dict(text)
+    return known[settings.pop("name")](**settings)

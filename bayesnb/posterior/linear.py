@@ -1,0 +1,30 @@
+"""The linear rule that tells two classes apart by 0/1 features."""
+
+import numpy as np
+
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.model.bound import BoundModel
+from bayesnb.reading.densities import Density
+
+__all__ = ["linear_rule"]
+
+
+def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]:
+    """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
+    classes = model.schema.classes
+    if len(classes) != 2:
+        raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule parts two")
+    for block in model.blocks:
+        if not isinstance(block.family, Bernoulli):
+            raise ValueError(
+                f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 features only"
+            )
+    sizes = [len(block.columns) for block in model.blocks]
+    at_zero = density.log_joint_of(tuple(np.zeros((1, size)) for size in sizes))
+    bias = float(at_zero[0, 1] - at_zero[0, 0])
+    weights: dict[int, float] = {}
+    for i, block in enumerate(model.blocks):
+        chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
+        joint = density.log_joint_of(chunk)
+        weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
+    return np.array([weights[column] for column in sorted(weights)]), bias

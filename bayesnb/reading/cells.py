@@ -1,0 +1,71 @@
+"""Cells of some rows as a model's families take them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.cells import check_cells
+from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
+
+__all__ = ["Cells", "count_by_class", "count_by_weight", "encode_block"]
+
+Cells = tuple[Any, ...]
+"""For each block its cells, shape (rows, columns): float64 with missing cells NaN and categories as codes, or CSR."""
+
+
+def encode_block(
+    schema: Schema,
+    block: Block,
+    table: Table,
+    columns: Sequence[int],
+    rows: slice,
+    unseen: dict[Any, dict[Any, int]],
+    *,
+    compact: bool,
+) -> Any:
+    """Cells of a block in some rows, checked against the support of its family.
+
+    Parameters
+    ----------
+    schema : Schema
+    block : Block
+    table : Table
+    columns : sequence of int
+        Positions of the block's columns in the table.
+    rows : slice
+    unseen : dict
+        Receives, by column, the values that are not among the categories, with their number.
+    compact : bool
+        Whether families that are `compact` get booleans and integers as the table holds them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a cell is not what the family takes. The error names the column, the row and the value.
+    """
+    compact = compact and block.family.compact
+    if block.has_categories:
+        return schema.categories_as_codes(table, block.columns, columns, rows, unseen, compact=compact)
+    x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
+    if not (table.non_negative and block.family.accepts_fractions):
+        check_cells(x, block.family, block.labels, rows)
+    return x
+
+
+def count_by_weight(blocks: Sequence[Block], cells: Cells, membership: np.ndarray) -> ModelStatistics:
+    """Sufficient statistics of rows, given the weight of each row in each class (rows, classes)."""
+    counted = tuple(block.family.statistics(x, membership) for block, x in zip(blocks, cells, strict=True))
+    return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
+
+
+def count_by_class(blocks: Sequence[Block], cells: Cells, codes: np.ndarray, num_classes: int) -> ModelStatistics:
+    """Sufficient statistics of rows of weight one, given the position of each row's class (rows,)."""
+    counted = tuple(
+        block.family.statistics_by_class(x, codes, num_classes) for block, x in zip(blocks, cells, strict=True)
+    )
+    return ModelStatistics(ClassCounts(np.bincount(codes, minlength=num_classes).astype(np.float64)), counted)

@@ -1,0 +1,110 @@
+"""A verb wraps its table once and reads its labels once."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import bayesnb as nb
+from bayesnb.estimators import BernoulliNB
+from bayesnb.tables import labels
+
+ROWS = 60
+
+
+class UntouchedLabels:
+    """Labels that count how often they are read."""
+
+    def __init__(self, values):
+        self.values, self.reads = values, 0
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        self.reads += 1
+        return iter(self.values)
+
+
+@pytest.fixture
+def flags(rng):
+    return scipy.sparse.csc_array((rng.uniform(size=(ROWS, 8)) < 0.3).astype(float))
+
+
+@pytest.fixture
+def answers(rng):
+    return ["a", "b", "c"] * (ROWS // 3)
+
+
+@pytest.fixture
+def conversions(monkeypatch):
+    """Every CSC array that is converted, and the length of all labels that are encoded."""
+    seen = {"csr": 0, "codes": []}
+    convert, encode = scipy.sparse.csc_array.tocsr, labels.Labels.codes
+
+    def tocsr(self, *args, **options):
+        seen["csr"] += 1
+        return convert(self, *args, **options)
+
+    def codes(self, *args, **options):
+        seen["codes"].append(len(self.values))
+        return encode(self, *args, **options)
+
+    monkeypatch.setattr(scipy.sparse.csc_array, "tocsr", tocsr)
+    monkeypatch.setattr(labels.Labels, "codes", codes)
+    return seen
+
+
+@pytest.mark.parametrize("weight", [None, 2.0])
+def test_a_fit_converts_its_table_and_encodes_its_labels_once(flags, answers, conversions, weight):
+    y = UntouchedLabels(answers)
+    weights = None if weight is None else np.full(ROWS, weight)
+    nb.fit(nb.Bernoulli(), flags, y, sample_weight=weights)
+    assert conversions == {"csr": 1, "codes": [ROWS]}
+    assert y.reads == 1
+
+
+def test_rows_without_a_label_are_read_with_the_others(flags, answers, conversions):
+    nb.fit(nb.Bernoulli(), flags, [None, *answers[1:]], nb.MAP())
+    assert conversions == {"csr": 1, "codes": [ROWS]}
+
+
+def test_later_verbs_convert_once(flags, answers, conversions):
+    posterior = nb.fit(nb.Bernoulli(), flags, answers)
+    verbs = {
+        "predict_proba": lambda: posterior.predict_proba(flags),
+        "proba_draws": lambda: posterior.proba_draws(flags, num_draws=5),
+        "update": lambda: posterior.update(flags, answers),
+        "to_datatree": lambda: posterior.to_datatree(flags, answers, num_draws=5),
+        "loo": lambda: nb.loo(posterior, flags, answers),
+        "kfold": lambda: nb.kfold(posterior, flags, answers, k=3),
+        "calibration": lambda: nb.calibration(posterior, flags, answers, other=posterior),
+        "compare_models": lambda: nb.compare_models({"one": posterior, "two": nb.Bernoulli(2.0, 2.0)}, flags, answers),
+    }
+    for name, verb in verbs.items():
+        conversions["csr"] = 0
+        verb()
+        assert conversions["csr"] == 1, name
+
+
+def test_a_batch_converts_once_in_each_reading(flags, answers, conversions):
+    nb.fit_batches(nb.Bernoulli(), iter([(flags, answers)]), classes=["a", "b", "c"])
+    assert conversions == {"csr": 1, "codes": [ROWS]}
+    nb.fit_batches(nb.Bernoulli(), [(flags, answers)])  # the classes are found in a reading of its own
+    assert conversions == {"csr": 3, "codes": [ROWS, ROWS]}
+
+
+def test_an_estimator_converts_once_in_each_call(flags, answers, conversions):
+    estimator = BernoulliNB().fit(flags, answers)
+    assert conversions == {"csr": 1, "codes": [ROWS]}
+    estimator.predict_proba(flags)
+    assert conversions["csr"] == 2
+
+
+def test_batches_that_bring_categories_are_encoded_once(conversions):
+    """The cells are encoded again with the new category, the labels are not."""
+    first, second = ([["red"], ["blue"]], ["a", "b"]), ([["green"]], ["a"])
+    posterior = nb.fit_batches(nb.Categorical(), iter([first, second]), classes=["a", "b"])
+    assert posterior.model.schema.categories[0] == ("blue", "red", "green")
+    assert conversions["codes"] == [2, 1]
+    posterior.update([["black"]], ["b"])
+    assert conversions["codes"] == [2, 1, 1]

@@ -1,0 +1,71 @@
+"""Imports run in one direction, those inside functions included."""
+
+import ast
+import graphlib
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import bayesnb
+
+ROOT = Path(bayesnb.__file__).parent
+
+
+def modules(root):
+    """The source of every module below a package's folder, by dotted name."""
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
+    return found
+
+
+def imports(source, known):
+    """Modules that a source imports, at its top or anywhere inside."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else node.module for name in inner}
+    return found & known.keys()
+
+
+def cycle(sources):
+    """Modules that import each other in a circle; empty if there is none."""
+    graph = {name: imports(source, sources) for name, source in sources.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_module_imports_itself_through_others():
+    sources = modules(ROOT)
+    assert len(sources) > 150
+    assert cycle(sources) == []
+
+
+def private_names(source):
+    """Names with an underscore that a source imports from this package."""
+    tree = ast.walk(ast.parse(source))
+    found = [node for node in tree if isinstance(node, ast.ImportFrom) and node.module.startswith("bayesnb")]
+    return [alias.name for node in found for alias in node.names if alias.name.startswith("_")]
+
+
+def test_no_module_imports_a_private_name():
+    assert private_names("def f():\n    from bayesnb.one import _inner\n") == ["_inner"]
+    assert {name: private_names(source) for name, source in modules(ROOT).items() if private_names(source)} == {}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
+    back = "import package.one\n"
+    sources = {
+        "package.one": "from package.two import function\n",
+        "package.two": f"def function():\n{textwrap.indent(back, '    ')}" if inside else back,
+    }
+    assert set(cycle(sources)) == {"package.one", "package.two"}
