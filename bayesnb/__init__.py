@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "loading": ["load"],
         "families.base": ["Family"],
         "families.conjugate": ["ConjugateFamily"],
+        "families.exponential": ["ExponentialFamily"],
         "families.bernoulli": ["Bernoulli"],
         "families.categorical": ["Categorical"],
         "families.dirichlet_multinomial": ["DirichletMultinomial"],

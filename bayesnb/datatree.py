@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.blocks.parameters import ModelParameters, off_boundary
+from bayesnb.blocks.parameters import ModelParameters, off_boundary, prior_densities
 from bayesnb.draws import log_joint_under
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.model.bound import BoundModel
@@ -144,35 +144,22 @@ def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[Any, Any]
 def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.ndarray]:
     """Log prior density of each site at each draw, shape (chain, draw)."""
     found: dict[str, np.ndarray] = {}
-
-    def score(value: Any, distribution: dist.Distribution, column: int | None) -> np.ndarray:
-        cells = np.asarray(distribution.log_prob(off_boundary(value)))
-        cells = cells if column is None else cells[..., column]
-        return cells.reshape(*cells.shape[:2], -1).sum(axis=-1)
-
+    leading = parameters.class_prob.shape[:2]
     class_prior, families = model.class_prior, model.families
     if model.hyperpriors:
         for name, distribution in model.hyperpriors.items():
-            found[name] = score(parameters.hyperparameters[name], distribution, None)
+            density = np.asarray(distribution.log_prob(off_boundary(parameters.hyperparameters[name])))
+            found[name] = density.reshape(*leading, -1).sum(axis=-1)
         class_prior, families = model.learned.given(parameters.hyperparameters)
-    if class_prior.probs is None:
-        found[CLASS_SITE] = score(parameters.class_prob, dist.Dirichlet(class_prior.concentration), None)
-    for i, (family, values) in enumerate(zip(families, parameters.blocks, strict=True)):
-        seen: dict[str, dist.Distribution] = {}
-
-        def note(
-            name: str,
-            distribution: dist.Distribution,
-            values: Mapping[str, Any] = values,
-            seen: dict[str, dist.Distribution] = seen,
-        ) -> Any:
-            seen[name] = distribution
-            return values[name]
-
-        family.prior(note)
+    of_classes, of_blocks = prior_densities(class_prior, families, parameters)
+    if of_classes is not None:
+        found[CLASS_SITE] = of_classes
+    for i, densities in enumerate(of_blocks):
         for site in model.sites:
             if site.block == i:
-                found[site.name] = score(values[site.parameter], seen[site.parameter], site.column)
+                cells = densities[site.parameter]
+                cells = cells if site.column is None else cells[..., site.column]
+                found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
     return found
 
 

@@ -11,7 +11,7 @@ os.environ.setdefault("CI", "true")
 
 CACHE = {
     "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".jax_cache"),
-    "jax_persistent_cache_min_compile_time_secs": 0.1,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 """What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run."""

@@ -675,13 +675,13 @@ def test_comparisons_that_are_none(name):
 
 def test_one_short_chain_of_nuts_warns():
     with pytest.warns(nb.ConvergenceWarning, match="ESS|chain"):
-        fit(nb.Bernoulli(), FLAGS, LABELS, nb.NUTS(20, 20, num_chains=1, progress=False), key=0)
+        fit(nb.Bernoulli(), FLAGS, LABELS, nb.NUTS(50, 20, num_chains=1, progress=False), key=0)
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_comparing_with_one_chain_of_nuts():
     exact = fit(nb.Bernoulli())
-    sampled = fit(nb.Bernoulli(), FLAGS, LABELS, nb.NUTS(20, 20, num_chains=1, progress=False), key=0)
+    sampled = fit(nb.Bernoulli(), FLAGS, LABELS, nb.NUTS(50, 20, num_chains=1, progress=False), key=0)
     with refused("chain", r"\bone\b|\b1\b"):
         nb.compare(exact, sampled)
 
@@ -979,7 +979,7 @@ def test_criticism_that_needs_a_spread_refuses_a_point(criticise):
 @pytest.mark.parametrize("number", [1, 2, 24])
 def test_leaving_rows_out_with_too_few_draws(number):
     few = sampled_from(fit(nb.Bernoulli()), num_chains=1, num_draws=number, X=FLAGS)
-    with refused(value(number), "draw", "closed form"):
+    with refused(value(number), "draw", "at least 25", "closed form"):
         nb.loo(few, FLAGS, LABELS)
 
 

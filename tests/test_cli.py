@@ -4,6 +4,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
+import bayesnb as nb
 from bayesnb.cli import app
 
 QUICK = ["--warmup", "300", "--samples", "500"]
@@ -14,11 +15,25 @@ def run():
     return lambda *arguments: CliRunner().invoke(app, ["compare", *map(str, arguments)])
 
 
-def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path):
+def every_fourth_penguin(folder):
+    X, y = nb.datasets.penguins()
+    path = folder / "penguins.csv"
+    X.assign(species=y, year=2007)[::4].to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "missing"),
+    [(every_fourth_penguin, 3), pytest.param(lambda _: "penguins", 19, marks=pytest.mark.slow)],
+    ids=["a file", "the whole table"],
+)
+def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, missing):
     out = tmp_path / "out"
-    result = run("penguins", "--target", "species", "--drop", "year", "--out", out)
+    # With this warm-up the sampler is compiled as for the session's penguins.
+    options = ["--target", "species", "--drop", "year", "--warmup", 150, "--out", out]
+    result = run(data(tmp_path), *options)
     assert result.exit_code == 0, result.output
-    assert "19 cells are missing and are skipped" in result.output
+    assert f"{missing} cells are missing and are skipped" in result.output
     assert "YES, the samples agree" in result.output
     assert "bill_length_mm" in result.output
     assert {path.name for path in out.iterdir()} == {"comparison.png", "comparison.csv", "exact.nc", "nuts.nc"}

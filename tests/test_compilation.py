@@ -48,31 +48,52 @@ def test_the_second_process_reads_what_the_first_compiled(tmp_path):
     assert run(code) == [folder, misses, 0]
 
 
-def test_another_folder_takes_over(tmp_path):
+@pytest.fixture(scope="module")
+def life(tmp_path_factory):
+    """One process that compiles with no folder named, then with five folders in turn: where, and what it says."""
+    root = tmp_path_factory.mktemp("life")
     code = f"""
-        nb.enable_compilation_cache({str(tmp_path / "first")!r})
-        work(jax.numpy.ones(2))
-        nb.enable_compilation_cache({str(tmp_path / "second")!r})
+        import os
+        root = {str(root)!r}
+        said = {{"before": jax.config.jax_compilation_cache_dir}}
         work(jax.numpy.ones(3))
-        print(json.dumps(None))
+        said["unasked"] = os.listdir(root)
+
+        def enable(*directory):
+            jax.config.update("jax_compilation_cache_dir", None)
+            return str(nb.enable_compilation_cache(*directory))
+
+        nb.enable_compilation_cache(root + "/first")
+        work(jax.numpy.ones(4))
+        nb.enable_compilation_cache(root + "/second")
+        work(jax.numpy.ones(5))
+        said["caches"] = enable()
+        os.environ.update(HOME=root, USERPROFILE=root, XDG_CACHE_HOME="")  # the second is Windows' name
+        said["home"] = enable()
+        jax.config.update("jax_compilation_cache_dir", root + "/mine")
+        said["told"] = str(nb.enable_compilation_cache())
+        print(json.dumps(said))
     """
-    run(code)
+    return root, run(code, XDG_CACHE_HOME=str(root))
+
+
+def test_another_folder_takes_over(life):
+    root, _ = life
     for folder in ("first", "second"):
-        assert any(name.startswith("jit_work") for name in os.listdir(tmp_path / folder))
+        assert any(name.startswith("jit_work") for name in os.listdir(root / folder))
 
 
-def test_the_folder_is_the_users_or_the_one_that_jax_was_told(tmp_path):
-    code = "print(json.dumps(str(nb.enable_compilation_cache())))"
-    assert run(code, XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "bayesnb")
-    assert run(code, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")
-    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "XDG_CACHE_HOME": ""}  # the second is Windows' name
-    assert run(code, **home) == str(tmp_path / ".cache" / "bayesnb")
+def test_the_folder_is_the_users_or_the_one_that_jax_was_told(life):
+    root, said = life
+    assert said["caches"] == str(root / "bayesnb")
+    assert said["home"] == str(root / ".cache" / "bayesnb")
+    assert said["told"] == str(root / "mine")
 
 
-def test_nothing_is_kept_unless_asked_for(tmp_path):
-    code = "work(jax.numpy.ones(3)); print(json.dumps(jax.config.jax_compilation_cache_dir))"
-    assert run(code, XDG_CACHE_HOME=str(tmp_path)) is None
-    assert not os.listdir(tmp_path)
+def test_nothing_is_kept_unless_asked_for(life):
+    _, said = life
+    assert said["before"] is None
+    assert said["unasked"] == []
 
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):

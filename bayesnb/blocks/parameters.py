@@ -8,12 +8,12 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import to_numpy
+from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.fast import draw
 
-__all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary"]
+__all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary", "prior_densities"]
 
 
 @jax.tree_util.register_dataclass
@@ -76,22 +76,54 @@ def off_boundary(value: Any) -> np.ndarray:
 
 def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
     """Log density of all parameters under their priors, the leading shape of the parameters."""
-
-    def score(value: Any, distribution: dist.Distribution) -> np.ndarray:
-        log_density = np.asarray(distribution.log_prob(off_boundary(value)))
-        leading = parameters.class_prob.shape[:-1]
-        return log_density.reshape(*leading, -1).sum(axis=-1)
-
-    with jax.enable_x64(True):
-        total = np.zeros(parameters.class_prob.shape[:-1])
-        if class_prior.probs is None:
-            total = total + score(parameters.class_prob, dist.Dirichlet(class_prior.concentration))
-        for family, values in zip(families, parameters.blocks, strict=True):
-
-            def note(name: str, distribution: dist.Distribution, values: Mapping[str, Any] = values) -> Any:
-                nonlocal total
-                total = total + score(values[name], distribution)
-                return values[name]
-
-            family.prior(note)
+    leading = parameters.class_prob.shape[:-1]
+    of_classes, of_blocks = prior_densities(class_prior, families, parameters)
+    total = np.zeros(leading) if of_classes is None else of_classes
+    for density in (density for block in of_blocks for density in block.values()):
+        total = total + density.reshape(*leading, -1).sum(axis=-1)
     return total
+
+
+@in_float64
+def prior_densities(
+    class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters
+) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
+    """Log density of each parameter under its prior.
+
+    Returns
+    -------
+    tuple of array and tuple of dict
+        That of the class probabilities, None where they are known. For each block those of its parameters, with the
+        parameters' leading axes and the batch shape of the distribution.
+    """
+    inside = jax.tree.map(off_boundary, (parameters.class_prob, parameters.blocks))
+    return to_numpy(_prior_densities(class_prior, tuple(families), parameters.blocks, *inside))
+
+
+@jax.jit
+def _prior_densities(
+    class_prior: ClassPrior,
+    families: tuple[Family, ...],
+    blocks: tuple[dict[str, Any], ...],
+    class_prob: Any,
+    inside: tuple[dict[str, Any], ...],
+) -> tuple[Any, tuple[dict[str, Any], ...]]:
+    """As `prior_densities`, at values inside the support; compiled as a whole, not operation by operation."""
+    of_classes = dist.Dirichlet(class_prior.concentration).log_prob(class_prob) if class_prior.probs is None else None
+    of_blocks: list[dict[str, Any]] = []
+    for family, values, moved in zip(families, blocks, inside, strict=True):
+        found: dict[str, Any] = {}
+
+        def note(
+            name: str,
+            distribution: dist.Distribution,
+            values: Mapping[str, Any] = values,
+            moved: Mapping[str, Any] = moved,
+            found: dict[str, Any] = found,
+        ) -> Any:
+            found[name] = distribution.log_prob(moved[name])
+            return values[name]
+
+        family.prior(note)
+        of_blocks.append(found)
+    return of_classes, tuple(of_blocks)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
+from numpyro.infer.util import ParamInfo
 
 from bayesnb.arrays import to_numpy, warn
 from bayesnb.families.fast import as_key, random_generator, whole_number
@@ -212,7 +213,9 @@ def _begin(
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(program, arguments, coordinates, settings)
-        return init(point, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
+        # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
+        unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
+        return init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
 
     together = jax.vmap(one_chain)(points, keys)
     return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
@@ -238,10 +241,16 @@ def _advance(
     Returns the state, and room for the most steps with parameters and statistics, axes chain and draw in front.
     """
 
+    def with_gradient(state: Any) -> Any:
+        density = partial(potential, program, arguments, coordinates)
+        energy, gradient = jax.value_and_grad(density)(state.z)
+        return state._replace(potential_energy=energy, z_grad=gradient)
+
     def one_chain(state: Any) -> Any:
         init, step = _sampler(program, arguments, coordinates, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
-        init(state.z, rng_key=state.rng_key)
+        init(ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
+        state = jax.lax.cond(state.i == 0, with_gradient, lambda state: state, state)
 
         def draw(state: Any) -> Any:
             stats = {

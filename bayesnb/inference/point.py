@@ -11,8 +11,8 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.families.categorical import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_mode
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise

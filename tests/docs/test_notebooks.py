@@ -22,7 +22,7 @@ MACHINE = re.compile(
 """What says on which machine, or in which process, a notebook ran."""
 
 IMAGE_BYTES = 400_000
-IN_A_FEW_SECONDS = {"02-textbook", "07-scikit-learn"}
+IN_A_FEW_SECONDS = {"02-textbook"}
 """The other notebooks run in the slow suite."""
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 

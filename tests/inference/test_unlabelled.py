@@ -268,7 +268,8 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     sites = {"class_prob": parameters.class_prob} | {
         f"{i}.{name}": value for i, block in enumerate(parameters.blocks) for name, value in block.items()
     }
-    found, _ = log_density(target.program, target.arguments, {}, sites)
+    compiled = jax.jit(lambda arguments, sites: log_density(target.program, arguments, {}, sites)[0])
+    found = compiled(target.arguments, sites)
     model = problem.resolved
     expected = log_prior_density(model.class_prior, model.families, parameters)
     expected = expected + model.log_density(parameters, problem.statistics)

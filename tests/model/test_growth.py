@@ -117,7 +117,7 @@ def test_learned_concentrations_grow_too():
     """Empirical Bayes: classes that use few colours each, so that the evidence has a maximum."""
     rows = [["red"]] * 9 + [["blue"]] * 10 + [["red"]] * 2 + [["green"]] * 4 + [["blue"]]
     labels = ["a"] * 10 + ["b"] * 11 + ["a", "b", "b", "b", "b"]
-    described = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(2.0, 2.0))})
+    described = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(2.0, 2.0))}, class_probs=[0.5, 0.5])
     split = nb.fit(described, rows[:21], labels[:21], nb.EmpiricalBayes())
     split = split.update(rows[21:], labels[21:])
     whole = nb.fit(described, rows, labels, nb.EmpiricalBayes())

@@ -313,6 +313,6 @@ def test_inferences_that_cannot_learn_say_which_can(table, sampled):
 
 def test_an_evidence_without_a_maximum_is_refused():
     same = np.tile([[0.0], [1.0]], (30, 1))
-    model = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(1, 1))})
+    model = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(1.0, 1.0))}, class_probs=[0.5, 0.5])
     with pytest.raises(ValueError, match=r"no maximum in '0_concentration'.*NUTS"):
         nb.fit(model, same.astype(int), np.repeat(["a", "b"], 30), nb.EmpiricalBayes())

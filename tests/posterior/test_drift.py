@@ -95,8 +95,8 @@ def test_points_fade_too(rng, inference):
 
 
 def test_samples_fade_too(rng):
-    X, y = rng.integers(0, 2, (60, 2)), np.arange(60) % 2
-    sampler = nb.NUTS(num_warmup=300, num_samples=500)
+    X, y = rng.integers(0, 2, (60, 3)), np.arange(60) % 2
+    sampler = nb.NUTS(num_samples=500)
     faded = nb.fit(nb.Bernoulli(), X[:50], y[:50], sampler).update(X[50:], y[50:], decay=0.1)
     assert isinstance(faded, nb.SampledPosterior)
     whole = nb.fit(nb.Bernoulli(), X, y, sample_weight=np.repeat([0.1, 1.0], [50, 10]))

@@ -370,8 +370,8 @@ class TestBatches:
         assert_same(nb.fit_batches(model, in_batches, inference), nb.fit(model, X, Y, inference), X)
 
     def test_nuts_draws_what_it_draws_in_memory(self):
-        rows, labels = TestDaskArrays.FLAGS[:, :1], TestDaskArrays.LABELS > 2
-        nuts = nb.NUTS(200, 500, progress=False)
+        rows, labels = TestDaskArrays.FLAGS[:, :3], TestDaskArrays.LABELS > 2
+        nuts = nb.NUTS(num_samples=500, progress=False)
         expected = nb.fit(nb.Bernoulli(), rows, labels, nuts, key=3)
         batches = [(rows[:20], labels[:20]), (rows[20:], labels[20:])]
         posterior = nb.fit_batches(nb.Bernoulli(), batches, nuts, key=3)

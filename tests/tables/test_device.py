@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import CASES, with_holes
+from scipy.special import digamma
 
 import bayesnb as nb
 from bayesnb import device
@@ -19,7 +20,7 @@ from bayesnb.tables.table import Table
 
 ROWS = 700
 BY_NAME = {case.name: case for case in CASES}
-ON_DEVICE = [case for case in CASES if case.name != "exponential"]
+ON_DEVICE = [case for case in CASES if case.name != "numpyro exponential"]
 
 
 def ids(case):
@@ -125,13 +126,13 @@ def test_the_table_stays_on_the_device(case, precision, rng, pieces, stays_there
 
 
 def test_a_table_that_is_taken_to_the_host_is_noticed(rng, pieces, stays_there):
-    X = place(BY_NAME["exponential"].cells(rng, ROWS))
+    X = place(BY_NAME["numpyro exponential"].cells(rng, ROWS))
     with pytest.raises(pytest.fail.Exception, match="went to the host"):
-        nb.fit(BY_NAME["exponential"].family, X, rng.integers(0, 2, ROWS))
+        nb.fit(BY_NAME["numpyro exponential"].family, X, rng.integers(0, 2, ROWS))
 
 
 def test_a_family_of_the_users_own_predicts_on_the_device(rng, pieces, monkeypatch):
-    case = BY_NAME["exponential"]
+    case = BY_NAME["numpyro exponential"]
     X = case.cells(rng, ROWS)
     posterior = nb.fit(case.family, X, rng.integers(0, 2, ROWS))
     expected = posterior.predict_proba(X)
@@ -252,6 +253,15 @@ def test_log_rising_compiled(float64, a):
     x = np.array([0, 1, 2, 5, 100, 1000])
     expected = np.where(x == 0, 0.0, steps[x - 1])
     np.testing.assert_allclose(log_rising(jnp.asarray(a), jnp.asarray(x * 1.0)), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.7, 15.9, 16.1, 1e3, 1e8])
+def test_the_slopes_of_log_rising(float64, a):
+    x = np.array([0, 1, 2, 5, 100, 1000])
+    along_a, along_x = jax.vmap(jax.grad(log_rising, argnums=(0, 1)), (None, 0))(jnp.asarray(a), jnp.asarray(x * 1.0))
+    sums = (1 / (a + np.arange(1000, dtype=np.longdouble))).cumsum().astype(float)
+    np.testing.assert_allclose(along_a, np.where(x == 0, 0.0, sums[x - 1]), rtol=1e-12)
+    np.testing.assert_allclose(along_x, digamma(a + x), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16"])
