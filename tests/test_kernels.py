@@ -21,7 +21,7 @@ from bayesnb.families import gaussian, multinomial
 from bayesnb.families.base import log_weights
 from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.parallel import in_order
-from bayesnb.posterior.base import log_normalised
+from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import csr_pieces, csr_rows
 from bayesnb.tables.cells import finite_and_not_negative
 from bayesnb.tables.distinct import distinct
