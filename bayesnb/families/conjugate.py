@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import to_numpy
-from bayesnb.families.base import Family, Parameters, sum_on_device, sum_over_cells
+from bayesnb.families.base import Family, Parameters, sum_over_cells
 from bayesnb.families.pit import independent_pit
 
 __all__ = ["ConjugateFamily"]
@@ -149,7 +149,8 @@ class ConjugateFamily(Family):
         -------
         array, shape (rows, classes)
         """
-        return sum_over_cells(self.take(None).predictive(), x)
+        with jax.enable_x64(True):
+            return np.asarray(_row_log_predictive(self, np.asarray(x)))
 
     def cell_log_predictive(self, x: np.ndarray) -> np.ndarray | None:
         """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one.
@@ -164,7 +165,7 @@ class ConjugateFamily(Family):
 
     def device_log_predictive(self, x: Any) -> Any:
         """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`."""
-        return sum_on_device(self, self.take(None).predictive(), x)
+        return _row_log_predictive(self, x)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
@@ -212,3 +213,8 @@ class ConjugateFamily(Family):
             data, are not finite.
         """
         return None
+
+
+@jax.jit
+def _row_log_predictive(family: ConjugateFamily, x: Any) -> Any:
+    return sum_over_cells(family, family.take(None).predictive(), x)

@@ -20,6 +20,7 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
+@pytest.mark.slow
 def test_example_in_readme():
     result = doctest.testfile(str(Path(__file__).parents[2] / "README.md"), module_relative=False, optionflags=FLAGS)
     assert result.attempted > 8

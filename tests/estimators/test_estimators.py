@@ -60,9 +60,8 @@ def test_scikit_learns_checks_pass(estimator):
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
 
 
-@pytest.mark.parametrize(
-    ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("predictive", "expected"), [("plugin", set()), ("exact", set(PLUG_IN_ONLY))])
 def test_scikit_learns_own_test_file(predictive, expected, tmp_path):
     settings = tmp_path / "pytest.ini"
     settings.write_text("[pytest]\n")

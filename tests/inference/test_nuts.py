@@ -16,7 +16,7 @@ import bayesnb as nb
 from bayesnb.families.beta import Beta, Logistic
 from bayesnb.inference import nuts
 
-FAST = {"gaussian", "categorical", "exponential"}
+FAST = {"gaussian", "categorical"}
 
 
 @pytest.fixture(scope="module")

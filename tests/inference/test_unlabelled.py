@@ -109,7 +109,10 @@ def z_scores(draws, expected):
     return (flat.mean(axis=(0, 1)) - np.ravel(expected)) / error
 
 
-@pytest.fixture(scope="module", params=TABLES)
+@pytest.fixture(
+    scope="module",
+    params=["mixed", pytest.param("counts", marks=pytest.mark.slow), pytest.param("waits", marks=pytest.mark.slow)],
+)
 def enumerated(request):
     model, X, y, weight = TABLES[request.param]()
     classes = CLASSES[request.param]
