@@ -61,9 +61,9 @@ def mixed():
 @pytest.mark.parametrize(
     "class_prior",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"class_concentration": [0.3, 1.0, 2.0]},
-        {"class_probs": [0.2, 0.5, 0.3]},
+        pytest.param({"class_probs": [0.2, 0.5, 0.3]}, marks=pytest.mark.slow),
         {"class_probs": "empirical"},
     ],
     ids=str,

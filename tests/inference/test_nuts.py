@@ -310,7 +310,9 @@ def test_import_is_light_and_leaves_jax_as_it_was():
         loaded = [name for name in ("sklearn", "arviz", "pandas", "matplotlib", "xarray") if name in sys.modules]
         assert not loaded, loaded
         nb.fit(nb.NaiveBayes(nb.Gaussian()), [[1.0], [2.0]], [0, 1]).predict_proba([[1.5]])
-        loaded = [name for name in ("sklearn", "arviz", "pandas", "matplotlib") if name in sys.modules]
+        nb.fit_batches(nb.Bernoulli(), [([[0], [1]], [0, 1])])
+        heavy = ("sklearn", "arviz", "pandas", "matplotlib", "dask", "pyarrow.parquet")
+        loaded = [name for name in heavy if name in sys.modules]
         assert not loaded, loaded
         assert dict(jax.config.values) == before
         import jax.numpy as jnp

@@ -213,6 +213,7 @@ def spikes(axis: Any) -> Spikes:
     return Spikes(segments[:, 1, 1], notes, hollow)
 
 
+@pytest.mark.slow
 def test_spikes_of_xwindows(data):
     """Murphy (2012), Figure 3.8 and Table 3.1."""
     stored = np.load(data / "xwindows" / "xwindows.npz")
