@@ -529,6 +529,7 @@ class TestSampled:
         joint = sampled.log_joint_draws(x, num_draws=50)[..., np.arange(len(y)), (y == "b").astype(int)]
         np.testing.assert_allclose(tree.log_likelihood["joint"], joint, rtol=1e-12)
 
+    @pytest.mark.slow
     def test_rows_and_statistics_have_one_density_up_to_a_constant(self, two_words, rng, float64):
         x, y, sampled = two_words
         model = sampled.model
@@ -656,6 +657,7 @@ class TestRealText:
         np.testing.assert_allclose(plain, [-141.206, -3.1095, 0.7207], rtol=1e-3)
         np.testing.assert_allclose(burst, [-121.538, -1.7027, 0.7372], rtol=1e-3)
 
+    @pytest.mark.slow
     def test_newsgroups_are_too_bursty_for_the_multinomial(self, data):
         X, y, _, _ = read(data, "newsgroups20_w1000")
         some = y < 4

@@ -565,7 +565,7 @@ def test_iterations_that_do_not_suffice_are_told():
         nb.fit(model, X, y, nb.Gibbs(num_warmup=1, num_samples=20, num_chains=2))
 
 
-@pytest.mark.parametrize("table", ["mixed", "counts"])
+@pytest.mark.parametrize("table", ["mixed", pytest.param("counts", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_files(table, tmp_path):
     model, X, y, weight = TABLES[table]()
