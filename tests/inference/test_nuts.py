@@ -16,7 +16,7 @@ import bayesnb as nb
 from bayesnb.families.beta import Beta, Logistic
 from bayesnb.inference import nuts
 
-FAST = {"gaussian", "categorical"}
+FAST = {"categorical"}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def coins():
 
 @pytest.mark.parametrize(
     "case",
-    # The others run in the slow suite; the references from outside test them as well.
+    # The others run in the slow suite: the penguins have numbers and categories, and `coins` has flags.
     [pytest.param(case, marks=[] if case.name in FAST else [pytest.mark.slow], id=case.name) for case in CASES],
 )
 def test_every_family_agrees_with_its_closed_form(case):
@@ -181,7 +181,7 @@ def test_compare_refuses_what_cannot_be_compared(coins):
 
 def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
     model, X, y = coins
-    settings = nb.NUTS(num_warmup=50, num_samples=50)
+    settings = nb.NUTS(num_samples=50)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.ConvergenceWarning)
         nb.fit(model, X, y, settings)
@@ -229,7 +229,7 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
 )
 def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, value, rtol):
     model, X, y = coins
-    settings = nb.NUTS(num_warmup=50, num_samples=70)
+    settings = nb.NUTS(num_samples=70)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.ConvergenceWarning)
         usual = nb.fit(model, X, y, settings)
@@ -242,7 +242,7 @@ def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, valu
 def test_bad_chains_are_called_bad(coins):
     model, X, y = coins
     with pytest.warns(nb.ConvergenceWarning, match=r"R-hat|ESS"):
-        nb.fit(model, X, y, nb.NUTS(num_warmup=50, num_samples=50))
+        nb.fit(model, X, y, nb.NUTS(num_samples=50))
 
 
 def test_sampled_posteriors_update_by_sampling_the_merged_statistics(coins):
@@ -265,7 +265,7 @@ def test_known_class_probabilities_are_not_sampled(coins):
 
 def test_interruption_leaves_nothing_broken(coins, monkeypatch):
     model, X, y = coins
-    settings = nb.NUTS(num_warmup=50, num_samples=100)
+    settings = nb.NUTS(num_samples=100)
     calls = []
     advance = nuts._advance
 
@@ -290,7 +290,7 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     model, X, y = coins
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.ConvergenceWarning)
-        nb.fit(model, X, y, nb.NUTS(num_warmup=50, num_samples=50, progress=progress))
+        nb.fit(model, X, y, nb.NUTS(num_samples=50, progress=progress))
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
