@@ -12,7 +12,7 @@ from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.tables import check_support, posterior_from_tables
-from bayesnb.model.given import Model, as_model
+from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior

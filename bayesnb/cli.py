@@ -16,7 +16,7 @@ from bayesnb.checks.comparison.marginals import Z_COLUMNS
 from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.inference.nuts import NUTS
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Naive Bayes as a generative model.")
 

@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters, off_boundary, prior_densities
 from bayesnb.draws import log_joint_under
 from bayesnb.families.fast import draw, random_generator
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters, off_boundary, prior_densities
 from bayesnb.model.sites import coordinate
 from bayesnb.sparse import dense
 from bayesnb.tables.labels import encode_labels
@@ -42,7 +42,7 @@ def tree_of_draws(
     Parameters
     ----------
     model : BoundModel
-        Bound, every default a number.
+        Every default a number.
     parameters : ModelParameters
         Leading axes (chain, draw).
     sample_stats : mapping

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
 
@@ -23,7 +23,6 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     Parameters
     ----------
     model : BoundModel
-        Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters
         Leading axes (chain, draw).

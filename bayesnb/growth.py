@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.description import Description
+from bayesnb.model.describe import Description
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen
 from bayesnb.tables.categories import sort_categories, warn_unseen

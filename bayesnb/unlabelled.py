@@ -70,7 +70,6 @@ def read_rows(
     Parameters
     ----------
     model : BoundModel
-        Bound.
     table : Table
     codes : array of int, shape (rows,)
         Position of each row's class; -1 for a row without a label.

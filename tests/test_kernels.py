@@ -9,24 +9,28 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import CASES, CLASSES, with_holes
+from cases import CASES, CLASSES, Exponential, with_holes
 from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
 import bayesnb as nb
 from bayesnb.checks import rest as leave_one_out
+from bayesnb.checks.comparison import densities, marginals
+from bayesnb.checks.predictive import agreement, replicates
 from bayesnb.estimators import MultinomialNB
 from bayesnb.estimators.categorical import highest_numbers
-from bayesnb.families import gaussian, multinomial
-from bayesnb.families.base import log_weights
-from bayesnb.families.multinomial import Documents, log_coefficient
+from bayesnb.families import documents, gaussian
+from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.product import Weights
 from bayesnb.parallel import in_order
+from bayesnb.posterior.convergence import ess_of_mean, rhat_and_ess
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import csr_pieces, csr_rows
 from bayesnb.tables.cells import finite_and_not_negative
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.unlabelled import Unlabelled
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -232,7 +236,7 @@ def test_words_that_no_document_of_a_class_can_hold(rng):
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_array_equal(log_weights(form([[0.0, 3.0], [2.0, 0.0]]), log_p)[0], [-3.0, -np.inf])
+        np.testing.assert_array_equal(Weights.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf])
 
 
 def stored_in_parts(rng):
@@ -278,7 +282,7 @@ def test_products_in_pieces_are_those_of_the_whole(rng, monkeypatch):
     x = scipy.sparse.csr_array(rng.poisson(0.7, (300, 20)).astype(float))
     concentration = rng.uniform(0.1, 3.0, (4, 20))
     at_once = Documents.of(x).sum_log_rising(concentration)
-    monkeypatch.setattr(multinomial, "PIECE_ENTRIES", 100)
+    monkeypatch.setattr(documents, "PIECE_ENTRIES", 100)
     np.testing.assert_array_equal(Documents.of(x).sum_log_rising(concentration), at_once)
 
 
@@ -313,6 +317,86 @@ def test_probabilities_are_normalised_row_by_row_in_pieces(rng):
     joint = rng.normal(size=(2, 3, 20_000, 4)) * 50
     np.testing.assert_allclose(log_normalised(joint), joint - logsumexp(joint, axis=-1, keepdims=True), atol=1e-12)
     assert log_normalised(joint[..., :0, :]).shape == (2, 3, 0, 4)
+
+
+def _leaving_out(rng):
+    X, y = rng.exponential(size=(30, 2)), np.arange(30) % 3
+    return nb.loo(nb.fit(Exponential(), X, y), X, y).elpd_i.values
+
+
+def _averaged_over_subsets(rng):
+    X, y = rng.exponential(size=(30, 2)), np.arange(30) % 3
+    return nb.fit(nb.NaiveBayes(Exponential(), feature_inclusion=0.4), X, y).log_joint(X)
+
+
+def _convergence(rng):
+    draws = np.cumsum(rng.normal(size=(2, 40, 5)), axis=1)
+    return *rhat_and_ess(draws), ess_of_mean(draws)
+
+
+def _densities_of_draws(rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    exact = nb.fit(nb.Gaussian(), X, y)
+    return densities.log_densities(exact, exact.draw_parameters(rng, (2, 7)), densities.simulated_rows(exact, 0))
+
+
+def _tests_of_marginals(rng):
+    return marginals._tests(rng.random((2, 40, 5)), 0.1)
+
+
+def _information_of_counts(rng):
+    rate = {"rate": rng.gamma(2.0, size=(9, 3, 2))}
+    return nb.Poisson().mutual_information(rng.dirichlet(np.ones(3), 9)[..., None], rate)
+
+
+def _long_documents(rng):
+    x = rng.poisson(2e6, (7, 3)).astype(float)
+    assert (x.sum(axis=1) > documents.LONG).all()
+    y = np.arange(7) % 2
+    return nb.fit(nb.Multinomial(), x[:4], y[:4]).log_joint(scipy.sparse.csr_array(x))
+
+
+def _rows_without_a_label(rng):
+    x, membership = rng.normal(size=(600, 2)), rng.dirichlet(np.ones(3), 600)
+    model = nb.fit(nb.Gaussian(), x, np.arange(600) % 3).model
+    return model.count((x,), membership), Unlabelled((x,), np.ones(600)).count(model, membership)
+
+
+def _agreeing_rows(rng):
+    X, y = rng.integers(0, 2, (40, 5)), np.arange(40) % 3
+    model = nb.fit(nb.Categorical(), X, y).model
+    data = replicates.encode(model, X, y)
+    return agreement.agreement(model, data, rng).values(data)
+
+
+def _number_of_replicates(rng):
+    exact = nb.fit(nb.Gaussian(), rng.normal(size=(30, 2)), np.arange(30) % 3)
+    return [np.shape(one.class_prob) for one in replicates.draws(exact, 7, rng)]
+
+
+IN_PIECES = {
+    "bayesnb.checks.rest.PIECE_CELLS": _leaving_out,
+    "bayesnb.rows.PIECE_CELLS": _averaged_over_subsets,
+    "bayesnb.posterior.convergence.SLAB_CELLS": _convergence,
+    "bayesnb.checks.comparison.densities.PIECE_CELLS": _densities_of_draws,
+    "bayesnb.checks.comparison.marginals.SLAB_CELLS": _tests_of_marginals,
+    "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
+    "bayesnb.families.documents.PIECE_CELLS": _long_documents,
+    "bayesnb.unlabelled.PIECE_CELLS": _rows_without_a_label,
+    "bayesnb.checks.predictive.agreement.ROWS_AT_A_TIME": _agreeing_rows,
+    "bayesnb.checks.predictive.replicates.DRAW_BYTES": _number_of_replicates,
+}
+
+
+@pytest.mark.parametrize("limit", IN_PIECES)
+def test_what_is_computed_in_pieces_does_not_depend_on_their_size(limit, monkeypatch):
+    found = []
+    for cells in (2**26, 500, 60, 1):
+        monkeypatch.setattr(limit, cells)
+        found.append(jax.tree.leaves(IN_PIECES[limit](np.random.default_rng(5))))
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(theirs, mine, rtol=1e-12, atol=1e-12)
 
 
 TABLES = {

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet_multinomial
 
 import bayesnb as nb
+from bayesnb.families.categorical import dirichlet_mode
 
 ENGLISH = [
     [0, 1, 1, 1, 0, 0],
@@ -255,3 +256,19 @@ def test_the_generative_story_of_labelled_documents(rng):
     first = documents[labels == "ham", 0] / lengths[labels == "ham"]
     expected = posterior.mean()["x_prob"][0, 0]
     assert abs(first.mean() - expected) < 4.5 * first.std() / np.sqrt(first.size)
+
+
+@pytest.mark.parametrize(
+    ("concentration", "mode"),
+    [
+        ([1.0, 1.0, 1.0], [1 / 3, 1 / 3, 1 / 3]),  # flat: its mean
+        ([3.0, 2.0, 1.0], [2 / 3, 1 / 3, 0.0]),
+        ([1.5, 1.5, 2.0], [0.25, 0.25, 0.5]),
+        ([0.5, 2.0, 2.0], [np.nan] * 3),  # unbounded
+        ([0.5], [1.0]),
+        ([1.0], [1.0]),
+        ([7.0], [1.0]),
+    ],
+)
+def test_the_mode_of_a_dirichlet_by_hand(concentration, mode):
+    np.testing.assert_allclose(dirichlet_mode(np.array([concentration, concentration])), [mode, mode])

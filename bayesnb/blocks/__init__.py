@@ -1,1 +1,1 @@
-"""The arrays behind a bound model: blocks of columns, the class prior, and the statistics of them all."""
+"""The arrays behind a model: blocks of columns, the class prior, statistics and parameters, and their densities."""

@@ -27,7 +27,7 @@ class Block:
     labels : tuple
         Names of the columns.
     by_column : bool
-        Whether each column is a site of its own in results.
+        Whether results name each column; otherwise they name the block.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Block:
 
     @property
     def group_key(self) -> Hashable:
-        """Equal for blocks whose arrays may stand side by side: the same family, with fields of the same shape."""
+        """Equal for blocks that can be joined: those of the same family, with fields of the same shape."""
         leaves, structure = jax.tree.flatten(self.family)
         return structure, tuple(leaf.shape[2:] for leaf in leaves)
 

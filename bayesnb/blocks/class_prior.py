@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.families.categorical import dirichlet_log_evidence
+from bayesnb.families.dirichlet import dirichlet_log_evidence
 from bayesnb.families.log_probability import times_log
 from bayesnb.statistics.counts import ClassCounts
 

@@ -1,4 +1,4 @@
-"""The sufficient statistics of a table under a model, and what the closed forms say given them."""
+"""The sufficient statistics of a table under a model, and the closed forms given them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.checks.refits import every_class_without, refits
 from bayesnb.checks.rest import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
 from bayesnb.model.inclusion import log_evidences, log_inclusion
-from bayesnb.posterior.averaged import AveragedPosterior, cell_log_predictive
+from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -164,7 +164,7 @@ def _hypotheses(
         of_classes = (
             np.asarray(family.row_log_predictive(x[piece]))[..., None]
             if block.is_vector
-            else cell_log_predictive(family, dense(x[piece]))
+            else family.cells_log_predictive(dense(x[piece]))
         )
         of_classes[np.arange(len(own)), rows.codes[piece]] = own
         yield piece, log_bayes_factor - (own - of_all), of_classes, of_all

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.families.categorical import dirichlet_marginal
+from bayesnb.families.dirichlet import dirichlet_marginal
 from bayesnb.families.pit import pit
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior

@@ -35,29 +35,36 @@ class Refit:
         Of the other rows.
     cell : Statistics
         Statistics of the row's own cell, in every class.
+    x : array, shape (1, rows * columns)
+        The cells.
     num_rows : int
     """
 
     prior: ConjugateFamily
     rest: Statistics
     cell: Statistics
+    x: np.ndarray
     num_rows: int
 
     def of_classes(self) -> np.ndarray:
         """Log density of each cell under each class, shape (rows, classes, columns); zero for a missing one."""
-        cells = np.asarray(self.prior.update(self.rest).log_evidence(self.cell))
+        cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
         return np.moveaxis(cells.reshape(len(cells), self.num_rows, -1), 0, 1)
 
     def of_all_together(self) -> np.ndarray:
         """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
-        shared = self._shared.update(self.rest.pooled())
         one = jax.tree.map(lambda leaf: leaf[:1], self.cell)
-        return np.asarray(shared.log_evidence(one)).reshape(self.num_rows, -1)
+        return np.asarray(self._log_density(self._shared, self.rest.pooled(), one)).reshape(self.num_rows, -1)
 
     def log_bayes_factor(self) -> np.ndarray:
         """Log Bayes factor of the other rows, for parameters by class against a shared one, shape (rows, columns)."""
         own = np.asarray(self.prior.log_evidence(self.rest)).sum(axis=0)
         return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
+
+    def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
+        if prior.cell == "count vector":
+            return prior.update(rest).log_evidence(cell)
+        return prior.log_predictive_given(rest, self.x)
 
     @property
     def _shared(self) -> ConjugateFamily:
@@ -100,13 +107,14 @@ def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[t
     for piece in pieces_of(len(rows), block.family, counted, at_most=at_most, copies=classes):
         some = rows.take(piece)
         prior, before = jax.tree.map(partial(_side_by_side, num_rows=len(some)), (block.family, counted))
-        cell = prior.statistics(dense(x[piece]).reshape(1, -1), np.ones((1, classes)))
+        side_by_side = dense(x[piece]).reshape(1, -1)
+        cell = prior.statistics(side_by_side, np.ones((1, classes)))
         weights = np.where(some.codes == np.arange(classes)[:, None], some.weights, 0.0)
         columns = 1 if block.is_vector else x.shape[1]
         rest = (before - _weighted(cell, weights, columns)).without_rounding(before)
         impossible = ~np.asarray(prior.possible(rest))
         some.refuse(impossible.any(axis=0).reshape(len(some), -1), block)
-        yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, len(some))
+        yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, side_by_side, len(some))
 
 
 def _side_by_side(leaf: Any, num_rows: int) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Densities of rows under their own class, given the other rows, where all rows have the same prior.
 
-Statistics subtract, so the posterior without a row is the closed form given the other rows. The evidence of one row
-under that posterior is its predictive density; this holds for every conjugate family. A family may define a faster way
-in `row_log_left_out`.
+Statistics subtract, so the posterior without a row is the closed form given the other rows. Its predictive density of
+the row's cells is what is asked for; this holds for every conjugate family, every weight and every prior. A vector of
+counts has the evidence of the row as its density. A family may define a faster way in `row_log_left_out`.
 """
 
 from collections.abc import Iterator
@@ -149,7 +149,8 @@ def _cells(
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
         return np.full(impossible.shape, np.nan), impossible
-    return np.asarray(prior.update(rest).log_evidence(once)).reshape(num_rows, -1), impossible
+    found = prior.update(rest).log_evidence(once) if block.is_vector else prior.log_predictive_given(rest, x)
+    return np.asarray(found).reshape(num_rows, -1), impossible
 
 
 def _documents(

@@ -22,6 +22,7 @@ from arviz_stats.base import array_stats
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
@@ -32,9 +33,7 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.given import Model, as_model, of_table
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
 from bayesnb.model.sites import coordinate
 from bayesnb.pictures.sbc import plot_sbc

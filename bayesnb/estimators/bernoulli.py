@@ -8,7 +8,7 @@ import scipy.sparse
 from bayesnb.estimators.smoothing import Smoothed
 from bayesnb.estimators.tables import named, read_numbers, refuse_infinity
 from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.statistics.counts import Counts
 from bayesnb.tables.table import Table
 

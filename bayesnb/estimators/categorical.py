@@ -12,7 +12,7 @@ from bayesnb.estimators.smoothing import Discrete
 from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.categorical import Categorical
 from bayesnb.growth import with_categories
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.objects import is_missing

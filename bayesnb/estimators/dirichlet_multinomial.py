@@ -7,7 +7,7 @@ from bayesnb.estimators.classes import class_probs
 from bayesnb.estimators.smoothing import Counting
 from bayesnb.estimators.tables import read_counts
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.table import Table
 

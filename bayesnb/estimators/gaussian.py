@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.tables import named, read_numbers
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.inference.exact import Exact
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem

@@ -5,8 +5,7 @@ from typing import Any
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.base import Family
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.table import Table
 

@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.estimators.smoothing import Smoothed
 from bayesnb.estimators.tables import read_counts
 from bayesnb.families.multinomial import Multinomial
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.statistics.counts import Counts
 from bayesnb.tables.table import Table
 

@@ -10,7 +10,7 @@ from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.classes import class_probs
 from bayesnb.estimators.tables import named, read_numbers
 from bayesnb.families.poisson import Poisson
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.table import Table
 

@@ -1,12 +1,12 @@
-"""What a family of feature distributions has to say.
+"""What a family of feature distributions states.
 
-A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ConjugateFamily`
-where the posterior has the prior's type, register the class as a pytree, and everything else in the package works with
-it::
+A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ExponentialFamily`
+if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's type. Register the
+class as a pytree, and everything else in the package works with it::
 
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
-    class Exponential(ConjugateFamily):
+    class Exponential(ExponentialFamily, ConjugateFamily):
         concentration: Hyperparameter = 1.0
         rate: Hyperparameter = 1.0
         ...
@@ -20,6 +20,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import jax
@@ -28,12 +29,22 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
+from bayesnb.arrays import namespace
 from bayesnb.families.chance import by_chance
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, require_numbers
 from bayesnb.families.information import from_likelihood
 from bayesnb.statistics.base import Statistics
 
-__all__ = ["Family", "Hyperparameter", "Parameters", "Sample", "log_weights", "sum_over_cells"]
+__all__ = [
+    "Family",
+    "Hyperparameter",
+    "Parameters",
+    "Sample",
+    "filled_cells",
+]
+
+DRAW_BYTES = 2**26
+"""Memory for the densities of single cells under many draws."""
 
 Hyperparameter = Any
 """A number or an array; inside a bound model an array of shape (classes, columns[, categories])."""
@@ -88,8 +99,8 @@ class Family(ABC):
 
     @property
     def accepts_fractions(self) -> bool:
-        """Whether cells may be any number from zero, where the support says whole ones."""
-        return False
+        """Whether cells may be any number from zero, where the support says whole ones: the field ``fractional``."""
+        return getattr(self, "fractional", False)
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -234,6 +245,33 @@ class Family(ABC):
         """As `row_log_likelihood`, but for a term of each row that all classes share: enough to tell classes apart."""
         return self.row_log_likelihood(parameters, x)
 
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        """As `row_log_likelihood` under many draws, for some rows at a time.
+
+        What all rows need is prepared once.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (draws, classes, columns, ...).
+        x : array or CSR array, shape (rows, columns)
+
+        Returns
+        -------
+        callable
+            Maps a slice of rows to their log densities, shape (draws, rows, classes).
+        """
+
+        def of_rows(rows: slice) -> np.ndarray:
+            cells = x[rows]
+            num_draws, num_classes = next(iter(parameters.values())).shape[:2]
+            step = max(1, DRAW_BYTES // (8 * num_classes * cells.shape[0] * cells.shape[1] or 1))
+            pieces = (slice(start, start + step) for start in range(0, num_draws, step))
+            some = ({name: value[draws] for name, value in parameters.items()} for draws in pieces)
+            return np.concatenate([self.row_log_likelihood(values, cells) for values in some])
+
+        return of_rows
+
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
 
@@ -254,7 +292,7 @@ class Family(ABC):
         NotImplementedError
             If the family is one of count vectors and does not define it: `row_log_likelihood` then does it.
         """
-        return sum_over_cells(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
+        return _sum_over_cells(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -352,13 +390,27 @@ class Family(ABC):
         return jax.tree.map(lambda leaf: leaf[index], self)
 
 
+def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
+    """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
+    xp, _ = namespace(x)
+    observed = ~xp.isnan(x)
+    return observed, xp.where(observed, x, _some_cell(type(family)))
+
+
+@cache
+def _some_cell(kind: type[Family]) -> float:
+    """A number that a cell may hold."""
+    with jax.ensure_compile_time_eval():
+        return float(kind.support.feasible_like(np.ones(())))
+
+
 @jax.jit
 def _row_log_likelihood(family: Family, parameters: Parameters, x: Any) -> Any:
     # Compiled as a whole: operation by operation it takes ten compilations instead of one.
-    return sum_over_cells(family, family.likelihood(**parameters), x)
+    return _sum_over_cells(family, family.likelihood(**parameters), x)
 
 
-def sum_over_cells(family: Family, distribution: dist.Distribution, x: Any) -> Any:
+def _sum_over_cells(family: Family, distribution: dist.Distribution, x: Any) -> Any:
     """Sum of the cells' log densities, compiled by JAX; `distribution` has batch shape (..., 1, classes, columns)."""
     if family.cell == "count vector":
         raise NotImplementedError
@@ -367,30 +419,6 @@ def sum_over_cells(family: Family, distribution: dist.Distribution, x: Any) -> A
     values = cells.astype(jnp.int32) if family.cell == "category" else cells
     log_density = distribution.log_prob(values[:, None, :])
     return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
-
-
-def log_weights(x: Any, log_p: np.ndarray) -> np.ndarray:
-    """Sum over columns of x * log p, where a log p of minus infinity counts only against an x that is not zero.
-
-    Parameters
-    ----------
-    x : array or SciPy sparse array, shape (rows, columns)
-        Non-negative, no missing cell.
-    log_p : array, shape (..., columns)
-
-    Returns
-    -------
-    array, shape (..., rows)
-    """
-    leading = log_p.shape[:-1]
-    flat = log_p.reshape(-1, log_p.shape[-1])
-    if np.fmin.reduce(flat, axis=None, initial=0.0) == -np.inf:
-        impossible = np.isneginf(flat)
-        sums = np.asarray(x @ np.where(impossible, 0.0, flat).T)
-        sums = np.where(np.asarray(x @ impossible.T.astype(np.float64)) > 0, -np.inf, sums)
-    else:
-        sums = np.asarray(x @ flat.T)
-    return np.moveaxis(sums, 0, -1).reshape(*leading, x.shape[0])
 
 
 def _array_fields(family: Family) -> list[Any]:

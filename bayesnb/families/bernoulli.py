@@ -4,30 +4,26 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log_rising
-from bayesnb.families.base import Hyperparameter, Parameters, Sample, log_weights
-from bayesnb.families.beta import Beta
-from bayesnb.families.chance import tables_by_chance
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.beta import Beta, beta_mode
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
-from bayesnb.families.log_probability import in_logs, times_log, times_log_rest
-from bayesnb.rows import any_missing, row_pieces, rows_by_class
-from bayesnb.sparse import filled, missing_entries
-from bayesnb.statistics.counts import ClassCounts, Counts, class_sums, observed_weight, trues_by_class
+from bayesnb.families.log_probability import log_and_log_rest
+from bayesnb.families.table import TableFamily
+from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.counts import Counts, count_cells, count_trues
 
-__all__ = ["Bernoulli", "log_of_rest", "row_log_density"]
+__all__ = ["Bernoulli"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Bernoulli(ConjugateFamily):
+class Bernoulli(TableFamily):
     r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     With :math:`N_{cj}` observed cells of class c, :math:`N_{1cj}` of them one, the posterior is
@@ -79,44 +75,34 @@ class Bernoulli(ConjugateFamily):
     def likelihood(self, prob: Any) -> dist.Distribution:
         return dist.Bernoulli(probs=prob)
 
-    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
-        n = observed_weight(x, membership)
-        return Counts(n, class_sums(filled(x), membership), np.zeros_like(n))
+    def log_table(self, parameters: Parameters) -> Any:
+        log_one, log_zero = log_and_log_rest(parameters, "prob")
+        return namespace(log_one)[0].stack([log_zero, log_one], axis=-1)
 
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
-        if x.dtype != bool or scipy.sparse.issparse(x):
-            return self.statistics(x, np.eye(num_classes)[codes])
-        total = trues_by_class(x, codes, num_classes)
-        n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
-        return Counts(n, total, np.zeros_like(n))
+    def concentrations(self) -> Any:
+        return namespace(self.concentration1)[0].stack([self.concentration0, self.concentration1], axis=-1)
+
+    def by_value(self, statistics: Counts) -> Any:
+        return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
+
+    def statistics(self, x: Any, membership: Any) -> Counts:
+        return count_cells(x, membership)
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
+        if x.dtype == bool and isinstance(x, np.ndarray):
+            return count_trues(x, codes, num_classes)
+        return super().statistics_by_class(x, codes, num_classes)
 
     def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        observed = ~jnp.isnan(x)
-        n = membership.T @ observed.astype(x.dtype)
-        return Counts(n, membership.T @ jnp.where(observed, x, 0.0), jnp.zeros_like(n))
-
-    def possible(self, statistics: Counts) -> Any:
-        return (statistics.n >= 0) & (statistics.total >= 0) & (statistics.total <= statistics.n)
-
-    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        prob = in_logs(parameters, "prob")
-        return times_log(statistics.total, prob) + times_log_rest(statistics.n - statistics.total, prob)
-
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        with np.errstate(invalid="ignore"):
-            return {"prob": statistics.total / statistics.n}
+        return count_cells(x, membership)
 
     def update(self, statistics: Counts) -> Self:
         ones, zeros = statistics.total, statistics.n - statistics.total
         return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
 
-    def predictive(self) -> dist.Distribution:
-        return dist.BetaBinomial(self.concentration1, self.concentration0, total_count=1)
-
-    def log_evidence(self, statistics: Counts) -> Any:
-        ones, zeros = statistics.total, statistics.n - statistics.total
-        of_both = log_rising(self.concentration1 + self.concentration0, statistics.n)
-        return log_rising(self.concentration1, ones) + log_rising(self.concentration0, zeros) - of_both
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n}
 
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
@@ -129,84 +115,6 @@ class Bernoulli(ConjugateFamily):
         # A separate axis for the values would double the memory.
         return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
 
-    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
-        return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
-
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        prob = np.asarray(parameters["prob"])
-        with np.errstate(divide="ignore"):
-            return row_log_density(np.log(prob), np.log1p(-prob), x)
-
-    def row_log_predictive(self, x: Any) -> Any:
-        log_total = np.log(self.concentration1 + self.concentration0)
-        return row_log_density(np.log(self.concentration1) - log_total, np.log(self.concentration0) - log_total, x)
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return _device_log_density(jnp.log(parameters["prob"]), jnp.log1p(-parameters["prob"]), x)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        log_total = jnp.log(self.concentration1 + self.concentration0)
-        return _device_log_density(
-            jnp.log(self.concentration1) - log_total, jnp.log(self.concentration0) - log_total, x
-        )
-
-    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
-        # A class without a row has no cell to leave out.
-        log_total = np.log(self.concentration1 + self.concentration0 + np.maximum(statistics.n - 1, 0))
-        log_one = log_of_rest(self.concentration1, statistics.total) - log_total
-        log_zero = log_of_rest(self.concentration0, statistics.n - statistics.total) - log_total
-        result = np.empty(len(codes))
-        for c, rows in rows_by_class(codes, len(log_one)):
-            result[rows] = row_log_density(log_one[[c]], log_zero[[c]], x[rows])[:, 0]
-        return result
-
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
-
-
-def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
-    """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""
-    rest = ClassCounts(count - 1).without_rounding(ClassCounts(count)).n
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(rest < 0, -np.inf, np.log(concentration + rest))
-
-
-def beta_mode(a: Any, b: Any) -> Any:
-    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
-    return np.where((a < 1) | (b < 1), np.nan, mode)
-
-
-def row_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: Any) -> np.ndarray:
-    """Sum over columns of the log probability of what the cell holds, shape (..., rows, classes)."""
-    if not scipy.sparse.issparse(x):
-        pieces = [_dense_log_density(log_one, log_zero, x[rows]) for rows in row_pieces(*x.shape)]
-        return np.concatenate(pieces, axis=-2) if len(pieces) > 1 else pieces[0]
-    ones = filled(x)
-    if np.isfinite(log_zero).all():
-        # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
-        sums = log_weights(ones, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
-        sums = sums - log_weights(missing_entries(x), log_zero)
-    else:
-        return row_log_density(log_one, log_zero, x.toarray())
-    return np.swapaxes(sums, -1, -2)
-
-
-def _device_log_density(log_one: Any, log_zero: Any, x: Any) -> Any:
-    """As `row_log_density`; cells in the precision of `x`, their sum in float64."""
-    cells = x[:, None, :]
-    log_zero = jnp.where(cells == 0, log_zero.astype(x.dtype), 0)
-    return jnp.where(cells == 1, log_one.astype(x.dtype), log_zero).sum(axis=-1, dtype=jnp.float64)
-
-
-def _dense_log_density(log_one: np.ndarray, log_zero: np.ndarray, x: np.ndarray) -> np.ndarray:
-    cells = x.astype(np.float64, copy=False)
-    if any_missing(x) or not np.isfinite(log_zero).all():
-        observed = ~np.isnan(cells)
-        ones = np.where(observed, cells, 0.0)
-        sums = log_weights(ones, log_one) + log_weights(observed - ones, log_zero)
-    else:
-        sums = log_weights(cells, log_one - log_zero) + log_zero.sum(axis=-1)[..., None]
-    return np.swapaxes(sums, -1, -2)

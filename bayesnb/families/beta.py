@@ -11,7 +11,7 @@ from numpyro.distributions.util import validate_sample
 
 from bayesnb.arrays import log_beta
 
-__all__ = ["Beta", "Logistic"]
+__all__ = ["Beta", "Logistic", "beta_mode"]
 
 
 class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
@@ -45,3 +45,10 @@ class Beta(dist.Beta):
     def log_prob(self, value: Any) -> Any:
         a, b = (jnp.asarray(leaf, jnp.result_type(float)) for leaf in (self.concentration1, self.concentration0))
         return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
+
+
+def beta_mode(a: Any, b: Any) -> Any:
+    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
+    return np.where((a < 1) | (b < 1), np.nan, mode)

@@ -1,16 +1,21 @@
 """Families whose posterior has the type of their prior."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+from numpyro.distributions import constraints
 
 from bayesnb.arrays import to_numpy
-from bayesnb.families.base import Family, Parameters, sum_over_cells
+from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.cells import log_density_of_cells
 from bayesnb.families.pit import independent_pit
+from bayesnb.families.predictive import CellPredictive
 
 __all__ = ["ConjugateFamily"]
 
@@ -19,8 +24,14 @@ __all__ = ["ConjugateFamily"]
 class ConjugateFamily(Family):
     """A family whose posterior has the type of its prior; subclass it to add one of your own.
 
-    A family is a frozen dataclass, registered as a JAX pytree, whose fields are the hyperparameters. Write the formulas
-    with ``jax.numpy``: they run on arrays of any leading shape, under ``jit`` for NUTS and in float64.
+    A family is a frozen dataclass, registered as a JAX pytree, whose fields are the hyperparameters. It states three
+    things of its closed form: `update`, the posterior; `log_normaliser`, from which evidences follow; and
+    `cell_log_predictive`, the density of one new cell. Most conjugate families are exponential families too, and state
+    their likelihood as `bayesnb.ExponentialFamily` says. Write the formulas with ``jax.numpy``: they run on arrays of
+    any leading shape, under ``jit`` for NUTS and in float64.
+
+    A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
+    `predictive` in place of `cell_log_predictive`.
 
     Examples
     --------
@@ -32,7 +43,7 @@ class ConjugateFamily(Family):
     >>> import bayesnb as nb
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
-    ... class Exponential(nb.ConjugateFamily):
+    ... class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
     ...     concentration: float = 1.0
     ...     rate: float = 1.0
     ...
@@ -46,24 +57,21 @@ class ConjugateFamily(Family):
     ...     def likelihood(self, rate):
     ...         return dist.Exponential(rate)
     ...
-    ...     def statistics(self, x, membership):  # x (rows, columns), NaN if missing; membership (rows, classes)
-    ...         n = membership.T @ ~np.isnan(x)
-    ...         return nb.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
+    ...     def terms(self, x):
+    ...         return (x,)
     ...
-    ...     def log_likelihood(self, parameters, statistics):
-    ...         return statistics.n * jnp.log(parameters["rate"]) - statistics.total * parameters["rate"]
+    ...     def natural(self, parameters):
+    ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
     ...         return Exponential(self.concentration + statistics.n, self.rate + statistics.total)
     ...
-    ...     def predictive(self):
-    ...         shift = dist.transforms.AffineTransform(-self.rate, 1.0)
-    ...         return dist.TransformedDistribution(dist.Pareto(self.rate, self.concentration), shift)
+    ...     def log_normaliser(self):
+    ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
     ...
-    ...     def log_evidence(self, statistics):
-    ...         a, b, posterior = self.concentration, self.rate, self.update(statistics)
-    ...         a_n, b_n = posterior.concentration, posterior.rate
-    ...         return gammaln(a_n) - gammaln(a) + a * jnp.log(b) - a_n * jnp.log(b_n)
+    ...     def cell_log_predictive(self, x):
+    ...         a, b = self.concentration, self.rate
+    ...         return jnp.log(a / b) - (a + 1) * jnp.log1p(x / b)
     >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
     >>> posterior.predict_proba([[0.4]]).round(3)
     array([[0.78, 0.22]])
@@ -73,13 +81,53 @@ class ConjugateFamily(Family):
     def update(self, statistics: Any) -> Self:
         """Posterior given statistics; the same type, other hyperparameters."""
 
-    @abstractmethod
-    def predictive(self) -> dist.Distribution:
-        """Distribution of one new cell, the parameters integrated out."""
+    def log_normaliser(self) -> Any:
+        r"""Log of the number that normalises the prior density, shape (..., classes, columns).
 
-    @abstractmethod
+        The prior of the natural parameters is :math:`\exp(\eta \cdot \tau - \nu A(\theta)) / Z` with hyperparameters
+        :math:`\tau` and :math:`\nu`, and this is log Z: `scipy.special.gammaln` of the concentration minus
+        concentration times log rate for a gamma prior.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family states `log_evidence` instead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} states neither log_normaliser nor log_evidence")
+
     def log_evidence(self, statistics: Any) -> Any:
-        """Log density of the rows with these statistics, parameters integrated out, shape (classes, columns)."""
+        """Log density of the rows with these statistics, parameters integrated out, shape (..., classes, columns).
+
+        The default is the difference of `log_normaliser` after the update and before, plus the base measure. Both may
+        be large beside their difference: a family whose hyperparameters may be large states the difference itself,
+        with `bayesnb.arrays.log_rising` in place of log-gamma functions.
+        """
+        log_ratio = self.update(statistics).log_normaliser() - self.log_normaliser()
+        return log_ratio + getattr(statistics, "log_base", 0.0)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        """Log density of one new cell, the parameters integrated out.
+
+        Predictions, leave-one-out and averages over features follow, so that this formula should keep its digits for
+        large hyperparameters. The default asks `predictive`.
+
+        Parameters
+        ----------
+        x : array
+            Cells of the support; broadcasts against the hyperparameters.
+
+        Returns
+        -------
+        array
+        """
+        if type(self).predictive is ConjugateFamily.predictive:
+            raise NotImplementedError(f"{type(self).__name__} states neither cell_log_predictive nor predictive")
+        with jax.enable_x64(True):
+            return self.predictive().log_prob(x.astype(int) if self.cell == "category" else x)
+
+    def predictive(self) -> dist.Distribution:
+        """Distribution of one new cell, the parameters integrated out, as NumPyro has it; by `cell_log_predictive`."""
+        return CellPredictive(self)
 
     def marginals(self) -> dict[str, dist.Distribution]:
         """Distribution of each scalar parameter on its own, for comparison with samples.
@@ -145,32 +193,87 @@ class ConjugateFamily(Family):
     def row_log_predictive(self, x: Any) -> Any:
         """Log predictive density of each row under each class, summed over the observed cells.
 
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Missing cells are NaN.
+
         Returns
         -------
         array, shape (rows, classes)
         """
-        with jax.enable_x64(True):
-            return np.asarray(_row_log_predictive(self, np.asarray(x)))
+        return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
 
-    def cell_log_predictive(self, x: np.ndarray) -> np.ndarray | None:
-        """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one.
+    def cells_log_predictive(self, x: Any) -> np.ndarray:
+        """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one."""
+        return np.stack(list(self._log_predictive_by_class(x)), axis=1)
 
-        None if only the general way works, by the evidence of each cell's own statistics.
+    def _log_predictive_by_class(self, x: Any) -> Iterator[np.ndarray]:
+        observed, cells = filled_cells(self, x)
+        are_counts = self.support is constraints.nonnegative_integer and not self.accepts_fractions
+        for c in range(len(jax.tree.leaves(self)[0])):
+            found = log_density_of_cells(self.take(c).cell_log_predictive, cells, are_counts=are_counts)
+            yield np.where(observed, found, 0.0)
+
+    def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
+        """Log density of cells given statistics, each with hyperparameters and statistics of its own.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Arrays of shape (..., cells).
+        x : array, shape (..., cells)
+            Broadcasts against the statistics; missing cells are NaN.
+
+        Returns
+        -------
+        array, shape (..., cells)
+            Zero for a missing cell.
         """
-        return None
+        observed, cells = filled_cells(self, x)
+        return np.where(observed, self.update(statistics).cell_log_predictive(cells), 0.0)
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
         """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_predictive(x)
 
+    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+        """Log predictive density of each row under each class, each cell's averaged over two hypotheses.
+
+        Parameters
+        ----------
+        shared : ConjugateFamily
+            Distribution of a parameter that all classes share, class axis of length one; `self` has one for each class.
+        log_in, log_out : array, shape (columns,)
+            Log probability that the column depends on the class, and that it does not.
+        x : array or CSR array, shape (rows, columns)
+
+        Returns
+        -------
+        array, shape (rows, classes)
+        """
+        own, of_all = self.cells_log_predictive(x), shared.cells_log_predictive(x)
+        cells = np.logaddexp(log_in + own, log_out + of_all)
+        return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
+
     def device_log_predictive(self, x: Any) -> Any:
-        """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`."""
-        return _row_log_predictive(self, x)
+        """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family is one of count vectors and does not define it.
+        """
+        if self.cell == "count vector":
+            raise NotImplementedError
+        observed, cells = filled_cells(self, x.astype(jnp.float64))
+        densities = self.cell_log_predictive(cells[:, None, :])
+        return jnp.where(observed[:, None, :], densities, 0.0).sum(axis=-1)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
 
-        Leave-one-out has a general way, by the evidence of the row's own statistics; a family may define a faster one.
+        Leave-one-out has a general way, the predictive density given the other rows; a family may define a faster one.
 
         Parameters
         ----------
@@ -213,8 +316,3 @@ class ConjugateFamily(Family):
             data, are not finite.
         """
         return None
-
-
-@jax.jit
-def _row_log_predictive(family: ConjugateFamily, x: Any) -> Any:
-    return sum_over_cells(family, family.take(None).predictive(), x)

@@ -14,9 +14,9 @@ from scipy.special import digamma, polygamma
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.documents import Documents, log_coefficient
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.multinomial import Documents, log_coefficient
 from bayesnb.families.words import draw_words
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
@@ -113,10 +113,6 @@ class DirichletMultinomial(Family):
     why_no_maximum_likelihood: ClassVar[str] = (
         "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
     )
-
-    @property
-    def accepts_fractions(self) -> bool:
-        return self.fractional
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}

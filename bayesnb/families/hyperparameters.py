@@ -1,11 +1,18 @@
 """Hyperparameters of a family: allowed numbers and distributions, shapes, and display."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
-__all__ = ["broadcast_hyperparameter", "format_number", "require_hyperprior", "require_numbers"]
+__all__ = [
+    "broadcast_hyperparameter",
+    "format_number",
+    "require_hyperprior",
+    "require_numbers",
+    "spread_over_categories",
+]
 
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
@@ -25,6 +32,40 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
             "one "
             f"number per column, nor to {shape}, one per class and column"
         ) from None
+
+
+def spread_over_categories(
+    family: object, name: str, value: Any, num_classes: int, names: tuple, sizes: tuple[int, ...]
+) -> list[tuple[Sequence[int], np.ndarray]]:
+    """A hyperparameter of categories as arrays, one for columns of as many categories; as `Family.spread`.
+
+    Returns
+    -------
+    list of (sequence of int, array)
+        Positions among `names`, and their numbers (classes, columns, categories).
+
+    Raises
+    ------
+    ValueError
+        If it does not broadcast to these shapes.
+    """
+    numbers = np.asarray(value, dtype=np.float64)
+    size = sizes[0]
+    if len(names) == 1 and size > 1 and numbers.shape in {(size,), (num_classes, size)}:
+        numbers = np.broadcast_to(numbers.reshape(-1, 1, size), (num_classes, 1, size))
+    if numbers.shape == (num_classes, len(names), size) and len(set(sizes)) == 1:
+        return [(range(len(names)), numbers)]
+    try:
+        weights = broadcast_hyperparameter(family, name, numbers, (num_classes, len(names)))
+    except ValueError as error:
+        if len(names) > 1:
+            raise
+        raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
+    groups: list[tuple[Sequence[int], np.ndarray]] = []
+    for size in sorted(set(sizes)):
+        columns = [j for j, other in enumerate(sizes) if other == size]
+        groups.append((columns, np.broadcast_to(weights[:, columns, None], (num_classes, len(columns), size))))
+    return groups
 
 
 def format_number(value: Any) -> str:

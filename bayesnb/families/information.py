@@ -7,11 +7,20 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr, xlogy
 
 from bayesnb.families.fast import quantile
+from bayesnb.families.large_counts import log_poisson
 
-__all__ = ["COUNTED", "PIECE_CELLS", "divergence", "from_likelihood", "integrated"]
+__all__ = [
+    "COUNTED",
+    "PIECE_CELLS",
+    "divergence",
+    "from_likelihood",
+    "integrated",
+    "of_gaussian_cells",
+    "of_poisson_counts",
+]
 
 PIECE_CELLS = 2**20
 """Densities in memory at a time: eight mebibytes for each array of them."""
@@ -160,3 +169,66 @@ def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slic
     for start in range(0, num_draws, draws):
         for first in range(0, num_columns, columns):
             yield slice(start, start + draws), slice(first, first + columns)
+
+
+def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Mutual information under normal likelihoods, shape (draws, columns).
+
+    Parameters
+    ----------
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    mean, deviation : array, shape (draws, classes, columns)
+    """
+    # The same shift and change of unit for all classes do not change the information, and keep densities in range.
+    unit = deviation.max(axis=1, keepdims=True)
+    unit = np.where(np.isfinite(unit), unit, np.nan)
+    mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
+
+    def density(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+        z = (x - mean) / deviation
+        return np.exp(-0.5 * z**2) / (deviation * np.sqrt(2 * np.pi))
+
+    return integrated(class_prob, mean, deviation, -np.inf, density)
+
+
+def of_poisson_counts(class_prob: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Mutual information under Poisson likelihoods, shape (draws, columns).
+
+    Parameters
+    ----------
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    rate : array, shape (draws, classes, columns)
+    """
+    class_prob = np.broadcast_to(class_prob, rate.shape)
+    highest = (rate + 9 * np.sqrt(rate) + 30).max(axis=(0, 1))
+    result = np.empty((len(rate), rate.shape[2]))
+    # Only columns of large counts need a long sum.
+    magnitude = np.ceil(np.log2(highest))
+    for power in np.unique(magnitude):
+        together = magnitude == power
+        at = class_prob[:, :, together], rate[:, :, together]
+        result[:, together] = _information_of_counts(*at, float(highest[together].max()))
+    return result
+
+
+def _information_of_counts(class_prob: np.ndarray, rate: np.ndarray, highest: float) -> np.ndarray:
+    """Mutual information of counts up to `highest`, shape (draws, columns)."""
+
+    def density(x: np.ndarray, rate: np.ndarray, _: np.ndarray | None = None) -> np.ndarray:
+        return np.exp(log_poisson(x, rate))
+
+    counts = np.arange(min(int(highest) + 1, COUNTED), dtype=np.float64)
+    log_factorial = gammaln(counts + 1)
+    total = np.empty((len(rate), rate.shape[2]))
+    step = max(1, PIECE_CELLS // (rate.shape[1] * rate.shape[2] * len(counts)))
+    for start in range(0, len(rate), step):
+        piece = slice(start, start + step)
+        cells = np.exp(xlogy(counts, rate[piece, ..., None]) - rate[piece, ..., None] - log_factorial)
+        total[piece] = divergence(class_prob[piece], cells)
+    if highest >= COUNTED:
+        edge = COUNTED - 0.5
+        total += integrated(class_prob, rate, np.sqrt(np.maximum(rate, 1.0)), edge, density)
+        # Euler-Maclaurin: a sum from a on is the integral from a - 1/2 on, and a 24th of the slope there.
+        ends = density(np.array([COUNTED - 1.0, COUNTED]), rate[..., None])
+        total += divergence(class_prob, ends, np.array([-1.0, 1.0]) / 24)
+    return total

@@ -21,6 +21,7 @@ from bayesnb.arrays import namespace, stirling_rest
 __all__ = [
     "LOG_2_PI",
     "log_dirichlet_multinomial",
+    "log_gamma",
     "log_multinomial",
     "log_negative_binomial",
     "log_poisson",
@@ -106,6 +107,13 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     rate = whole / xp.where(length > 0, length, 1.0)
     of_columns = log_negative_binomial(x, concentration, rate[..., None]).sum(axis=-1)
     return xp.where(length > 0, of_columns - log_negative_binomial(length, whole, rate), 0.0)
+
+
+def log_gamma(x: Any, a: Any, b: Any) -> Any:
+    """Log density of a gamma distribution; its largest terms are differences from the mean a / b."""
+    xp, _ = namespace(x, a, b)
+    excess = b * x - a
+    return a * log_ratio(excess, a, b * x) - excess - xp.log(x) + 0.5 * (xp.log(a) - LOG_2_PI) - stirling_rest(a)
 
 
 def log_multinomial(x: Any, prob: Any) -> Any:

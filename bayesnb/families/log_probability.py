@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from bayesnb.arrays import namespace
 
-__all__ = ["LogProbability", "SampledParameters", "in_logs", "times_log", "times_log_rest"]
+__all__ = ["LogProbability", "SampledParameters", "in_logs", "log_and_log_rest", "log_of", "times_log"]
 
 
 class LogProbability(NamedTuple):
@@ -58,17 +59,28 @@ def in_logs(parameters: Mapping[str, Any], name: str) -> Any:
     return logs.get(name, parameters[name])
 
 
+def log_of(parameters: Mapping[str, Any], name: str) -> Any:
+    """Logarithm of a probability among the parameters; of zero minus infinity."""
+    prob = in_logs(parameters, name)
+    if isinstance(prob, LogProbability):
+        return prob.log
+    with np.errstate(divide="ignore"):
+        return namespace(prob)[0].log(prob)
+
+
+def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    """Logarithms of a probability p among the parameters, and of 1 - p."""
+    prob = in_logs(parameters, name)
+    if isinstance(prob, LogProbability):
+        return prob.log, prob.log_rest
+    xp, _ = namespace(prob)
+    with np.errstate(divide="ignore"):
+        return xp.log(prob), xp.log1p(-prob)
+
+
 def times_log(count: Any, prob: Any) -> Any:
     """Product of a count and log p, zero where the count is zero; `prob` is an array or a `LogProbability`."""
     if isinstance(prob, LogProbability):
         return count * prob.log
     _, special = namespace(prob, count)
     return special.xlogy(count, prob)
-
-
-def times_log_rest(count: Any, prob: Any) -> Any:
-    """As `times_log`, with log(1 - p)."""
-    if isinstance(prob, LogProbability):
-        return count * prob.log_rest
-    _, special = namespace(prob, count)
-    return special.xlog1py(count, -prob)

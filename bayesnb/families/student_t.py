@@ -1,17 +1,19 @@
 """Log Student-t densities summed over columns, and the same with a cell left out."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from bayesnb.arrays import log_rising, namespace
+from bayesnb.rows import row_pieces
 from bayesnb.statistics.base import ROUNDING
 from bayesnb.statistics.moments import Moments
 
-__all__ = ["GROUP", "RATE", "SMALLEST_REST", "refitted", "sum_of_logs"]
+__all__ = ["StudentT", "default_rate", "left_out", "refitted"]
 
 RATE = 0.1
 """Default `rate` of a Gaussian column, in variances of the column."""
@@ -21,6 +23,100 @@ SMALLEST_REST = 1e-6
 
 GROUP = 8
 """Factors under one logarithm: seven multiplications are faster than seven logarithms."""
+
+
+def default_rate(pooled: Moments) -> np.ndarray:
+    """Default `rate` given the moments of all classes together; a constant column takes its own magnitude for s."""
+    variance = pooled.variance
+    magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
+    return RATE * np.where(variance > 0, variance, magnitude)
+
+
+@dataclass(frozen=True)
+class StudentT:
+    r"""The predictive density of a Gaussian cell, written in what a pass over the cells needs.
+
+    Student-t with 2 a degrees of freedom, location loc and squared scale :math:`b (\kappa + 1) / (a \kappa)` is
+    :math:`c - (a + 1/2) \log(1 + p (x - loc)^2)` with :math:`p = \kappa / (2 b (\kappa + 1))`.
+
+    Attributes
+    ----------
+    loc, precision, exponent, constant : array, shape (..., classes, columns)
+        The location, p, -(a + 1/2) and c.
+    """
+
+    loc: Any
+    precision: Any
+    exponent: Any
+    constant: Any
+
+    @classmethod
+    def of(cls, family: Any) -> Self:
+        """The predictive of a `Gaussian`."""
+        xp, _ = namespace(family.rate)
+        a, precision = family.concentration, family.kappa / (2 * family.rate * (family.kappa + 1))
+        constant = log_rising(a, xp.asarray(0.5)) + 0.5 * xp.log(precision / np.pi)
+        return cls(family.loc, precision, -(a + 0.5), constant)
+
+    def log_density(self, x: Any) -> Any:
+        """Log density of cells, which broadcast against the hyperparameters."""
+        xp, _ = namespace(x, self.loc)
+        return self.constant + self.exponent * xp.log1p((x - self.loc) ** 2 * self.precision)
+
+    def of_rows(self, x: np.ndarray, *, compiled: bool) -> np.ndarray:
+        """Log density of each row under each class, summed over the observed cells, shape (rows, classes).
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Missing cells are NaN.
+        compiled : bool
+            Whether to compile, for many rows.
+        """
+        if compiled:
+            group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
+            sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
+            result = np.asarray(sums)
+            if np.isfinite(result).all():
+                return result + (self.constant.sum(axis=-1) if complete else ~np.isnan(x) @ self.constant.T)
+        missing = np.isnan(x)
+        result = np.empty((len(x), len(self.loc)))
+        for c in range(len(self.loc)):
+            of_class = StudentT(self.loc[c], self.precision[c], self.exponent[c], self.constant[c])
+            result[:, c] = np.where(missing, 0.0, of_class.log_density(x)).sum(axis=-1)
+        return result
+
+    def of_rows_on_device(self, x: Any) -> Any:
+        """As `of_rows`, for JAX to compile; cells in the precision of `x`, sums over columns in float64."""
+        # Where x is float32, so are both parts of a location, whose difference from x keeps the digits that x has.
+        high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
+        high, low, scale, exponent = (
+            value.astype(x.dtype) for value in (high, self.loc - high, jnp.sqrt(self.precision), self.exponent)
+        )
+        missing = jnp.isnan(x)
+        excess = jnp.where(missing[:, None], 0, ((x[:, None] - high - low) * scale) ** 2)
+        sums = jax.lax.cond(
+            (self.exponent == self.exponent[:, :1]).all(),
+            partial(sum_of_logs, group=GROUP),
+            partial(sum_of_logs, group=1),
+            excess,
+            exponent,
+        )
+        # A square or a product of several that overflows: not a number sends the rows to the host.
+        sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
+        return sums + jax.lax.cond(
+            missing.any(),
+            lambda: (~missing).astype(self.constant.dtype) @ self.constant.T,
+            lambda: jnp.broadcast_to(self.constant.sum(axis=-1), sums.shape),
+        )
+
+
+@partial(jax.jit, static_argnames="group")
+def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int) -> tuple[Any, Any]:
+    """Sum over observed columns of exponent * log(1 + (x - loc)² precision), and whether no cell is missing."""
+    missing = jnp.isnan(x)
+    excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
+    return sum_of_logs(excess, exponent, group=group), ~missing.any()
 
 
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
@@ -43,10 +139,53 @@ def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
     return logs.sum(axis=-1, dtype=jnp.float64) + rest.sum(axis=-1, dtype=jnp.float64)
 
 
+def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, *, compiled: bool) -> np.ndarray | None:
+    """Log density of each row given the others of its class, shape (rows,); None where a difference has too few digits.
+
+    Parameters
+    ----------
+    whole : Gaussian
+        The posterior given all rows.
+    statistics : Moments
+        Of all rows, shape (classes, columns).
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    compiled : bool
+        Whether to compile, for many rows.
+    """
+    if (statistics.n <= 1).any() or (statistics.ssd <= 0).any():
+        return None
+    # The rate without a cell is rate - (x - loc)² kappa / (2 (kappa - 1)): the update of one cell, undone.
+    share = whole.kappa / (2 * whole.rate * (whole.kappa - 1))
+    constant = log_rising(whole.concentration - 0.5, np.array(0.5)) + 0.5 * np.log(share / np.pi)
+    constant += np.log1p(-1 / whole.kappa)
+    spread = statistics.n / ((statistics.n - 1) * statistics.ssd)
+    tables = whole.loc, share, whole.concentration - 0.5, constant, statistics.mean, spread
+    sums = _compiled_left_out if compiled else _left_out
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_density, largest = sums(x, codes, *tables)
+    # Where one cell makes nearly all of the spread, the difference has too few digits.
+    return np.asarray(log_density) if largest < 1 - SMALLEST_REST else None
+
+
+def _left_out(
+    x: Any, codes: Any, loc: Any, share: Any, concentration: Any, constant: Any, mean: Any, spread: Any
+) -> tuple[Any, Any]:
+    """Log density of each row given the others of its class, and the largest share that a cell has in its spread."""
+    xp, _ = namespace(x)
+    missing = xp.isnan(x)
+    cells = constant[codes] + concentration[codes] * xp.log1p(-((x - loc[codes]) ** 2) * share[codes])
+    shares = (x - mean[codes]) ** 2 * spread[codes]
+    return xp.where(missing, 0.0, cells).sum(axis=-1), xp.where(missing, 0.0, shares).max()
+
+
+_compiled_left_out = jax.jit(_left_out)
+
+
 def refitted(
-    prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weight: Any, *, compiled: bool
+    prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, compiled: bool
 ) -> np.ndarray:
-    """Log density of each row under each class given the other rows, `loc` and `rate` following them alone.
+    """As `ConjugateFamily.row_log_refitted`.
 
     Parameters
     ----------
@@ -56,7 +195,7 @@ def refitted(
         Of all rows, shape (classes, columns).
     x : array, shape (rows, columns)
     codes : array of int, shape (rows,)
-    weight : float, or array of shape (rows, 1, 1)
+    weights : array, shape (rows,)
     compiled : bool
         Whether to compile, for many rows of one weight.
 
@@ -65,6 +204,21 @@ def refitted(
     array, shape (rows, classes)
         Not finite where a difference has too few digits, or a row cannot have been among the data.
     """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if (weights == weights[:1]).all():
+            return _refitted(prior, statistics, x, codes, weights[0], compiled=compiled)
+        # Each row has its own numbers for every class and column.
+        result = np.empty((len(x), len(statistics.n)))
+        for rows in row_pieces(len(x), x.shape[1] * len(statistics.n)):
+            weight = weights[rows, None, None]
+            result[rows] = _refitted(prior, statistics, x[rows], codes[rows], weight, compiled=False)
+        return result
+
+
+def _refitted(
+    prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weight: Any, *, compiled: bool
+) -> np.ndarray:
+    """As `refitted`; the weight is one number for all rows, or an array of shape (rows, 1, 1)."""
     log_sums: Any = _compiled_log_sums if compiled else partial(_log_sums, add=_plain_sum)
     observed = (~np.isnan(x)).astype(np.float64)
     found = []

@@ -17,7 +17,7 @@ from bayesnb.families.poisson import Poisson
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import NaiveBayes
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.tables.schema import Schema
 

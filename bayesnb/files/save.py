@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.files.model import write_model
 from bayesnb.files.netcdf import Arrays, require_backend, write_file
 from bayesnb.files.problem import write_problem
 from bayesnb.files.schema import write_schema
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.problem import Problem
 
 __all__ = ["save"]

@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayesnb.arrays import in_float64, log, warn
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.problem import Problem
 from bayesnb.unlabelled import Unlabelled
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.families.categorical import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_mode
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 

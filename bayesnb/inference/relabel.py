@@ -6,9 +6,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 from bayesnb.arrays import in_float64
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.draws import flatten, in_pieces
 from bayesnb.inference.em import label_log_joint
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.problem import Problem
 
 __all__ = ["exchangeable", "relabel"]

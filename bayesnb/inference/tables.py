@@ -10,12 +10,12 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.class_prior import CLASS_SITE
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.given import Model
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.model.naive_bayes import Model
 from bayesnb.model.read import EVERY_COLUMN, declared_categories, read_classes
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.statistics.counts import ClassCounts

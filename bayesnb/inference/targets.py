@@ -17,15 +17,15 @@ from jax.scipy.special import logsumexp
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
+from bayesnb.blocks.density import statistics_program, walk_sites
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
 from bayesnb.inference.relabel import relabel
-from bayesnb.model.density import statistics_program, walk_sites
 from bayesnb.model.learned import learned_program, walk_learned
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem

@@ -12,15 +12,15 @@ import numpyro.distributions as dist
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
+from bayesnb.blocks.density import log_joint, summed
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import draw, random_generator, whole_number
-from bayesnb.model.density import log_joint, summed
-from bayesnb.model.description import Description
+from bayesnb.model.describe import Description
 from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import LearnedPrior, hyperparameter_axes, learned_prior, sample_hyperparameters
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.model.program import refuse_subsets, run_program
 from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.model.resolve import resolve
@@ -49,7 +49,7 @@ class BoundModel:
 
     Attributes
     ----------
-    description : Description
+    description : NaiveBayes
         Families and class prior.
     schema : Schema
         Columns, classes and categories.
@@ -83,7 +83,7 @@ class BoundModel:
 
         Parameters
         ----------
-        description : Description
+        description : NaiveBayes
         schema : Schema
         layout : sequence of sequence of int, optional
             Positions of the columns of each block, where the order of statistics is given; see `lay_out`.

@@ -1,4 +1,4 @@
-"""Does a feature depend on the class, or has it one distribution for all classes?
+"""Whether a feature depends on the class, or has one distribution for all classes.
 
 The features of a model are its columns; count vectors are one feature a block. Each has two hypotheses, a parameter for
 every class or one that all classes share, and both have a closed-form evidence. Features are independent given the
@@ -15,10 +15,10 @@ from scipy.special import log_expit, logit
 from bayesnb.arrays import to_numpy
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 
 __all__ = [
     "draw_averaged",
@@ -106,7 +106,7 @@ def spread_inclusion(where: str, value: Any, blocks: Sequence[Block]) -> tuple[n
 def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
     """Prior of the parameters that all classes share, class axis of length one.
 
-    It is the prior that every class has; priors that differ by class leave none.
+    It is the prior that every class has. If the priors differ by class, there is none.
 
     Raises
     ------

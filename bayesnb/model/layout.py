@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bayesnb.blocks.block import Block, join_blocks
-from bayesnb.model.description import Description
+from bayesnb.model.describe import Description
 from bayesnb.model.read import block_name
 from bayesnb.tables.columns import items_at
 from bayesnb.tables.schema import Schema

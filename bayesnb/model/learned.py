@@ -17,14 +17,14 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
+from bayesnb.blocks.density import statistics_program, walk_family
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import draw
-from bayesnb.model.density import statistics_program, walk_family
-from bayesnb.model.description import Description
+from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.model.read import block_name
 from bayesnb.tables.schema import Schema
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FIRST_CODE = 2.0
-"""Places are numbered from here; one stands for every learned hyperparameter in the arrays beside them."""
+"""The least of the numbers that tell the places of learned hyperparameters; above one, which is the placeholder."""
 
 
 def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:

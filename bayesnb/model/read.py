@@ -35,11 +35,11 @@ class _EveryColumn(Enum):
 
 
 EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
-"""Stands for the name of the only feature of a model that is one family for every column."""
+"""Name of the only feature of a model that has one family for every column."""
 
 
 def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
-    """Features as a mapping from name to (family, columns); columns None stands for the column of that name."""
+    """Features as a mapping from name to (family, columns); columns None means the column of that name."""
     if isinstance(features, Family):
         _require_registered(features)
         return {EVERY_COLUMN: (features, slice(None))}
@@ -117,7 +117,7 @@ def _numbers(name: str, value: Any) -> np.ndarray:
 
 
 def read_classes(classes: Any) -> np.ndarray:
-    """Labels in the order given; a number of classes stands for 0, 1, 2 and so on."""
+    """Labels in the order given; a number of classes means the labels 0, 1, 2 and so on."""
     if isinstance(classes, int | np.integer):
         return np.arange(whole_number("classes", classes))
     given = list(classes)

@@ -11,7 +11,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import spread_class_prior
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.model.description import Description
+from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import placeholder_codes
 from bayesnb.model.read import block_name

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.model.parameters import ModelParameters
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.tables.schema import Schema
 
 __all__ = ["Site", "Sites", "coordinate"]

@@ -1,30 +1,23 @@
 """The closed form, averaged over all subsets of the features."""
 
-from functools import singledispatch
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.families.bernoulli import Bernoulli, row_log_density
-from bayesnb.families.categorical import Categorical, look_up
+from bayesnb.blocks.density import log_joint
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.fast import cdf, quantile
-from bayesnb.model.density import log_joint
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 
-__all__ = ["AveragedPosterior", "cell_log_predictive"]
-
-PIECE_CELLS = 2**16
-"""Hyperparameters at a time, of which every cell has its own: half a mebibyte stays in the processor's cache."""
+__all__ = ["AveragedPosterior"]
 
 BISECTIONS = 60
 """Halvings of the interval that holds a quantile."""
@@ -81,7 +74,7 @@ class AveragedPosterior(ClosedFormPosterior):
             log_in, log_out = inclusion
             if own.cell == "count vector":
                 return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
-            return row_log_average(own, shared, log_in, log_out, x)
+            return own.row_log_average(shared, log_in, log_out, x)
 
         blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
         return log_joint(self.class_probs(), (density(*block) for block in blocks))
@@ -133,76 +126,6 @@ def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
         to_numpy(family.update(counted.pooled()))
         for family, counted in zip(shared, problem.statistics.blocks, strict=True)
     )
-
-
-@singledispatch
-def row_log_average(own: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    """Log predictive density of each row under each class, each cell's averaged over the two hypotheses.
-
-    Parameters
-    ----------
-    own, shared : ConjugateFamily
-        Posterior with a parameter for each class, and with one for all of them.
-    log_in, log_out : array, shape (columns,)
-        Log probability that the column depends on the class, and that it does not.
-    x : array or CSR array, shape (rows, columns)
-
-    Returns
-    -------
-    array, shape (rows, classes)
-    """
-    cells = np.logaddexp(log_in + cell_log_predictive(own, x), log_out + cell_log_predictive(shared, x))
-    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
-
-
-@row_log_average.register
-def _(own: Bernoulli, shared: Bernoulli, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    def log_probs(family: Bernoulli) -> tuple[np.ndarray, np.ndarray]:
-        log_total = np.log(family.concentration1 + family.concentration0)
-        return np.log(family.concentration1) - log_total, np.log(family.concentration0) - log_total
-
-    log_one, log_zero = (
-        np.logaddexp(log_in + mine, log_out + of_all)
-        for mine, of_all in zip(log_probs(own), log_probs(shared), strict=True)
-    )
-    return row_log_density(log_one, log_zero, x)
-
-
-@row_log_average.register
-def _(own: Categorical, shared: Categorical, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    def log_probs(family: Categorical) -> np.ndarray:
-        return np.log(family.concentration) - np.log(family.concentration.sum(axis=-1, keepdims=True))
-
-    return look_up(np.logaddexp(log_in[:, None] + log_probs(own), log_out[:, None] + log_probs(shared)), x)
-
-
-def cell_log_predictive(family: ConjugateFamily, x: np.ndarray) -> np.ndarray:
-    """Log predictive density of every cell, shape (rows, classes, columns); zero for a missing one.
-
-    Unless the family has a faster way, it is the evidence of the cell's own statistics. Columns are independent, so
-    that the cells of all rows are laid out as the columns of a single row.
-    """
-    known = family.cell_log_predictive(x)
-    if known is not None:
-        return known
-    num_rows, num_columns = x.shape
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(family)]
-    num_classes = leaves[0].shape[0]
-    size = max(int(np.prod(leaf.shape[1:])) for leaf in leaves)
-    step = max(1, PIECE_CELLS // max(size, 1))
-    result = np.empty((num_rows, num_classes, num_columns))
-    for start in range(0, num_rows, step):
-        piece = x[start : start + step]
-        for c in range(num_classes):
-
-            def lay_out(leaf: Any, c: int = c, rows: int = len(piece)) -> np.ndarray:
-                values = np.asarray(leaf)[c]
-                return np.broadcast_to(values, (rows, *values.shape)).reshape(1, -1, *values.shape[1:])
-
-            laid_out = jax.tree.map(lay_out, family)
-            counted = laid_out.statistics(piece.reshape(1, -1), np.ones((1, 1)))
-            result[start : start + step, c] = np.asarray(laid_out.log_evidence(counted)).reshape(piece.shape)
-    return result
 
 
 def _summary_of_mixture(

@@ -6,13 +6,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from bayesnb.arrays import log
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import proportion
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.by_partition import partition_by_partition
 from bayesnb.posterior.linear import linear_rule
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows

@@ -8,9 +8,9 @@ from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.statistics import updated
 from bayesnb.families.base import Family
-from bayesnb.model.density import log_joint
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells

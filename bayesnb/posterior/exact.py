@@ -10,13 +10,13 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, log, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
+from bayesnb.blocks.density import log_joint, summed
+from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.categorical import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.density import log_joint, summed
-from bayesnb.model.parameters import ModelParameters, draw_parameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
@@ -165,7 +165,7 @@ def marginals_by_site(
     Parameters
     ----------
     model : BoundModel
-        Bound; names the sites.
+        Names the sites.
     class_prior : ClassPrior
         Prior or posterior of the class probabilities, which have no distribution where they are known.
     families : sequence of Family

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import log
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells

@@ -5,15 +5,15 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
 
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.draws import in_pieces
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.draws import flatten
 from bayesnb.families.fast import whole_number
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.log_mean import log_mean_joint
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -67,9 +67,7 @@ class SampledPosterior(Posterior):
         return diagnose(self.draws(), self.sample_stats, known)
 
     def log_joint_of(self, cells: Cells) -> np.ndarray:
-        # Average the joint over draws, a piece at a time, on the log scale.
-        pieces = [logsumexp(self.model.log_joint(piece, cells), axis=0) for piece in in_pieces(self.parameters, cells)]
-        return logsumexp(np.stack(pieces), axis=0) - np.log(self.num_chains * self.num_draws)
+        return log_mean_joint(self.model.families, flatten(self.parameters), cells)
 
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))

@@ -21,7 +21,7 @@ def simulate_rows(
     Parameters
     ----------
     model : BoundModel
-        Bound, every hyperparameter a number.
+        Every hyperparameter a number.
     class_probs : array, shape (classes,)
     row_parameters : callable
         As `Posterior.row_parameters`.

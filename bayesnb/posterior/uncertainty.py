@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, entropy_split
 from bayesnb.draws import in_pieces
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
 
@@ -20,7 +20,6 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, un
     Parameters
     ----------
     model : BoundModel
-        Bound.
     X : table, shape (rows, columns)
     parameters : ModelParameters
         Leading axes (chain, draw).

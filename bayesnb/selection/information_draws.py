@@ -8,12 +8,12 @@ import numpy as np
 
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.parameters import draw_parameters
 from bayesnb.draws import flatten
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.information import PIECE_CELLS
 from bayesnb.model.inclusion import draw_averaged
-from bayesnb.model.parameters import draw_parameters
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior

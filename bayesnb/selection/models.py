@@ -15,7 +15,7 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior

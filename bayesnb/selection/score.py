@@ -6,8 +6,7 @@ import numpy as np
 
 from bayesnb.api import fit
 from bayesnb.families.base import Family
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.selection.mutual_information import information_estimate
 from bayesnb.tables.read import as_table
 

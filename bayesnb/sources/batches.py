@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, has_rows, with_progress
 from bayesnb.sources.counting import count_batches

@@ -38,7 +38,6 @@ def count_batches(
     Parameters
     ----------
     model : BoundModel
-        Bound.
     batches : iterable of Batch
     check : callable
         Gets the problem before any row is read, and may raise an error.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.partitions import as_graph_value, as_partitioned_table, delayed_partitions, partition_sizes
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import NO_ROWS, Batch

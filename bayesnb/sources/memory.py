@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.describe import NaiveBayes
-from bayesnb.model.given import Model, of_table
+from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table
 from bayesnb.problem import Problem
 from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.sources.batch import NO_ROWS, Batch, has_rows
 from bayesnb.tables.array import ArrayTable

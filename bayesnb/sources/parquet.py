@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.fast import whole_number
-from bayesnb.model.given import Model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches

@@ -4,13 +4,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from bayesnb.sparse import missing_entries
+from bayesnb.arrays import namespace
+from bayesnb.sparse import filled, missing_entries
 from bayesnb.statistics.base import ROUNDING, Statistics
 
-__all__ = ["ClassCounts", "Counts", "class_sums", "observed_weight", "trues_by_class"]
+__all__ = ["ClassCounts", "Counts", "class_sums", "count_cells", "count_trues", "observed_weight", "trues_by_class"]
 
 
 @jax.tree_util.register_dataclass
@@ -121,14 +123,29 @@ def class_sums(x: Any, membership: np.ndarray) -> np.ndarray:
     return membership.T @ x
 
 
-def observed_weight(x: Any, membership: np.ndarray) -> np.ndarray:
-    """Weight of the cells that are not missing, shape (classes, columns)."""
+def observed_weight(x: Any, membership: Any) -> Any:
+    """Weight of the cells that are not missing, shape (classes, columns); NumPy, SciPy sparse or JAX arrays."""
     if scipy.sparse.issparse(x):
         missing = missing_entries(x)
         if missing.nnz:
             return membership.sum(axis=0)[:, None] - class_sums(missing, membership)
     else:
-        missing = np.isnan(x)
-        if missing.any():
+        xp, _ = namespace(x)
+        missing = xp.isnan(x)
+        if xp is not np or missing.any():
             return membership.T @ (~missing).astype(np.float64)
     return np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
+
+
+def count_cells(x: Any, membership: Any) -> Counts:
+    """Weight and sum of the observed cells; NumPy, SciPy sparse or JAX arrays."""
+    n = observed_weight(x, membership)
+    cells = jnp.nan_to_num(x) if isinstance(x, jax.Array) else filled(x)
+    return Counts(n, class_sums(cells, membership), 0.0 * n)
+
+
+def count_trues(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
+    """As `count_cells` of booleans, for rows of one class (rows,) and of weight one each."""
+    total = trues_by_class(x, codes, num_classes)
+    n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
+    return Counts(n, total, np.zeros_like(n))

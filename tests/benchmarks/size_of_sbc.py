@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 
 import bayesnb as nb
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.fast import random_generator
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 

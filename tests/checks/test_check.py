@@ -11,8 +11,10 @@ from sklearn.datasets import load_iris
 
 import bayesnb as nb
 from bayesnb.checks.predictive import Check, check, checking
-from bayesnb.checks.predictive.replicates import Rows
+from bayesnb.checks.predictive.dependence import _choose_features
+from bayesnb.checks.predictive.replicates import Rows, encode
 from bayesnb.checks.predictive.statistic import Statistic
+from bayesnb.pictures.predictive import _p_value
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 
@@ -338,7 +340,7 @@ def test_wrong_input_says_what_to_do(simulated):
     for given in [(), (X,), (None, y)]:
         with pytest.raises(ValueError, match=r"needs the data.* is not given.*nb.check\(posterior, X, y\)"):
             check(posterior, *given)
-    with pytest.raises(TypeError, match=r"posterior is a NaiveBayes: give what nb.fit"):
+    with pytest.raises(TypeError, match=r"posterior is a BoundModel: give what nb.fit"):
         check(posterior.model, X, y)
     with pytest.raises(ValueError, match=r"no statistic 'skew'.*'class_frequency', 'mean', 'variance'"):
         check(posterior, X, y, statistics=["skew"])
@@ -443,3 +445,20 @@ def test_less_dependence_than_expected_asks_for_another_step(simulated):
     assert (above[0].next_step, below[0].next_step) == ("drop columns", "look at their family")
     assert "with so few replicates chance alone" in repr(found)
     assert "0.039" in repr(found)
+
+
+@pytest.mark.parametrize("rare", [0.0, 1.0])
+def test_correlations_are_those_of_columns_that_vary_enough(rare):
+    """A column in which only a few rows differ, by zeros or by ones, is left out where others are there."""
+    X = np.full((60, 3), 1 - rare)
+    X[:4, 1] = rare
+    X[::2, 0] = X[::3, 2] = rare
+    posterior = nb.fit(nb.Bernoulli(), X, np.arange(60) % 2)
+    data = encode(posterior.model, X, np.arange(60) % 2)
+    features = _choose_features(posterior.model, data, np.random.default_rng(0))
+    assert sorted(feature.column for feature in features) == [0, 2]
+
+
+def test_a_p_value_of_no_or_every_replicate_is_shown_as_a_limit():
+    shown = [_p_value(value, 50) for value in (0.0, 0.01, 0.25, 1.0)]
+    assert shown == ["p < 0.02", "p = 0.010", "p = 0.250", "p > 0.98"]

@@ -251,3 +251,11 @@ def test_a_wrong_shape_misleads_mutual_information():
     found = nb.check(normal, amount[:, None], y, statistics="shape", num_replicates=100)
     assert found.extreme == ("shape[0]",)
     assert "nb.mutual_information of the column misleads" in " ".join(repr(found).split())
+
+
+def test_ties_and_steps_do_not_depend_on_the_unit():
+    values = np.array([0.3, 0.1 + 0.2, 0.4, 0.7, 0.4])
+    anchor, step, tied = lmoments._resolution(values)
+    assert (anchor, step, tied) == (0.3, pytest.approx(0.1), True)
+    for unit in (2.0**-40, 2.0**40):  # exact
+        assert lmoments._resolution(values * unit) == (anchor * unit, step * unit, tied)

@@ -24,11 +24,11 @@ from scipy import stats
 from scipy.special import ndtr
 
 import bayesnb as nb
-from bayesnb.checks.comparison import battery, densities, dependence
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.fast import as_key, random_generator
 from bayesnb.families.pit import pit
-from bayesnb.model.parameters import ModelParameters
 
 
 def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):
@@ -37,6 +37,14 @@ def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda dra
     exact = nb.fit(model, X, y)
     draws = change(correlated_draws(exact, rng, ess, spoil=spoil))
     return nb.compare(exact, nb.from_samples(model, draws, X=X, y=y), X if given else None, key=seed, **options)
+
+
+def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni(rng):
+    found = marginals._tests(rng.random((4, 100, 6)) ** np.array([1.0, 1.1, 1.3, 0.9, 1.0, 1.0]), 0.0)
+    each = [2 * stats.norm.sf(np.abs(found[name])) for name in marginals.Z_COLUMNS]
+    np.testing.assert_allclose(found["p_value"], np.minimum(4 * np.min(each, axis=0), 1.0), rtol=1e-10)
+    assert found["p_value"].min() < 1e-3
+    assert found["p_value"].max() == 1.0
 
 
 def test_polynomials_are_orthogonal_with_variance_one():

@@ -5,11 +5,13 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from cases import CASES, Exponential
 
 import bayesnb as nb
-from bayesnb.checks.sbc import sbc
+from bayesnb.checks.pit import _ranked
+from bayesnb.checks.sbc import _verdict, sbc
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -377,3 +379,38 @@ def test_the_table_summarises_the_pit_values():
     found = nb.sbc(nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"]), num_simulations=50, key=3)
     np.testing.assert_allclose(found.table["mean_pit"], found.pit.to_numpy().mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.table["sd_pit"], found.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_the_verdict_counts_the_fits_that_have_problems():
+    tests = pd.DataFrame({"p_value": [1e-9], "mean_pit": [0.4], "sd_pit": [0.3]}, index=["x_prob[0]"])
+    sound = pd.DataFrame(False, index=range(40), columns=["divergences", "R-hat"])
+    one, many = sound.copy(), sound.copy()
+    one.loc[3, "R-hat"] = True
+    many.loc[:19, "R-hat"] = many.loc[0, "divergences"] = True
+    for against, word in ((tests, "NO"), (tests[:0], "YES")):
+        verdicts = [_verdict(against, problems, 7, 0.01) for problems in (sound, one, many)]
+        assert "problems" not in verdicts[0]
+        assert verdicts[1] == f"{verdicts[0]} 1 of 40 fits have problems: R-hat in 1."
+        assert verdicts[2].endswith(" 20 of 40 fits have problems: divergences in 1, R-hat in 20.")
+        assert verdicts[0].startswith(word)
+        assert verdicts[2].startswith("NO" if word == "NO" else "UNDECIDED")
+
+
+def test_a_site_of_one_number_is_given_to_arviz():
+    model = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind([[0], [1]], ["only", "only"])
+    tree = sbc(model, num_simulations=20, num_rows=10).to_datatree()
+    assert {name: values.shape for name, values in tree["prior_sbc"].data_vars.items()} == {
+        "x_rate": (1, 20, 1, 1),
+        "log_likelihood": (1, 20),
+    }
+
+
+def test_ranks_among_draws_fill_the_unit_interval():
+    """Of nine draws and a value, each place is a tenth of it, and a value like three draws has four of them."""
+    draws = np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 6.0, 7.0, 8.0])
+    values = np.array([-1.0, 2.5, 3.0, 9.0])
+    found = _ranked(np.repeat(values, 4000), np.repeat(draws[:, None], 16_000, axis=1), np.random.default_rng(0))
+    for ranks, low, high in zip(found.reshape(4, -1), [0.0, 0.3, 0.3, 0.9], [0.1, 0.4, 0.7, 1.0], strict=True):
+        assert low <= ranks.min() < low + 0.002
+        assert high - 0.002 < ranks.max() <= high
+        assert ranks.mean() == pytest.approx((low + high) / 2, abs=0.01)

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn
+import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -58,6 +59,32 @@ def test_scikit_learns_checks_pass(estimator):
     results = check_estimator(estimator(), on_fail=None, on_skip=None)
     assert len(results) > 55
     assert {r["check_name"]: str(r["exception"]) for r in results if r["status"] not in {"passed", "skipped"}} == {}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_and_variance_after_more_rows_are_scikit_learns(weighted, rng):
+    X, weight = rng.normal(3.0, 2.0, (7, 3)), rng.uniform(0.5, 2.0, 7) if weighted else None
+    arguments = 5, rng.normal(size=3), rng.uniform(1.0, 4.0, 3), X, weight
+    expected = sklearn.naive_bayes.GaussianNB._update_mean_variance(*arguments)
+    for mine, theirs in zip(GaussianNB._update_mean_variance(*arguments), expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+@pytest.mark.parametrize("others", [["a", "b"], [0, 1]], ids=str)
+def test_a_missing_label_is_refused(missing, others):
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        GaussianNB().fit(np.zeros((5, 1)), np.array([*others, missing, *others], dtype=object))
+
+
+def test_labels_are_classes_and_no_quantity():
+    X = np.zeros((30, 1))
+    for y in (np.linspace(0, 1, 30), np.repeat([0.5, 1.25], 15)):
+        with pytest.raises(ValueError, match="continuous"):
+            GaussianNB().fit(X, y)
+    with pytest.warns(UserWarning, match="unique classes"):
+        GaussianNB().fit(X, np.arange(30))
+    assert GaussianNB().fit(X, np.repeat([0.0, 1.0], 15)).classes_.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.slow

@@ -704,3 +704,28 @@ def test_steps_without_newton_reach_the_same_maximum(rng, monkeypatch):
     monkeypatch.setattr(dirichlet_multinomial, "_newton", lambda *args: None)
     by_fixed_point = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
     np.testing.assert_allclose(by_fixed_point, by_newton, rtol=1e-8)
+
+
+def test_newtons_step_is_the_gradient_over_the_hessian(float64):
+    """Both are derivatives, by JAX, of the density of the logarithms of the concentrations."""
+    x = np.array([[4.0, 1.0, 0.0], [0.0, 2.0, 7.0], [30.0, 3.0, 1.0], [2.0, 2.0, 2.0]])
+    counted = nb.DirichletMultinomial().statistics(x, np.array([[1.0], [2.0], [1.0], [0.5]]))
+    likelihood = dirichlet_multinomial._OneClass.of(counted, 0)
+    a, b = np.array([1.5, 2.0, 1.0]), np.array([0.3, 0.0, 0.2])
+    weights = np.array([1.0, 2.0, 1.0, 0.5])
+
+    def density(logs):
+        alpha = jnp.exp(logs)
+        rising = jax.scipy.special.gammaln(alpha + x) - jax.scipy.special.gammaln(alpha)
+        total = alpha.sum()
+        of_length = jax.scipy.special.gammaln(total + x.sum(axis=1)) - jax.scipy.special.gammaln(total)
+        return weights @ (rising.sum(axis=1) - of_length) + a @ logs - logs.sum() - b @ alpha
+
+    # The density bends down in every direction here, so that Newton's method is used as it is.
+    alpha = np.array([0.8, 0.9, 1.1])
+    gradient, hessian = jax.grad(density)(np.log(alpha)), jax.hessian(density)(np.log(alpha))
+    assert (np.linalg.eigvalsh(hessian) < 0).all()
+    slopes = likelihood.slopes(alpha)
+    np.testing.assert_allclose(alpha * (slopes[:-1] - slopes[-1] - b) + a - 1, gradient, rtol=1e-10)
+    step = dirichlet_multinomial._newton(likelihood, alpha, np.asarray(gradient), np.asarray(gradient) - (a - 1))
+    np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-9)

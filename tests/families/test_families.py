@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 import bayesnb as nb
 from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.model.parameters import draw_parameters
+from bayesnb.blocks.parameters import draw_parameters
 
 pytestmark = [
     pytest.mark.usefixtures("float64"),
@@ -128,7 +128,8 @@ def test_predictive_is_numpyros(case, rng):
         theirs = np.stack([posterior.predictive(int(row.sum())).log_prob(row) for row in new])
     else:
         cells = new.astype(int) if case.family.cell == "category" else new
-        theirs = np.asarray(jax.jit(posterior.take(None).predictive().log_prob)(cells[:, None, :])).sum(-1)
+        log_density = jax.jit(case.predictive(posterior.take(None)).log_prob)
+        theirs = np.asarray(log_density(cells[:, None, :])).sum(-1)
     # NumPyro's negative binomial goes through JAX's betaln, which is off by 1e-7.
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs, rtol=1e-6, atol=1e-6)
 
@@ -159,7 +160,7 @@ def test_predictive_is_scipys(case, rng):
             theirs = stats.t.logpdf(cells, 2 * a, posterior.loc, np.sqrt(b * (kappa + 1) / (a * kappa)))
         case "poisson":
             theirs = stats.nbinom.logpmf(cells, posterior.concentration, posterior.rate / (posterior.rate + 1))
-        case "exponential":
+        case "exponential" | "numpyro exponential":
             theirs = stats.lomax.logpdf(cells, posterior.concentration, scale=posterior.rate)
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs.sum(-1), rtol=1e-10)
 
@@ -275,7 +276,7 @@ def test_likelihood_draws_follow_its_density(case, rng):
 
 def test_hyperparameters_shift_the_mode_and_maximum_likelihood(case, rng):
     """The mode has no neighbour of higher density, and the maximum likelihood none of higher likelihood."""
-    if case.name == "exponential":
+    if case.family.mode() is None:
         pytest.skip("a family of the user's may leave out point estimates")
     x, m = table(case, rng, 80)
     counted = case.family.statistics(x, m)
@@ -311,7 +312,7 @@ def test_formulas_run_compiled_and_do_not_retrace(case, rng):
         return family.update(statistics), family.log_evidence(statistics)
 
     with jax.enable_x64(True):
-        if case.name == "exponential":
+        if case.name == "numpyro exponential":
             family = case.family
             compiled = jax.jit(lambda family, statistics: family.update(statistics))(family, counted)
             leaves_close(compiled, family.update(counted))

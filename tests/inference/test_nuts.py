@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -294,8 +295,14 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["arviz", "bayesnb", "arviz, numpyro.distributions"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param("arviz", marks=pytest.mark.slow),
+        pytest.param("bayesnb", marks=pytest.mark.slow),
+        "arviz, numpyro.distributions",
+    ],
+)
 def test_arviz_may_be_imported_before_or_after(first):
     code = f"import {first}\nimport arviz\nimport bayesnb as nb\nfrom bayesnb import estimators\n"
     code += "nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])\nimport numpyro\nnumpyro.distributions.distribution.Unit"
@@ -321,3 +328,20 @@ def test_import_is_light_and_leaves_jax_as_it_was():
     """
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     subprocess.run([sys.executable, "-W", "error", "-c", textwrap.dedent(code)], check=True, env=environment)
+
+
+@pytest.mark.parametrize("size", [1, 2**16, 2**30])
+def test_a_call_draws_few_steps_of_many_values(size):
+    state = SimpleNamespace(z={"x": np.broadcast_to(0.0, size // 2), "y": np.broadcast_to(0.0, size - size // 2)})
+    steps = nuts._most_steps(state)
+    assert nuts.FIRST_STEPS <= steps <= nuts.MOST_STEPS
+    assert steps == nuts.FIRST_STEPS or steps * size <= nuts.MOST_CELLS
+    assert steps == nuts.MOST_STEPS or 2 * steps * size >= nuts.MOST_CELLS
+
+
+def test_a_scale_that_is_known_is_not_learned_in_the_warmup():
+    known, unknown = (nb.NUTS()._settings(SimpleNamespace(knows_scale=knows)) for knows in (True, False))
+    assert (known.num_warmup, known.target_accept_prob, known.adapt_mass_matrix) == (150, 0.6, False)
+    assert (unknown.num_warmup, unknown.target_accept_prob, unknown.adapt_mass_matrix) == (500, 0.8, True)
+    given = nb.NUTS(num_warmup=70, target_accept_prob=0.9)
+    assert given._settings(SimpleNamespace(knows_scale=True))[:2] == (70, 0.9)

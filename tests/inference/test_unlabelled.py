@@ -17,10 +17,10 @@ from scipy import optimize, stats
 from scipy.special import logsumexp, softmax
 
 import bayesnb as nb
+from bayesnb.blocks.parameters import ModelParameters, log_prior_density
 from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.targets import target_of
-from bayesnb.model.parameters import ModelParameters, log_prior_density
 from bayesnb.sources.memory import read_table
 from bayesnb.sparse import dense
 

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 import pickle
 import warnings
 
@@ -208,6 +209,20 @@ class TestFittedAgain:
         assert_same(loaded, again)
         assert_same(loaded.update(FIRST, LABELS), whole)
 
+    def test_a_file_without_the_order_of_the_blocks(self, fitted, tmp_path, monkeypatch):
+        """The files written before they held it."""
+        pytest.importorskip("h5netcdf")
+        dumps = json.dumps
+
+        def without_blocks(description, **options):
+            del description["model"]["blocks"]
+            return dumps(description, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(json, "dumps", without_blocks)
+            fitted.save(tmp_path / "old.nc")
+        assert_same(nb.load(tmp_path / "old.nc"), fitted)
+
     def test_to_a_point(self, fitted):
         X, y = pd.concat([FIRST, SECOND]), LABELS + MORE
         found, expected = (nb.fit(model, X, y, nb.MAP()).mean() for model in (fitted.model, with_numbers()))
@@ -215,7 +230,7 @@ class TestFittedAgain:
             np.testing.assert_allclose(found[name], value, rtol=1e-12)
 
     def test_learned_hyperparameters(self):
-        features = {"size": nb.Gaussian(), "island": nb.Categorical(dist.Gamma(2.0, 1.0)), "eggs": nb.Poisson()}
+        features = described().features | {"island": nb.Categorical(dist.Gamma(2.0, 1.0))}
         bound = nb.NaiveBayes(features).bind(FIRST, LABELS)
         resolved = bound.resolve(bound.statistics(FIRST, LABELS))
         values = {"island_concentration": 3.0}
@@ -223,6 +238,8 @@ class TestFittedAgain:
         expected = nb.fit(numbers, FIRST, LABELS)
         assert_same(nb.fit(resolved.with_hyperparameters(values), FIRST, LABELS), expected)
         assert_same(nb.fit(bound.with_hyperparameters(values), FIRST, LABELS), expected)
+        # Its statistics are those of the blocks before.
+        assert resolved.with_hyperparameters(values).layout == resolved.layout == bound.layout
         prior, families = resolved.learned.given({"island_concentration": np.array(3.0)})
         np.testing.assert_array_equal(prior.concentration, [1.0, 1.0])
         for family, block in zip(families, expected.model.blocks, strict=True):

@@ -13,7 +13,8 @@ from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, autoguide
 from numpyro.infer.util import log_density
 
 import bayesnb as nb
-from bayesnb.model.density import statistics_program
+from bayesnb.blocks.density import statistics_program
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.problem import Problem
 
 
@@ -309,3 +310,34 @@ def test_default_priors_in_numbers(column):
     }
     for name, value in expected[column].items():
         np.testing.assert_allclose(getattr(used, name), [[value]] * 2, rtol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_frequencies_of_labels_have_no_scale(scale):
+    weights = scale * np.array([1.0, 2.0, 5.0])
+    model = nb.NaiveBayes(nb.Gaussian(), class_probs="empirical")
+    posterior = nb.fit(model, np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], sample_weight=weights)
+    np.testing.assert_allclose(posterior.plugin().parameters.class_prob, [0.375, 0.625], rtol=1e-12)
+
+
+def test_the_default_mean_of_counts_is_that_of_the_column_or_one_where_it_is_zero():
+    family = nb.fit(nb.Poisson(concentration=2.0), [[0, 3], [0, 5], [np.nan, 4]], [0, 1, 1]).model.families[0]
+    np.testing.assert_allclose(family.concentration / family.rate, [[1.0, 4.0]] * 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "on the data's scale"),
+        (2.0, "2"),
+        (np.full((3, 4), 0.5), "0.5"),
+        (np.array([[1.0, 2.5]]), "(1, 2.5)"),
+        (np.tile([1.0, 2.5], (3, 1)), "(1, 2.5)"),
+        (np.array([[1.0, 2.5], [1.0, 3.5]]), "<array of shape (2, 2)>"),
+        (np.arange(6.0), "(0, 1, 2, 3, 4, 5)"),
+        (np.arange(7.0), "<array of shape (7,)>"),
+        (dist.Gamma(2.0, 1.0).expand([3]), "Gamma(2, 1), shape (3,)"),
+    ],
+)
+def test_hyperparameters_are_shown_as_short_as_they_are(value, shown):
+    assert format_number(value) == shown

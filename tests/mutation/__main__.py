@@ -2,123 +2,89 @@
 
 First all fast tests run once under coverage.py, which notes the tests that reach each line. Then a seeded sample of
 mutants is drawn, and each runs against the tests that reach its line, the quickest first, in a copy of the checkout.
-A mutant that they do not notice runs against the whole files of these tests. Printed are the score of each folder and
-the mutants that live. Those of ``excused.toml`` do not count, each for the reason given there.
+A mutant that they do not notice runs against the whole files of these tests. At the end the tests that noticed a mutant
+run once more without any: one that fails then, too, has noticed nothing. Printed are the score of each folder and the
+mutants that live. Those of ``excused.toml`` do not count, each for the reason given there.
+
+Every result is written to ``.mutants/results-<seed>.jsonl`` at once. With the same other options, ``--resume`` goes on
+where a run ended, and ``--survivors`` tries again the mutants that lived, against new tests, too.
 """
 
 import argparse
+import contextlib
 import json
-import os
 import random
-import shutil
 import subprocess
-import sys
 import tempfile
 import tomllib
-import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
+from typing import TextIO
 
-import coverage
+from checkout import ROOT, Copy
 from mutate import Mutant, mutants
+from reach import MAP, SECONDS, Tests, note_tests
 
-ROOT = Path(__file__).parents[2]
-MAP = ROOT / ".mutants"
-"""Where the lines' tests are noted."""
+NOTICED = {
+    "noticed": "a test fails",
+    "breaks": "no test can be collected, or Python crashes",
+    "hangs": "a test computes for far too long",
+}
+LIVES = {
+    "LIVES": "the tests pass",
+    "no test": "no test reaches the line",
+    "unsure": "the test that fails does so without the mutant, too",
+}
 
-MAX_SECONDS = 120.0
-"""Seconds of tests, as they took without a mutant, that one mutant runs against."""
 
-SLACK = 5.0
-"""How many times as long the tests of a mutant may take before it counts as noticed."""
+Key = tuple[str, str, str, int]
+"""File, line of source, change, and its number among the same changes of the same lines."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A mutant of a file, and whether it lives."""
+    """A mutant of a file, what became of it, and the test that noticed it."""
 
     path: str
     mutant: Mutant
+    key: Key
     outcome: str = ""
+    by: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.mutant.line}  {self.mutant.before!r} -> {self.mutant.after!r}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="make mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--number", type=int, default=100, help="mutants to draw (default 100)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--paths", nargs="*", default=["bayesnb"], help="files and folders to take mutants of")
     parser.add_argument("--since", metavar="REVISION", help="only lines that changed since a revision of git")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of tests, for each of a mutant's stages (120)")
     parser.add_argument("--keep-map", action="store_true", help="use the lines' tests of the last run")
+    parser.add_argument("--resume", action="store_true", help="keep the map and the results of the last run")
+    parser.add_argument("--survivors", action="store_true", help="like --resume, but try again what lived")
     options = parser.parse_args()
-    if not (options.keep_map and (MAP / "coverage").exists()):
+    again = options.resume or options.survivors
+    if not ((again or options.keep_map) and SECONDS.exists()):
         note_tests()
-    jobs = sample(options)
-    print(f"{len(jobs)} mutants, seed {options.seed}", flush=True)
-    report(run(jobs, Tests(), options.workers))
-
-
-def note_tests() -> None:
-    """Run the fast tests once and note which of them reach each line, and how long each takes."""
-    MAP.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "2", "--cov=bayesnb", "--cov-context=test"]
-    command += ["--cov-report=", f"--junitxml={MAP / 'durations.xml'}"]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"COVERAGE_FILE": str(MAP / "coverage")}, check=True)
-
-
-class Tests:
-    """The tests that reach a line, and how long each takes."""
-
-    def __init__(self) -> None:
-        cases = ElementTree.parse(MAP / "durations.xml").iter("testcase")
-        timed = {_node_id(case.attrib["classname"], case.attrib["name"]): float(case.attrib["time"]) for case in cases}
-        # XML does not hold every name as it is.
-        listed = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "--collect-only"], cwd=ROOT, capture_output=True, text=True
-        )
-        self.seconds = {name: timed[name] for name in listed.stdout.splitlines() if name in timed}
-        data = coverage.CoverageData(str(MAP / "coverage"))
-        data.read()
-        self._of_line: dict[str, dict[int, list[str]]] = {}
-        for path in data.measured_files():
-            self._of_line[str(Path(path).relative_to(ROOT))] = data.contexts_by_lineno(path)
-
-    def of(self, path: str, line: int) -> list[str]:
-        """Tests that reach a line, the quickest first; of a line that runs at import, those that reach the file."""
-        by_line = self._of_line.get(path, {})
-        contexts = by_line.get(line, [])
-        if "" in contexts or not contexts:
-            contexts = [context for line_contexts in by_line.values() for context in line_contexts]
-        names = {context.partition("|")[0] for context in contexts} & set(self.seconds)
-        return self.within(sorted(names, key=self.seconds.__getitem__))
-
-    def of_files(self, names: list[str]) -> list[str]:
-        """All tests of the files that hold these."""
-        files = {name.partition("::")[0] for name in names}
-        every = [name for name in self.seconds if name.partition("::")[0] in files]
-        return self.within([name for name in every if name not in set(names)])
-
-    def within(self, names: list[str]) -> list[str]:
-        """As many of the first tests as take no longer than one mutant may."""
-        total, kept = 0.0, []
-        for name in names:
-            total += self.seconds[name]
-            if total > MAX_SECONDS:
-                break
-            kept.append(name)
-        return kept
-
-
-def _node_id(classname: str, name: str) -> str:
-    parts = classname.split(".")
-    file = next(i for i in range(len(parts), 0, -1) if (ROOT / Path(*parts[:i])).with_suffix(".py").is_file())
-    return "::".join([f"{'/'.join(parts[:file])}.py", *parts[file:], name])
+    results = MAP / f"results-{options.seed}.jsonl"
+    if not again:
+        results.unlink(missing_ok=True)
+    known = _read(results)
+    jobs = [_with_result(job, known, options.survivors) for job in sample(options)]
+    excuses = _excuses()
+    todo = [job for job in jobs if not job.outcome and job.key not in excuses]
+    print(f"{len(jobs)} mutants, seed {options.seed}, {len(todo)} to try", flush=True)
+    done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers, results)} if todo else {}
+    report([done.get(job.key, job) for job in jobs], excuses)
 
 
 def sample(options: argparse.Namespace) -> list[Job]:
@@ -127,8 +93,15 @@ def sample(options: argparse.Namespace) -> list[Job]:
     jobs = []
     for path in files:
         name = str(path.relative_to(ROOT))
+        source = path.read_text()
+        lines = source.splitlines()
         changed = _changed_lines(name, options.since) if options.since else None
-        jobs += [Job(name, m) for m in mutants(path.read_text()) if changed is None or m.line in changed]
+        times = Counter[tuple[str, str, str]]()
+        for mutant in mutants(source):
+            same = name, lines[mutant.line - 1].strip(), f"{mutant.before} -> {mutant.after}"
+            times[same] += 1
+            if changed is None or mutant.line in changed:
+                jobs.append(Job(name, mutant, (*same, times[same])))
     random.Random(options.seed).shuffle(jobs)
     return jobs[: options.number]
 
@@ -149,107 +122,114 @@ def _changed_lines(name: str, revision: str) -> set[int]:
     return found
 
 
-def run(jobs: list[Job], tests: Tests, workers: int) -> list[Job]:
+def _with_result(job: Job, known: dict[Key, tuple[str, str]], only_noticed: bool) -> Job:
+    outcome, by = known.get(job.key, ("", ""))
+    return job if only_noticed and outcome in LIVES else replace(job, outcome=outcome, by=by)
+
+
+def _read(results: Path) -> dict[Key, tuple[str, str]]:
+    """Outcome and test by key, the last of each; a line that was cut off is left out."""
+    found = {}
+    for line in results.read_text().splitlines() if results.exists() else []:
+        with contextlib.suppress(json.JSONDecodeError):
+            *key, outcome, by = json.loads(line)
+            found[tuple(key)] = outcome, by
+    return found
+
+
+def run(jobs: list[Job], tests: Tests, workers: int, kept: Path) -> list[Job]:
     """Try every mutant, each worker in a copy of the checkout of its own."""
-    copies: Queue[Path] = Queue()
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(workers):
-            copies.put(_copy(Path(folder) / str(k)))
+    free: Queue[Copy] = Queue()
+    with tempfile.TemporaryDirectory() as folder, kept.open("a") as results:
+        copies = [Copy(Path(folder) / str(k)) for k in range(workers)]
+        for copy in copies:
+            free.put(copy)
 
         def attempt(job: Job) -> Job:
-            copy = copies.get()
+            copy = free.get()
             try:
-                done = Job(job.path, job.mutant, _outcome(job, tests, copy))
+                job = _tried(job, tests, copy)
             finally:
-                copies.put(copy)
-            print(f"{done.outcome:8} {done}", flush=True)
-            return done
+                free.put(copy)
+            _write(job, results)
+            print(f"{job.outcome:8} {job}  {job.by}", flush=True)
+            return job
 
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(attempt, jobs))
-
-
-def _copy(folder: Path) -> Path:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-    return folder
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                done = list(pool.map(attempt, jobs))
+            doubted = _fail_without_mutant(done, tests, copies[0])
+        finally:
+            for copy in copies:
+                copy.close()
+        done = [replace(job, outcome="unsure") if job.by in doubted else job for job in done]
+        for job in done:
+            if job.outcome == "unsure":
+                _write(job, results)
+    return done
 
 
-def _outcome(job: Job, tests: Tests, copy: Path) -> str:
-    reached = tests.of(job.path, job.mutant.line)
-    if not reached:
-        return "no test"
-    original = (copy / job.path).read_text()
-    (copy / job.path).write_text(job.mutant.source)
-    try:
-        noticed = _fails(reached, tests, copy) or _fails(tests.of_files(reached), tests, copy)
-        return "noticed" if noticed else "LIVES"
-    finally:
-        (copy / job.path).write_text(original)
+def _write(job: Job, results: TextIO) -> None:
+    results.write(json.dumps([*job.key, job.outcome, job.by]) + "\n")
+    results.flush()
 
 
-def _fails(names: list[str], tests: Tests, copy: Path) -> bool:
-    if not names:
-        return False
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    data = ROOT.parent / "shared" / "data"
-    if data.is_dir():
-        environment.setdefault("BAYESNB_TEST_DATA", str(data))
-    chosen = copy / ".chosen"
-    chosen.write_text("\n".join(names))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{chosen}"]
-    limit = 60 + SLACK * sum(map(tests.seconds.__getitem__, names))
-    try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+def _tried(job: Job, tests: Tests, copy: Copy) -> Job:
+    if not tests.reach(job.path, job.mutant.line):
+        return replace(job, outcome="no test")
+    with copy.changed(job.path, job.mutant.source):
+        for names in tests.stages(job.path, job.mutant.line):
+            ended = copy.run_tests({name: tests.seconds[name] for name in names})
+            if ended.hangs:
+                return replace(job, outcome="hangs", by=ended.now)
+            if ended.failed:
+                return replace(job, outcome="noticed", by=ended.failed[0])
+            if ended.code != 0:
+                return replace(job, outcome="breaks", by=ended.now)
+    return replace(job, outcome="LIVES")
 
 
-def report(jobs: list[Job]) -> None:
+def _fail_without_mutant(jobs: list[Job], tests: Tests, copy: Copy) -> set[str]:
+    """The tests that noticed a mutant and fail without one: by chance, or in a copy."""
+    names = sorted({job.by for job in jobs if job.outcome == "noticed"})
+    return set(copy.run_tests({name: tests.seconds[name] for name in names}, go_on=True).failed) if names else set()
+
+
+def report(jobs: list[Job], excuses: dict[Key, str]) -> None:
     """The score of each folder, the mutants that live, and those that are excused."""
-    excuses = _excuses()
-    lives = [job for job in jobs if job.outcome != "noticed"]
-    excused = {job: excuses[key] for job in lives if (key := _key(job)) in excuses}
-    total, noticed = Counter[str](), Counter[str]()
-    for job in jobs:
-        if job not in excused:
-            folder = str(Path(job.path).parent)
-            total[folder] += 1
-            noticed[folder] += job.outcome == "noticed"
-    print("\nnoticed  of  folder")
-    for folder in sorted(total):
-        print(f"{noticed[folder]:7} {total[folder]:4}  {folder}")
-    whole, seen = sum(total.values()), sum(noticed.values())
-    print(f"{seen:7} {whole:4}  in all, {seen / max(whole, 1):.1%}")
+    excused = {job: excuses[job.key] for job in jobs if job.outcome not in NOTICED and job.key in excuses}
+    print("\nnoticed  of  folder (without the excused)")
+    counted = [job for job in jobs if job not in excused]
+    for folder in sorted({_folder(job) for job in counted}):
+        some = [job for job in counted if _folder(job) == folder]
+        print(f"{_noticed(some):7} {len(some):4}  {folder}")
+    print(f"{_noticed(counted):7} {len(counted):4}  in all, {_noticed(counted) / max(len(counted), 1):.1%}")
+    print(f"{_noticed(jobs):7} {len(jobs):4}  with the excused, {_noticed(jobs) / max(len(jobs), 1):.1%}\n")
+    outcomes = Counter(job.outcome for job in counted)
+    print(f"{len(excused):7}  excused  no test has to notice it, and it is not tried")
+    for outcome, meaning in (NOTICED | LIVES).items():
+        print(f"{outcomes[outcome]:7}  {outcome:8} {meaning}")
     by_reason = defaultdict(list)
     for job, reason in excused.items():
         by_reason[reason].append(job)
     for reason, some in by_reason.items():
         print(f"\nexcused: {reason}", *some, sep="\n  ")
-    print("\nThese live:", *(job for job in lives if job not in excused), sep="\n  ")
-    (MAP / "last.json").write_text(json.dumps([[job.outcome, *_key(job)] for job in jobs], indent=0))
+    print("\nThese live:", *(f"{job.outcome:8} {job}" for job in counted if job.outcome in LIVES), sep="\n  ")
 
 
-def _excuses() -> dict[tuple[str, str, str], str]:
-    """Reasons by file, line of source, and change."""
+def _folder(job: Job) -> str:
+    return str(Path(job.path).parent)
+
+
+def _noticed(jobs: list[Job]) -> int:
+    return sum(job.outcome in NOTICED for job in jobs)
+
+
+def _excuses() -> dict[Key, str]:
+    """Reasons by the key of a mutant."""
     with (Path(__file__).parent / "excused.toml").open("rb") as file:
         listed = tomllib.load(file).get("mutant", [])
-    return {(one["path"], one["line"], one["change"]): one["reason"] for one in listed}
-
-
-def _key(job: Job) -> tuple[str, str, str]:
-    lines = (ROOT / job.path).read_text().splitlines()
-    return job.path, lines[job.mutant.line - 1].strip(), f"{job.mutant.before} -> {job.mutant.after}"
+    return {(one["path"], one["line"], one["change"], one.get("number", 1)): one["reason"] for one in listed}
 
 
 if __name__ == "__main__":

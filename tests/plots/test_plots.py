@@ -261,6 +261,20 @@ def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, po
     assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
 
 
+@pytest.mark.parametrize("at", [0, 27, 55])
+def test_names_of_neighbouring_spikes_stand_side_by_side(at):
+    X = np.zeros((20, 60))
+    X[:, at : at + 5] = 1
+    frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(60)])
+    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2))
+    assert collisions(figure) == []
+    for axis in figure.axes:
+        places = [text.get_position()[0] for text in axis.texts]
+        assert len(places) == 5
+        assert places == sorted(places)
+        assert 0 < places[0] < places[-1] < 1
+
+
 def test_spikes_refuse_what_is_not_there(exact, table):
     X, y = table
     with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
@@ -311,13 +325,14 @@ def test_densities_of_draws_and_of_a_point(exact, sampled, point, table):
     np.testing.assert_allclose(averaged, each @ weights / weights.sum(), rtol=1e-9)
 
 
-def test_histograms_hold_the_observed_cells_of_each_class(exact, table):
+@pytest.mark.parametrize("bins", [1, 10])
+def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     X, y = table
-    axis = nb.plot_densities(exact, X, y, columns="height", bins=10).axes[0]
+    axis = nb.plot_densities(exact, X, y, columns="height", bins=bins).axes[0]
     cells = X["height"].to_numpy()
     for c, outline in enumerate(axis.patches):
         corners = outline.get_xy()
-        edges, heights = np.unique(corners[:, 0]), corners[1:21:2, 1]
+        edges, heights = np.unique(corners[:, 0]), corners[1 : 2 * bins + 1 : 2, 1]
         mine = cells[(y == exact.classes[c]) & ~np.isnan(cells)]
         expected, _ = np.histogram(mine, edges, density=True)
         np.testing.assert_allclose(heights, expected)
@@ -565,7 +580,9 @@ def test_strange_and_long_names_are_drawn_as_they_are(table):
         nb.plot_proba(posterior, named, y, max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]),
         nb.plot_densities(posterior, named, y),
         nb.plot_spikes(posterior),
-        nb.plot_log_odds(posterior, named, y, classes=(long, "_hidden"), max_rows=4),
+        nb.plot_log_odds(
+            posterior, named, y, classes=(long, "_hidden"), max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]
+        ),
         nb.plot_prior_posterior(posterior, max_panels=9),
     ]
     for figure in pictures:

@@ -71,6 +71,13 @@ def test_chains_apart_and_short_chains(change, kinds):
     assert all("raise num_samples" in words for words in found.values())
 
 
+def test_every_chain_adds_to_the_draws_that_are_needed():
+    found = diagnose({"x": DRAWS}, STATS)
+    limit = found.ess_bulk.min() / 4
+    assert "bulk ESS" not in found.problems_by_kind(min_ess_per_chain=0.99 * limit)
+    assert "bulk ESS" in found.problems_by_kind(min_ess_per_chain=1.01 * limit)
+
+
 def test_more_draws_are_not_advised_where_trajectories_fail():
     found = problems(DRAWS + np.arange(4)[:, None, None], diverging=marked((0, 0)))
     assert list(found)[:2] == ["divergences", "R-hat"]
@@ -84,6 +91,9 @@ def test_a_chain_that_does_not_move():
     words = problems(still)["bulk ESS"]
     assert "x[1]" in words
     assert "more draws do not help" in words
+    one, all_moving = diagnose({"x": still}, STATS), diagnose({"x": DRAWS}, STATS)
+    for name, never_moves in (("r_hat", np.inf), ("ess_bulk", 0.0), ("ess_tail", 0.0)):
+        np.testing.assert_array_equal(getattr(one, name), [getattr(all_moving, name)[0], never_moves])
 
 
 def test_e_bfmi_equals_arviz():

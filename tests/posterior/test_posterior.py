@@ -282,9 +282,10 @@ def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
     with pytest.raises(ValueError, match="cut short"):
         nb.load(short)
     other = tmp_path / "other.nc"
-    xr.Dataset({"a": ("x", [1.0])}).to_netcdf(other, engine="h5netcdf")
-    with pytest.raises(ValueError, match="not a posterior"):
-        nb.load(other)
+    for attributes in ({}, {"bayesnb_format": 2}, {"bayesnb": "{}"}):
+        xr.Dataset({"a": ("x", [1.0])}, attrs=attributes).to_netcdf(other, engine="h5netcdf")
+        with pytest.raises(ValueError, match="not a posterior"):
+            nb.load(other)
     with h5py.File(path, "r+") as file:
         file.attrs["bayesnb_format"] = 99
     with pytest.raises(ValueError, match=r"format 99.*upgrade"):

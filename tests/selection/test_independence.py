@@ -14,7 +14,7 @@ from cases import Exponential
 from scipy.special import xlogy
 
 import bayesnb as nb
-from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, tables_by_chance
+from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, by_chance, tables_by_chance
 from bayesnb.selection.independence import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
@@ -335,3 +335,12 @@ def test_a_column_that_tells_the_classes_apart_without_spread_has_a_score():
     scores = nb.mutual_information_score(X, y, model=nb.Gaussian())
     assert scores.argmax() == 0
     assert 0.3 < scores[0] <= np.log(2)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_degrees_of_freedom_have_no_scale(scale):
+    """Classes with any weight count, and the expectation goes as one over the weight."""
+    weight = scale * np.array([[1.0, 0.0, 3.0], [2.0, 5.0, 1.0], [0.0, 0.0, 2.0]])
+    df, expected = by_chance(weight, 2)
+    np.testing.assert_array_equal(df, [2, 0, 4])
+    np.testing.assert_allclose(expected * scale, np.array([2, 0, 4]) / (2 * np.array([3.0, 5.0, 6.0])), rtol=1e-12)

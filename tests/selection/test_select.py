@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.integrate
 import scipy.sparse
 import scipy.stats
 from cases import CASES, Exponential, with_holes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.special import betaln, logsumexp, softmax
 from sklearn.feature_selection import SelectKBest
@@ -21,7 +23,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb as nb
 from bayesnb import estimators
-from bayesnb.posterior.averaged import cell_log_predictive
 
 WORDS = ["ape", "bee", "cat"]
 FAMILIES = {
@@ -245,7 +246,7 @@ class TestAveraged:
     @pytest.mark.parametrize("case", [case for case in CASES if case.missing], ids=lambda case: case.name)
     def test_density_of_cells_adds_up_to_that_of_rows(self, case, rng):
         cells = with_holes(rng, case.cells(rng, 11))
-        found = cell_log_predictive(case.family, cells)
+        found = case.family.cells_log_predictive(cells)
         assert (found[np.isnan(cells)[:, None, :].repeat(2, axis=1)] == 0).all()
         np.testing.assert_allclose(found.sum(axis=-1), case.family.row_log_predictive(cells), rtol=2e-6)
 
@@ -887,3 +888,15 @@ class TestPictures:
         assert [label.get_text() for label in left.get_yticklabels()] == found.table.index.tolist()
         np.testing.assert_allclose([bar.get_width() for bar in left.patches], found.table["model_probability"])
         np.testing.assert_allclose(right.containers[0][0].get_xdata().astype(float), found.table["elpd_difference"])
+
+    def test_long_names_of_models_do_not_touch(self, compared):
+        *_, found = compared
+        long = {
+            name: f"{name}, a model with a name that goes on and on for five lines or so, like this"
+            for name in found.prior.index
+        }
+        figure = replace(found, table=found.table.rename(index=long), prior=found.prior.rename(long)).plot()
+        FigureCanvasAgg(figure).draw()
+        boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+        assert len(boxes) > 1
+        assert not [1 for one, other in itertools.combinations(boxes, 2) if one.overlaps(other)]

@@ -451,13 +451,13 @@ class TestParquet:
         path = tmp_path / "t.parquet"
         pq.write_table(frame, path, row_group_size=group_rows, compression="none", use_dictionary=False)
         allocated = []
-        count = counting.count
+        count = counting.count_and_grow
 
-        def note(model, batch):
+        def note(*arguments):
             allocated.append(pa.default_memory_pool().bytes_allocated())
-            return count(model, batch)
+            return count(*arguments)
 
-        monkeypatch.setattr(counting, "count", note)
+        monkeypatch.setattr(counting, "count_and_grow", note)
         before = pa.default_memory_pool().bytes_allocated()
         posterior = nb.fit_parquet(nb.Gaussian(), path, "label", batch_rows=2**13)
         assert 2**18 < max(allocated) - before < 2**22 < path.stat().st_size / 4

@@ -1,14 +1,19 @@
 """Sufficient statistics at sizes and means where careless ones fail."""
 
+import operator
 import tracemalloc
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
 import scipy.sparse
+from cases import CASES
 from scipy.stats import norm
 
 import bayesnb as nb
+from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.statistics.moments import Moments, moments
 from bayesnb.tables.read import as_table
 
@@ -126,3 +131,25 @@ def test_an_entry_stored_in_parts_is_one_cell():
     assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
     np.testing.assert_allclose(thin.log_joint(parts), thick.log_joint(parts.toarray()))
     assert parts.nnz == 3
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rounding_is_cleared_on_any_scale_of_the_weights(case, rng):
+    x, weights = case.cells(rng, 40), np.eye(2)[np.arange(40) % 2] * rng.uniform(0.1, 1.0, (40, 1))
+    whole = case.family.statistics(x, weights)
+    rest = whole - case.family.statistics(x[2:], weights[2:])
+    for factor in (2.0**-40, 2.0**40):  # exact
+        found = (rest * factor).without_rounding(whole * factor)
+        for mine, other in zip(
+            jax.tree.leaves(found), jax.tree.leaves(rest.without_rounding(whole) * factor), strict=True
+        ):
+            np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("merge", [operator.add, operator.sub])
+def test_statistics_of_different_models_do_not_merge(merge, rng):
+    counted = moments(rng.normal(size=(10, 2)), np.ones((10, 1)))
+    one, two = (ModelStatistics(ClassCounts(np.array([10.0])), blocks) for blocks in ((counted,), (counted, counted)))
+    for mine, other in ((one, two), (two, one)):
+        with pytest.raises(ValueError, match="zip"):
+            merge(mine, other)

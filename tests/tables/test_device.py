@@ -20,7 +20,7 @@ from bayesnb.tables.table import Table
 
 ROWS = 700
 BY_NAME = {case.name: case for case in CASES}
-ON_DEVICE = [case for case in CASES if case.name != "exponential"]
+ON_DEVICE = [case for case in CASES if case.name != "numpyro exponential"]
 
 
 def ids(case):
@@ -132,13 +132,13 @@ def test_the_table_stays_on_the_device(case, precision, rng, pieces, stays_there
 
 
 def test_a_table_that_is_taken_to_the_host_is_noticed(rng, pieces, stays_there):
-    X = place(BY_NAME["exponential"].cells(rng, ROWS))
+    X = place(BY_NAME["numpyro exponential"].cells(rng, ROWS))
     with pytest.raises(pytest.fail.Exception, match="went to the host"):
-        nb.fit(BY_NAME["exponential"].family, X, rng.integers(0, 2, ROWS))
+        nb.fit(BY_NAME["numpyro exponential"].family, X, rng.integers(0, 2, ROWS))
 
 
 def test_a_family_of_the_users_own_predicts_on_the_device(rng, pieces, monkeypatch):
-    case = BY_NAME["exponential"]
+    case = BY_NAME["numpyro exponential"]
     X = case.cells(rng, ROWS)
     posterior = nb.fit(case.family, X, rng.integers(0, 2, ROWS))
     expected = posterior.predict_proba(X)

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks.comparison.class_probabilities import probability_frame
 from bayesnb.checks.comparison.densities import Rows, exact_reference, log_densities, rows_of, simulated_rows
 from bayesnb.checks.comparison.dependence import dependence
 from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
 from bayesnb.families.fast import as_key, random_generator
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 

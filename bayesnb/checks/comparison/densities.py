@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.draws import flatten
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.simulate import mean_total_count
 

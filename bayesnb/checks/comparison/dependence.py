@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks.comparison.legendre import legendre
 from bayesnb.families.pit import independent_pit
-from bayesnb.model.parameters import ModelParameters
 from bayesnb.posterior.exact import ExactPosterior
 
 __all__ = ["Products", "dependence"]

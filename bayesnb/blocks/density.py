@@ -11,11 +11,11 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log
 from bayesnb.blocks.class_prior import ClassPrior
+from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.log_probability import LogProbability, SampledParameters
-from bayesnb.model.parameters import ModelParameters
 
 __all__ = ["log_joint", "statistics_program", "summed", "walk_family", "walk_sites"]
 

@@ -1,4 +1,4 @@
-"""Values of a model's parameters: draws from priors, and their density."""
+"""Values of the parameters of a model, draws of them, and their density under the prior."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

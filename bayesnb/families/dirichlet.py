@@ -1,0 +1,47 @@
+"""The Dirichlet distribution along the last axis: evidence, marginals and mode."""
+
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import log_rising
+from bayesnb.statistics.counts import ClassCounts
+
+__all__ = ["dirichlet_log_evidence", "dirichlet_marginal", "dirichlet_mode", "log_of_rest"]
+
+
+def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
+    """Log density of a sequence of draws with the given counts, one Dirichlet along the last axis.
+
+    Murphy (2012), Eq. 5.24 without the multinomial coefficient.
+    """
+    of_all = log_rising(concentration.sum(axis=-1), total.sum(axis=-1))
+    return log_rising(concentration, total).sum(axis=-1) - of_all
+
+
+def dirichlet_marginal(concentration: Any) -> dist.Distribution:
+    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
+    concentration = np.asarray(concentration)
+    if concentration.shape[-1] == 1:
+        return dist.Delta(np.ones_like(concentration))
+    return dist.Beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
+
+
+def dirichlet_mode(concentration: Any) -> Any:
+    """Mode of a Dirichlet along the last axis; the mean where it is flat, NaN where it is unbounded."""
+    concentration = np.asarray(concentration)
+    size = concentration.shape[-1]
+    excess = concentration - 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = excess / excess.sum(axis=-1, keepdims=True)
+    flat = (concentration == 1).all(axis=-1, keepdims=True)
+    unbounded = (concentration < 1).any(axis=-1, keepdims=True) & (size > 1)
+    return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
+
+
+def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
+    """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""
+    rest = ClassCounts(count - 1).without_rounding(ClassCounts(count)).n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rest < 0, -np.inf, np.log(concentration + rest))

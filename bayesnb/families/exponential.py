@@ -1,0 +1,166 @@
+"""Exponential families: densities as products of sufficient statistics and natural parameters."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.product import Product, times
+from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.counts import Counts, class_sums, observed_weight
+
+__all__ = ["ExponentialFamily"]
+
+
+@dataclass(frozen=True)
+class ExponentialFamily(Family):
+    r"""A family whose density is a product of what the cell says and what the parameters say.
+
+    .. math:: \log p(x \mid \theta) = \sum_k T_k(x)\, \eta_k(\theta) - A(\theta) + \log h(x)
+
+    A subclass states `terms` T, `natural` (the natural parameters and the log partition A) and, where h is not one,
+    `log_base`: Murphy (2012), *Machine Learning: a Probabilistic Perspective*, section 9.2. Statistics, the density of
+    rows on the host and on an accelerator, under one value of the parameters or under thousands of draws, and the
+    density of statistics follow. The formulas take NumPy arrays and JAX arrays (`bayesnb.arrays.namespace` says which).
+
+    A family whose terms would lose digits far from zero states an `origin` as well. `terms`, `natural` and `log_base`
+    then take it as a second argument.
+
+    Examples
+    --------
+    Gamma distributed cells have no conjugate prior; NUTS samples their posterior.
+
+    >>> from dataclasses import dataclass
+    >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
+    >>> from jax.scipy.special import gammaln
+    >>> import bayesnb as nb
+    >>> @jax.tree_util.register_dataclass
+    ... @dataclass(frozen=True)
+    ... class Gamma(nb.ExponentialFamily):
+    ...     scale: float = 1.0
+    ...
+    ...     support = dist.constraints.positive
+    ...     holds = "a positive number"
+    ...     positive = ("scale",)
+    ...
+    ...     def prior(self, sample):
+    ...         prior = dist.HalfNormal(self.scale)
+    ...         return {"concentration": sample("concentration", prior), "rate": sample("rate", prior)}
+    ...
+    ...     def likelihood(self, concentration, rate):
+    ...         return dist.Gamma(concentration, rate)
+    ...
+    ...     def terms(self, x):
+    ...         return jnp.log(x), x
+    ...
+    ...     def natural(self, parameters):
+    ...         a, b = parameters["concentration"], parameters["rate"]
+    ...         return (a - 1, -b), gammaln(a) - a * jnp.log(b)
+    >>> posterior = nb.from_parameters(
+    ...     Gamma(),
+    ...     classes=["a", "b"],
+    ...     class_probs=[0.5, 0.5],
+    ...     parameters={"concentration": [[1.0], [2.0]], "rate": [[1.0], [1.0]]},
+    ... )
+    >>> posterior.predict_proba([[1.0], [3.0]])
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+
+    @abstractmethod
+    def terms(self, x: Any, *origin: Any, **_: Any) -> tuple[Any, ...]:
+        """The sufficient statistics of single cells.
+
+        Parameters
+        ----------
+        x : array
+            Cells of the support, any shape.
+        origin : array
+            Only for families that state `origin`; broadcasts against `x`.
+
+        Returns
+        -------
+        tuple of array
+            One for each natural parameter, in the shape of `x`.
+        """
+
+    @abstractmethod
+    def natural(self, parameters: Parameters, *origin: Any, **_: Any) -> tuple[tuple[Any, ...], Any]:
+        """The natural parameters and the log partition.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (..., classes, columns).
+        origin : array
+            Only for families that state `origin`; broadcasts against the parameters.
+
+        Returns
+        -------
+        tuple of tuple of array and array, each of shape (..., classes, columns)
+        """
+
+    def log_base(self, x: Any, *origin: Any, **_: Any) -> Any:
+        """Log h(x) of single cells, in the shape of `x` or a number; zero by default."""
+        return 0.0
+
+    def origin(self, parameters: Parameters) -> Any:
+        """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
+
+        Products of terms and natural parameters take the average over draws.
+        """
+        return None
+
+    def common_origin(self, x: np.ndarray) -> Any:
+        """One origin for all classes and draws that keeps the digits of these cells; None if each class needs its own.
+
+        Only families that state `origin` are asked.
+        """
+        return None
+
+    def cell_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        """Log density of single cells, by the formula itself; `x` broadcasts against the parameters."""
+        own = self.origin(parameters)
+        origin = () if own is None else (own,)
+        natural, log_partition = self.natural(parameters, *origin)
+        products = map(times, self.terms(x, *origin), natural)
+        return sum(products, self.log_base(x, *origin)) - log_partition
+
+    def statistics(self, x: Any, membership: Any) -> Statistics:
+        xp, _ = namespace(x)
+        observed, cells = filled_cells(self, x)
+
+        def summed(values: Any) -> Any:
+            return class_sums(xp.where(observed, values, 0.0), membership)
+
+        sums = [summed(term) for term in self.terms(cells)]
+        total = sums[0] if len(sums) == 1 else xp.stack(sums, axis=-1)
+        return Counts(observed_weight(x, membership), total, summed(self.log_base(cells)))
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Any:
+        return self.statistics(x, membership)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
+        natural, log_partition = self.natural(parameters)
+        total = statistics.total
+        sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
+        return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return Product.of(self, parameters, x).of_all_rows()
+
+    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        return Product.of(self, parameters, x, with_base=False).of_all_rows()
+
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        return Product.of(self, parameters, x).of_rows
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        xp, _ = namespace(x)
+        observed, cells = filled_cells(self, x.astype(np.float64))
+        cells = self.cell_log_likelihood(parameters, cells[:, None, :])
+        return xp.where(observed[:, None, :], cells, 0.0).sum(axis=-1)

@@ -1,0 +1,184 @@
+"""Naive Bayes as a user writes it: a description that can be bound to a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from bayesnb.families.base import Family
+from bayesnb.model.bound import BoundModel, bind
+from bayesnb.model.describe import Description
+from bayesnb.model.guess import guess_features
+from bayesnb.model.program import refuse_subsets
+
+__all__ = ["Model", "NaiveBayes", "as_model", "of_table"]
+
+
+class _NeedsTable:
+    """An attribute of `BoundModel` that a description does not have; reading it raises an error."""
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        raise ValueError(
+            "the model does not know its columns and classes yet: fit it, or bind it to a table with model.bind(X, y)"
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class NaiveBayes(Description):
+    r"""Naive Bayes: a class, and features that are independent given the class.
+
+    .. math::
+        \pi \sim \mathrm{Dirichlet}(a), \quad
+        \theta_{cj} \sim \mathrm{prior}_j, \quad
+        y_i \mid \pi \sim \mathrm{Categorical}(\pi), \quad
+        x_{ij} \mid y_i = c \sim \mathrm{Family}_j(\theta_{cj})
+
+    A description of a model, which knows no table and never changes. `dataclasses.replace` gives one with other
+    parameters, and `bind` gives the model of a table.
+
+    Parameters
+    ----------
+    features : Family or mapping
+        One family for every column; or a mapping from column name (or position) to family; or from block name to
+        ``(family, columns)``, where columns is a list of names or positions, or a slice of positions. Columns that a
+        mapping does not name are left out of the model.
+    class_concentration : float or array of shape (classes,), default 1.0
+        Concentration of the Dirichlet prior on the class probabilities, classes in sorted order.
+    class_probs : array of shape (classes,), mapping from label to probability, or "empirical", optional
+        Class probabilities where they are known; ``"empirical"`` takes the frequencies of the data as known.
+    feature_inclusion : float, array of shape (features,), or mapping from feature to float, optional
+        Prior probability that a feature depends on the class at all; with one minus it, all classes share the feature's
+        parameters. A fit then averages over all subsets of the features (`AveragedPosterior`). Features are columns, in
+        the order of the table, and a block of count vectors is one. By default all depend on the class.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a feature is not a family, a column is in two blocks, the class prior is not valid, or an inclusion is not a
+        probability.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.NaiveBayes({"votes": nb.Bernoulli(), "island": nb.Categorical(concentration=0.5)})
+    NaiveBayes, features independent given the class:
+      class_prob ~ Dirichlet(1)
+      y ~ Categorical(class_prob)
+      votes ~ Bernoulli(prob)
+          prob ~ Beta(1, 1)
+      island ~ Categorical(prob)
+          prob ~ Dirichlet(0.5)
+    """
+
+    if not TYPE_CHECKING:
+        # For a type checker a description has none of these.
+        blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, exclude: Sequence[Any] = (), **class_prior: Any) -> Self:
+        """Guess a family for each column from its type.
+
+        Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
+        `Categorical`. The model's repr tells the guess. `Poisson` is better for counts, which the type of a column does
+        not tell from other integers.
+
+        Parameters
+        ----------
+        frame : table, shape (rows, columns)
+        exclude : sequence, optional
+            Columns to leave out, such as the target or a row identifier.
+        **class_prior
+            `class_concentration` or `class_probs`, as for `NaiveBayes`.
+
+        Raises
+        ------
+        TypeError
+            If a column holds neither numbers nor categories (dates, lists).
+        ValueError
+            If an excluded column is not there.
+        """
+        return cls(guess_features(frame, exclude), **class_prior)
+
+    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
+        """The model of a table: the description with the table's columns, classes and categories.
+
+        Hyperparameters that follow the data stay open until `fit`.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels, shape (rows,), optional if `classes` is given
+            Missing labels name no class.
+        classes : sequence, optional
+            Labels that may occur, in the order wanted.
+
+        Returns
+        -------
+        BoundModel
+            The model with the categories of this table. A fit of a bound model, and updates of that fit, count another
+            value as a missing cell.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
+            categories.
+        """
+        return bind(self, X, y, classes)
+
+    def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
+        """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
+
+        Raises
+        ------
+        ValueError
+            If X and y are not both given.
+        """
+        refuse_subsets(self.feature_inclusion)
+        if X is None or y is None:
+            raise ValueError(
+                "the model does not know its columns and classes yet: run the program with X and y, or take it from a "
+                "bound model, model.bind(X, y).program, or from a fit, posterior.model.program"
+            )
+        self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
+
+    @property
+    def bound(self) -> bool:
+        """Whether the model knows the columns, classes and categories of a table; a description does not."""
+        return False
+
+
+Model = NaiveBayes | BoundModel
+"""What is fitted: a description, or the model of a table."""
+
+
+def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
+    """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    X : table, shape (rows, columns)
+    y : labels, shape (rows,), optional
+    classes : sequence or int, optional
+        Labels that may occur, also for a bound model.
+    """
+    if isinstance(model, NaiveBayes):
+        return model.bind(X, y, classes=classes)
+    return model if classes is None else model.with_classes(classes)
+
+
+def as_model(model: Any) -> Model:
+    """The model asked for; a family alone means the model that has it in every column.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a model nor a family.
+    """
+    if isinstance(model, Family):
+        return NaiveBayes(model)
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+    return model

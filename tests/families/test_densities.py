@@ -1,0 +1,316 @@
+"""Densities that follow from a family's statements: products, tables and averages over draws, beside other routes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+import scipy.sparse
+from cases import CASES, CLASSES, membership, with_holes
+from jax.scipy.special import gammaln
+from numpyro.distributions import constraints
+from scipy import stats
+from scipy.special import logsumexp
+
+import bayesnb as nb
+from bayesnb.draws import flatten
+from bayesnb.families import product
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gamma(nb.ExponentialFamily):
+    """Two sufficient statistics, a base measure, and no conjugate prior."""
+
+    scale: Any = 1.0
+
+    support = constraints.positive
+    holds = "a positive number"
+    positive = ("scale",)
+
+    def prior(self, sample):
+        return {name: sample(name, dist.HalfNormal(self.scale)) for name in ("concentration", "rate")}
+
+    def likelihood(self, concentration, rate):
+        return dist.Gamma(concentration, rate)
+
+    def terms(self, x):
+        return jnp.log(x), x
+
+    def natural(self, parameters):
+        a, b = parameters["concentration"], parameters["rate"]
+        return (a, -b), gammaln(a) - a * jnp.log(b)
+
+    def log_base(self, x):
+        return -jnp.log(x)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NumPyroGamma(nb.Family):
+    """The same by NumPyro's distributions alone."""
+
+    scale: Any = 1.0
+
+    support = constraints.positive
+    holds = "a positive number"
+    positive = ("scale",)
+
+    prior, likelihood = Gamma.prior, Gamma.likelihood
+
+    def statistics(self, x, membership):
+        return Gamma(self.scale).statistics(x, membership)
+
+    def log_likelihood(self, parameters, statistics):
+        return Gamma(self.scale).log_likelihood(parameters, statistics)
+
+
+def gamma_cells(rng, rows=60):
+    return with_holes(rng, rng.gamma(2.0, 1.5, (rows, 3))), rng.integers(0, CLASSES, rows)
+
+
+def gamma_parameters(rng, *shape):
+    return {name: rng.gamma(3.0, 0.5, (*shape, CLASSES, 3)) for name in ("concentration", "rate")}
+
+
+@pytest.mark.usefixtures("float64")
+class TestWithoutAConjugatePrior:
+    def test_rows(self, rng):
+        x, _ = gamma_cells(rng)
+        values = gamma_parameters(rng, 2, 5)
+        with_classes = {name: value[..., None, :, :] for name, value in values.items()}
+        cells = stats.gamma.logpdf(x[:, None], with_classes["concentration"], scale=1 / with_classes["rate"])
+        expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
+        np.testing.assert_allclose(Gamma().row_log_likelihood(values, x), expected, rtol=1e-12)
+        np.testing.assert_allclose(NumPyroGamma().row_log_likelihood(values, x), expected, rtol=1e-12)
+        term = expected - Gamma().row_log_ratio(values, x)
+        np.testing.assert_allclose(term, np.broadcast_to(term[:1, :1, :, :1], term.shape), atol=1e-11)
+        assert np.ptp(term) > 1
+
+    def test_statistics(self, rng):
+        x, y = gamma_cells(rng)
+        weights = np.eye(CLASSES)[y] * rng.uniform(0.0, 2.0, (len(y), 1))
+        values = gamma_parameters(rng, 5)
+        counted = Gamma().statistics(x, weights)
+        found = np.asarray(Gamma().log_likelihood(values, counted)).sum(axis=(-1, -2)) + counted.log_base.sum()
+        by_rows = (NumPyroGamma().row_log_likelihood(values, x) * weights).sum(axis=(-1, -2))
+        np.testing.assert_allclose(found, by_rows, rtol=1e-12)
+        gradient = jax.grad(lambda v: Gamma().log_likelihood(v, counted).sum())(gamma_parameters(rng))
+        assert all(np.isfinite(value).all() for value in gradient.values())
+
+    def test_on_the_device(self, rng):
+        x, _ = gamma_cells(rng)
+        values = gamma_parameters(rng)
+        found = jax.jit(lambda v, cells: Gamma().device_log_likelihood(v, cells))(values, x)
+        np.testing.assert_allclose(found, Gamma().row_log_likelihood(values, x), rtol=1e-12)
+
+    def test_a_model_of_such_columns(self, rng):
+        x, y = gamma_cells(rng)
+        values = gamma_parameters(rng, 1, 40)
+        given = {"class_prob": np.full((1, 40, CLASSES), 1 / CLASSES), **{f"x_{n}": v for n, v in values.items()}}
+        posteriors = [nb.from_samples(nb.NaiveBayes(family), given, X=x, y=y) for family in (Gamma(), NumPyroGamma())]
+        fast, slow = (posterior.predict_proba(x) for posterior in posteriors)
+        np.testing.assert_allclose(fast, slow, rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("holes", [False, True])
+def test_averages_over_draws(case, holes, rng):
+    """Class by class, some rows at a time, beside the average of an array of all draws, rows and classes."""
+    X, y = case.cells(rng, 600), rng.integers(0, CLASSES, 600)
+    if holes and case.missing:
+        X = with_holes(rng, X)
+    X = scipy.sparse.csr_array(X) if holes and case.name == "multinomial" else X
+    exact = nb.fit(nb.NaiveBayes(type(case.family)()), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_chains=2, num_draws=20, key=1), X=X, y=y)
+    joint = np.concatenate(
+        [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.encode(X)], 1
+    )
+    expected = logsumexp(joint, axis=0) - np.log(40)
+    np.testing.assert_allclose(sampled.log_joint(X), expected, rtol=1e-12)
+
+
+def test_averages_over_draws_of_several_blocks_and_of_a_family_without_closed_form(rng):
+    X = np.column_stack([rng.normal(size=300), rng.integers(0, 2, 300), rng.poisson(2.0, (300, 3))])
+    y = rng.integers(0, 2, 300)
+    model = nb.NaiveBayes({0: nb.Gaussian(), 1: nb.Bernoulli(), "words": (nb.DirichletMultinomial(), [2, 3, 4])})
+    parameters = {
+        "class_prob": rng.dirichlet([1.0, 1.0], (1, 30)),
+        "0_mean": rng.normal(size=(1, 30, 2)),
+        "0_variance": rng.gamma(2.0, 1.0, (1, 30, 2)),
+        "1_prob": rng.uniform(size=(1, 30, 2)),
+        "words_concentration": rng.gamma(2.0, 1.0, (1, 30, 2, 3)),
+    }
+    sampled = nb.from_samples(model.bind(X, y), parameters, X=X, y=y)
+    joint = sampled.log_joint_draws(X)[0]
+    np.testing.assert_allclose(sampled.log_joint(X), logsumexp(joint, axis=0) - np.log(30), rtol=1e-12)
+
+
+def own_class_error(x, mean, variance, codes):
+    """Largest error of a row's density under its own class, under each draw, beside extended precision."""
+    found = nb.Gaussian().row_log_likelihood({"mean": mean, "variance": variance}, x)[..., np.arange(len(x)), codes]
+    mean, variance = (value.astype(np.longdouble)[..., codes, :] for value in (mean, variance))
+    cells = -0.5 * (np.log(2 * np.longdouble(np.pi) * variance) + (x.astype(np.longdouble) - mean) ** 2 / variance)
+    return np.abs(found - cells.sum(axis=-1)).max(axis=-1)
+
+
+@pytest.mark.usefixtures("float64")
+class TestOrigins:
+    @pytest.mark.parametrize("separation", [0.0, 1e3, 1e7])
+    def test_classes_far_apart(self, separation, rng):
+        codes = rng.integers(0, 2, 400)
+        centre = separation * np.arange(2.0)[:, None] + np.zeros((2, 20))
+        x = centre[codes] + rng.normal(size=(400, 20))
+        mean, variance = centre + 0.1 * rng.normal(size=(30, 2, 20)), rng.gamma(9.0, 1 / 9, (30, 2, 20))
+        assert own_class_error(x, mean, variance, codes).max() < 3e-13
+
+    def test_draws_far_from_their_average(self, rng, monkeypatch):
+        codes, mean, variance = np.zeros(50, dtype=int), 1e6 * rng.normal(size=(20, 1, 4)), np.ones((20, 1, 4))
+        x = mean[3, 0] + rng.normal(size=(50, 4))
+        assert own_class_error(x, mean, variance, codes)[3] < 1e-13
+        monkeypatch.setattr(product, "FARTHEST", np.inf)
+        assert own_class_error(x, mean, variance, codes)[3] > 1e-6
+
+    def test_counts_of_1e11(self, rng):
+        rate = 1e11 + 1e5 * rng.normal(size=(10, 2, 3))
+        x = np.rint(1e11 + 3e5 * rng.normal(size=(40, 3)))
+        found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
+        one_by_one = [nb.Poisson().row_log_likelihood({"rate": one}, x) for one in rate]
+        np.testing.assert_allclose(found, one_by_one, rtol=0, atol=1e-9)
+        term = found - nb.Poisson().row_log_ratio({"rate": rate}, x)
+        np.testing.assert_allclose(term, np.broadcast_to(term[..., :1], term.shape), rtol=0, atol=1e-9)
+
+    def test_rates_far_from_their_average(self, rng):
+        rate = np.exp(rng.uniform(0.0, 30.0, (10, 2, 3)))
+        x = np.rint(np.exp(rng.uniform(0.0, 30.0, (40, 3))))
+        found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
+        expected = stats.poisson.logpmf(x[:, None], rate[:, None]).sum(axis=-1)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+    def test_a_rate_of_zero(self):
+        for largest in (3.0, 2.0**30):
+            x = np.array([[0.0, 2.0], [1.0, largest], [np.nan, 0.0]])
+            for leading in ((), (4,)):
+                rate = np.broadcast_to([[0.0, 2.0], [1.0, 0.0]], (*leading, 2, 2))
+                found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
+                cells = stats.poisson.logpmf(np.nan_to_num(x)[:, None], rate[..., None, :, :])
+                expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
+                np.testing.assert_allclose(found, expected, rtol=1e-10)
+                assert np.isneginf(found).any()
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("values", [2, 5])
+@pytest.mark.parametrize("holes", [False, True])
+def test_tables_with_zeros_and_ones(values, holes, rng):
+    x = rng.integers(0, values, (40, 4)).astype(float)
+    x = with_holes(rng, x) if holes else x
+    prob = rng.dirichlet(np.ones(values), (6, 2, 4))
+    prob[2:4, 0, 1] = np.eye(values)[0]
+    prob[4:, 1, 2] = np.eye(values)[1]
+    if values == 2:
+        found = nb.Bernoulli().row_log_likelihood({"prob": prob[..., 1]}, x)
+    else:
+        found = nb.Categorical().row_log_likelihood({"prob": prob}, x)
+    codes = np.broadcast_to(np.nan_to_num(x).astype(int)[:, None, :, None], (6, 40, 2, 4, 1))
+    with np.errstate(divide="ignore"):
+        cells = np.log(np.take_along_axis(np.broadcast_to(prob[:, None], (6, 40, 2, 4, values)), codes, -1)[..., 0])
+    expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.isneginf(found).any()
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Categorical(np.ones((2, 1, 3))), nb.Multinomial()], ids=repr)
+def test_statistics_at_probabilities_of_zero(family):
+    x = np.array([[1.0], [1.0], [0.0]])
+    x = np.eye(2)[x[:, 0].astype(int)] if isinstance(family, nb.Multinomial) else x
+    counted = family.statistics(x, np.eye(2)[[0, 0, 1]])
+    best = family.maximum_likelihood(counted)
+    np.testing.assert_array_equal(family.log_likelihood(best, counted), 0.0)
+    assert np.isneginf(family.log_likelihood({"prob": best["prob"][::-1]}, counted)).all()
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("fractional", [False, True])
+def test_counts_and_numbers_that_are_no_counts(fractional, rng):
+    x = rng.poisson(3.0, (200, 3)) + 0.5 * fractional
+    family = nb.Poisson(rng.uniform(1, 3, (2, 3)), rng.uniform(1, 3, (2, 3)), fractional=fractional)
+    cells = [family.take(c).cell_log_predictive(x).sum(axis=-1) for c in range(2)]
+    np.testing.assert_allclose(family.row_log_predictive(x), np.transpose(cells), rtol=1e-12)
+    rate = rng.uniform(1, 3, (2, 3))
+    cells = family.cell_log_likelihood({"rate": rate}, x[:, None]).sum(axis=-1)
+    np.testing.assert_allclose(family.row_log_likelihood({"rate": rate}, x), cells, rtol=1e-12)
+
+
+BY_CELLS = [case for case in CASES if case.missing]
+WITH_DIGITS = [case for case in BY_CELLS if case.name != "numpyro exponential"]
+"""NumPyro's Pareto distribution loses digits at large weights."""
+
+
+@pytest.mark.parametrize("weight", [1e8, 1e12])
+# NumPyro's Pareto loses digits at such weights.
+@pytest.mark.parametrize(
+    "case", [case for case in BY_CELLS if case.name != "numpyro exponential"], ids=lambda case: case.name
+)
+class TestHeavyRows:
+    """With so much weight, the predictive is the likelihood at the posterior mean, up to one over the weight."""
+
+    def fitted(self, case, weight, **options):
+        rng = np.random.default_rng(1)
+        X, y = case.cells(rng, 8)[[*range(8), *range(4)]], np.arange(12) % 2
+        weights = np.where(np.arange(12) < 8, weight, 1.0)
+        family = type(case.family)(**dict.fromkeys(case.family.hyperparameters(), 1.3))
+        posterior = nb.fit(nb.NaiveBayes(family, class_probs=[0.5, 0.5], **options), X, y, sample_weight=weights)
+        return posterior, X, y, weights
+
+    def test_light_rows_left_out(self, case, weight):
+        posterior, X, y, _ = self.fitted(case, weight)
+        found = nb.loo_scores(posterior, X[8:], y[8:])["elpd_joint"]
+        expected = posterior.plugin().log_joint(X[8:])[np.arange(4), y[8:]].sum()
+        assert found == pytest.approx(expected, abs=200 / weight + 1e-11)
+
+    def test_heavy_rows_left_out(self, case, weight):
+        posterior, X, y, weights = self.fitted(case, weight)
+        for i in range(5, 9):
+            one = X[[i]], y[[i]]
+            found = nb.loo_scores(posterior, *one, sample_weight=weights[[i]])["elpd_joint"]
+            rest = posterior.forget(*one, sample_weight=weights[[i]])
+            assert found == pytest.approx(rest.log_joint(one[0])[0, y[i]], abs=1e-11)
+
+    def test_averaged(self, case, weight):
+        posterior, X, *_ = self.fitted(case, weight)
+        found = posterior.averaged(1.0).log_joint(X)
+        np.testing.assert_allclose(found, posterior.plugin().log_joint(X), rtol=0, atol=200 / weight + 1e-11)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("case", BY_CELLS, ids=lambda case: case.name)
+def test_the_predictive_distribution_of_numpyro(case, rng):
+    family = case.family.update(case.family.statistics(case.cells(rng, 30), membership(rng, 30)))
+    predictive = family.predictive()
+    assert predictive.batch_shape == (CLASSES, 3)
+    x = case.cells(rng, 5)
+    np.testing.assert_allclose(
+        np.asarray(predictive.log_prob(x[:, None])).sum(-1), family.row_log_predictive(x), rtol=1e-6
+    )
+    drawn = np.asarray(predictive.sample(jax.random.key(3), (4000,)))
+    values = case.predictive(family).sample(jax.random.key(4), (4000,))
+    for mine, other in zip(drawn.reshape(4000, -1).T, np.asarray(values).reshape(4000, -1).T, strict=True):
+        assert stats.ks_2samp(mine, other, method="asymp").pvalue > 1e-5
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_family_that_states_no_closed_form_is_told():
+    class Silent(nb.ConjugateFamily):
+        prior = likelihood = statistics = log_likelihood = update = lambda self: self
+
+    with pytest.raises(NotImplementedError, match="Silent states neither cell_log_predictive nor predictive"):
+        Silent().cell_log_predictive(np.ones(2))
+    with pytest.raises(NotImplementedError, match="Silent states neither log_normaliser nor log_evidence"):
+        Silent().log_normaliser()
