@@ -180,8 +180,14 @@ def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after:
 
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
-    """Counts of a column's categories, with zeros for the new ones."""
+    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
     place = {category: code for code, category in enumerate(new)}
-    total = np.zeros((*counted.total.shape[:-1], len(new)))
-    total[..., [place[category] for category in old]] = counted.total
-    return replace(counted, total=total)
+
+    def grow(leaf: np.ndarray) -> np.ndarray:
+        if leaf.ndim < 3:
+            return leaf
+        grown = np.zeros((*leaf.shape[:-1], len(new)))
+        grown[..., [place[category] for category in old]] = leaf
+        return grown
+
+    return jax.tree.map(grow, counted)

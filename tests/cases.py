@@ -1,7 +1,7 @@
 """One table of families for the contract tests: hyperparameters, cells to draw and parameters to try."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
-from jax.scipy.special import gammaln
+from jax.scipy.special import gammaln, xlog1py, xlogy
 from numpyro.distributions import constraints
 
 import bayesnb as nb
@@ -105,15 +105,223 @@ def student_t(family):
     return dist.StudentT(2 * a, family.loc, jnp.sqrt(family.rate * (kappa + 1) / (a * kappa)))
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Coins(nb.ConjugateFamily):
+    """Zeros and ones, as `bayesnb.Bernoulli`, written outside the package."""
+
+    ones: Any = 1.0
+    zeros: Any = 1.0
+
+    support = constraints.boolean
+    holds = "0 or 1"
+    positive = ("ones", "zeros")
+    mean_predicts = True
+
+    def prior(self, sample):
+        return {"prob": sample("prob", dist.Beta(self.ones, self.zeros))}
+
+    def likelihood(self, prob):
+        return dist.Bernoulli(probs=prob)
+
+    def statistics(self, x, membership):
+        n = membership.T @ ~np.isnan(x)
+        return nb.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
+
+    def log_likelihood(self, parameters, statistics):
+        prob = parameters["prob"]
+        return xlogy(statistics.total, prob) + xlog1py(statistics.n - statistics.total, -prob)
+
+    def update(self, statistics):
+        return Coins(self.ones + statistics.total, self.zeros + statistics.n - statistics.total)
+
+    def predictive(self):
+        return dist.Bernoulli(probs=self.ones / (self.ones + self.zeros))
+
+    def log_evidence(self, statistics):
+        after = self.update(statistics)
+        return _log_beta(after.ones, after.zeros) - _log_beta(self.ones, self.zeros)
+
+    def maximum_likelihood(self, statistics):
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n}
+
+    def mode(self):
+        return {"prob": (self.ones - 1) / (self.ones + self.zeros - 2)}
+
+    def power_scaled(self, statistics, power):
+        after = self.update(statistics)
+        return {
+            "ones": after.ones + (power - 1) * (self.ones - 1),
+            "zeros": after.zeros + (power - 1) * (self.zeros - 1),
+        }
+
+
+def _log_beta(a, b):
+    return gammaln(a) + gammaln(b) - gammaln(a + b)
+
+
+class _Dirichlet(nb.ConjugateFamily):
+    """What a family with a Dirichlet prior has, whatever its cells."""
+
+    def prior(self, sample):
+        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
+
+    def update(self, statistics):
+        return replace(self, concentration=self.concentration + statistics.total)
+
+    def mode(self):
+        excess = self.concentration - 1
+        return {"prob": excess / excess.sum(axis=-1, keepdims=True)}
+
+    def power_scaled(self, statistics, power):
+        return {"concentration": self.concentration + statistics.total + (power - 1) * (self.concentration - 1)}
+
+    def maximum_likelihood(self, statistics):
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
+
+    def _log_ratio(self, statistics):
+        def log_norm(a):
+            return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
+
+        return log_norm(self.concentration + statistics.total) - log_norm(self.concentration)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Symbols(_Dirichlet):
+    """Categories, as `bayesnb.Categorical`, written outside the package."""
+
+    concentration: Any = 1.0
+    categories: Any = field(default=None, metadata={"static": True})
+    other: bool = field(default=False, metadata={"static": True})
+
+    cell = "category"
+    support = constraints.nonnegative_integer
+    holds = "a symbol"
+    positive = ("concentration",)
+    mean_predicts = True
+
+    def likelihood(self, prob):
+        return dist.Categorical(probs=prob)
+
+    def statistics(self, x, membership):
+        indicators = x[..., None] == np.arange(np.shape(self.concentration)[-1])
+        total = np.einsum("ic,ijk->cjk", membership, indicators)
+        n = total.sum(axis=-1)
+        return nb.Counts(n, total, np.zeros_like(n))
+
+    def log_likelihood(self, parameters, statistics):
+        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
+
+    def predictive(self):
+        return dist.Categorical(probs=jnp.asarray(self.concentration / self.concentration.sum(axis=-1, keepdims=True)))
+
+    def log_evidence(self, statistics):
+        return self._log_ratio(statistics)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tokens(_Dirichlet):
+    """Count vectors, as `bayesnb.Multinomial`, written outside the package."""
+
+    concentration: Any = 1.0
+
+    cell = "count vector"
+    support = constraints.nonnegative_integer
+    holds = "a count"
+    positive = ("concentration",)
+
+    def likelihood(self, prob, total_count=1):
+        return dist.Multinomial(probs=prob, total_count=total_count)
+
+    def statistics(self, x, membership):
+        log_coefficient = scipy.special.gammaln(x.sum(axis=1) + 1) - scipy.special.gammaln(x + 1).sum(axis=1)
+        weights = np.stack([np.ones(len(x)), log_coefficient])
+        n, log_base = (weights @ membership)[..., None]
+        return nb.Counts(n, membership.T @ x, log_base)
+
+    def log_likelihood(self, parameters, statistics):
+        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
+
+    def predictive(self, total_count=1):
+        return dist.DirichletMultinomial(self.concentration, total_count=total_count)
+
+    def log_evidence(self, statistics):
+        return self._log_ratio(statistics)[..., None] + statistics.log_base
+
+    def of_each_column(self):
+        return Coins(self.concentration, self.concentration.sum(axis=-1, keepdims=True) - self.concentration)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Logarithms(nb.Statistics):
+    """Weights, sums and sums of logarithms: a kind of statistics written outside the package."""
+
+    n: Any
+    total: Any
+    logs: Any
+
+    def __add__(self, other):
+        return jax.tree.map(lambda a, b: a + b, self, other)
+
+    def __sub__(self, other):
+        return jax.tree.map(lambda a, b: a - b, self, other)
+
+    def __mul__(self, factor):
+        return jax.tree.map(lambda a: a * factor, self)
+
+    def pooled(self):
+        return jax.tree.map(lambda a: a.sum(axis=0, keepdims=True), self)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Durations(nb.Family):
+    """Gamma-distributed times of unknown shape and rate: a family from outside, without a closed form."""
+
+    scale: Any = 2.0
+
+    support = constraints.positive
+    holds = "a positive number"
+    positive = ("scale",)
+
+    def prior(self, sample):
+        return {
+            "shape": sample("shape", dist.Gamma(2.0, 1 / self.scale)),
+            "speed": sample("speed", dist.Gamma(2.0, 1 / self.scale)),
+        }
+
+    def likelihood(self, shape, speed):
+        return dist.Gamma(shape, speed)
+
+    def statistics(self, x, membership):
+        observed = ~np.isnan(x)
+        x = np.where(observed, x, 1.0)
+        return Logarithms(membership.T @ observed, membership.T @ (x * observed), membership.T @ np.log(x))
+
+    def log_likelihood(self, parameters, statistics):
+        shape, speed = parameters["shape"], parameters["speed"]
+        constant = shape * jnp.log(speed) - gammaln(shape)
+        return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
+
+
 @dataclass(frozen=True)
 class Case:
-    """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive."""
+    """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive.
+
+    A family from outside the package is `like` the one of the package that has its formulas.
+    """
 
     name: str
     family: nb.ConjugateFamily
     cells: Callable[[np.random.Generator, int], np.ndarray]
     predictive: Callable[[Any], dist.Distribution]
     missing: bool = True
+    like: str = ""
 
 
 def _hyper(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -171,6 +379,36 @@ def _cases() -> list[Case]:
 
 
 CASES = _cases()
+
+
+def _outside() -> list[Case]:
+    by_name = {case.name: case for case in CASES}
+    bernoulli, categorical, multinomial = (by_name[name] for name in ("bernoulli", "categorical", "multinomial"))
+    return [
+        replace(
+            bernoulli,
+            name="outside bernoulli",
+            family=Coins(bernoulli.family.concentration1, bernoulli.family.concentration0),
+            predictive=lambda family: dist.BetaBinomial(family.ones, family.zeros, total_count=1),
+            like="bernoulli",
+        ),
+        replace(
+            categorical,
+            name="outside categorical",
+            family=Symbols(categorical.family.concentration),
+            like="categorical",
+        ),
+        replace(
+            multinomial,
+            name="outside multinomial",
+            family=Tokens(multinomial.family.concentration),
+            like="multinomial",
+        ),
+    ]
+
+
+OUTSIDE = _outside()
+"""Families as they are written outside the package, each beside its twin within."""
 
 
 def membership(rng: np.random.Generator, rows: int, weighted: bool = False) -> np.ndarray:

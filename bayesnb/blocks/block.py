@@ -6,8 +6,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpyro.distributions import constraints
 
 from bayesnb.families.base import Family
+from bayesnb.statistics.base import Statistics
 
 __all__ = ["Block", "join_blocks"]
 
@@ -45,6 +47,16 @@ class Block:
     def has_categories(self) -> bool:
         """Whether the block's columns hold categories."""
         return self.family.cell == "category"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the cells are zeros and ones."""
+        return self.family.cell == "number" and self.family.support is constraints.boolean
+
+    def statistics_of_nothing(self, num_classes: int) -> Statistics:
+        """Statistics of a table that has no row."""
+        missing = np.full((1, len(self.columns)), 0.0 if self.is_vector else np.nan)
+        return self.family.statistics(missing, np.zeros((1, num_classes)))
 
     @property
     def members(self) -> Sequence[int | None]:

@@ -162,7 +162,7 @@ def _hypotheses(
         strict=True,
     ):
         of_classes = (
-            np.asarray(family.row_log_predictive(x[piece]))[..., None]
+            np.array(family.row_log_predictive(x[piece]))[..., None]
             if block.is_vector
             else family.cells_log_predictive(dense(x[piece]))
         )

@@ -6,7 +6,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.families.dirichlet import dirichlet_marginal
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.pit import pit
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Posterior

@@ -11,12 +11,9 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-import scipy.sparse
-from scipy.special import gammaln
 
-from bayesnb.arrays import log_rising, to_numpy
+from bayesnb.arrays import to_numpy
 from bayesnb.blocks.block import Block
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
@@ -92,8 +89,10 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
     tuple of slice and array
         The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
     """
-    if isinstance(block.family, Multinomial):
-        log_density, impossible = _documents(block.family, counted, x, rows.codes, rows.weights)
+    family: Any = block.family
+    known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_vector else None
+    if known is not None:
+        log_density, impossible = known
         rows.refuse(impossible[:, None], block)
         yield slice(0, len(rows)), log_density[:, None]
         return
@@ -151,38 +150,6 @@ def _cells(
         return np.full(impossible.shape, np.nan), impossible
     found = prior.update(rest).log_evidence(once) if block.is_vector else prior.log_predictive_given(rest, x)
     return np.asarray(found).reshape(num_rows, -1), impossible
-
-
-def _documents(
-    family: Multinomial, counted: Any, x: Any, codes: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """As `_cells` for documents, touching only the words that each holds.
-
-    The density is the Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
-
-    Returns
-    -------
-    tuple of array of shape (rows,) and array of bool of shape (rows,)
-    """
-    words = scipy.sparse.csr_array(x, copy=True)
-    words.sum_duplicates()
-    row = np.repeat(np.arange(len(codes)), np.diff(words.indptr))
-    length = np.asarray(words.sum(axis=1)).ravel()
-
-    def by_row(values: np.ndarray) -> np.ndarray:
-        return np.bincount(row, values, minlength=len(codes))
-
-    at = codes[row], words.indices
-    concentration, total = np.asarray(family.concentration), np.asarray(counted.total)
-    rest = cleared(total[at] - weights[row] * words.data, total[at])
-    total_of_class = total.sum(axis=1)[codes]
-    rest_of_class = cleared(total_of_class - weights * length, total_of_class)
-    n = np.asarray(counted.n)[codes, 0]
-    impossible = (by_row(rest < 0) > 0) | ((cleared(n - weights, n) == 0) & (rest_of_class > 0))
-    rest = np.maximum(rest, 0.0)
-    log_density = by_row(log_rising(concentration[at] + rest, words.data) - gammaln(words.data + 1.0))
-    log_density += gammaln(length + 1.0)
-    return log_density - log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length), impossible
 
 
 def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:

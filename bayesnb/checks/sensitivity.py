@@ -8,7 +8,6 @@ with its conjugate prior the scaled posterior has the posterior's own form, so t
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import jax
@@ -19,13 +18,7 @@ import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.families.base import Family
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import cdf, quantile
-from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.multinomial import Multinomial
-from bayesnb.families.poisson import Poisson
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -98,7 +91,7 @@ def sensitivity(
     Parameters
     ----------
     posterior : ExactPosterior
-        With the families of this package.
+        Of families that define `power_scaled`, as those of this package do.
     X : table, shape (rows, columns), optional
         Rows whose predictive class probabilities are followed too.
     prior, likelihood : tuple of float, default (0.8, 1.25)
@@ -113,7 +106,7 @@ def sensitivity(
     Raises
     ------
     TypeError
-        If the posterior is not in closed form, or a family is not of this package.
+        If the posterior is not in closed form, or a family does not define `power_scaled`.
     ValueError
         If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
 
@@ -187,73 +180,13 @@ def _powers(name: str, powers: Any) -> tuple[float, float]:
     return lower, upper
 
 
-@singledispatch
-def prior_scaled(prior: Family, statistics: Any, power: float) -> dict[str, Any]:
-    """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
-
-    The scaled prior need not be proper for the posterior to be; hence no family is made of it.
-
-    Parameters
-    ----------
-    prior : Family
-    statistics : Statistics
-    power : float
-
-    Returns
-    -------
-    dict
-        Fields of the family, of the prior's shapes.
-
-    Raises
-    ------
-    TypeError
-        If the scaled prior of such a family is not known.
-    """
-    raise TypeError(
-        f"{type(prior).__name__} is not a family of bayesnb, and what becomes of its prior when it is raised to a "
-        "power is not known: weight draws instead, with arviz.psense_summary on posterior.to_datatree(X, y)"
-    )
-
-
-@prior_scaled.register
-def _(prior: Bernoulli, statistics: Any, power: float) -> dict[str, Any]:
-    posterior = prior.update(statistics)
-    return {
-        "concentration1": posterior.concentration1 + (power - 1) * (prior.concentration1 - 1),
-        "concentration0": posterior.concentration0 + (power - 1) * (prior.concentration0 - 1),
-    }
-
-
-@prior_scaled.register(Categorical)
-@prior_scaled.register(Multinomial)
-def _(prior: Any, statistics: Any, power: float) -> dict[str, Any]:
-    posterior = prior.update(statistics)
-    return {"concentration": posterior.concentration + (power - 1) * (prior.concentration - 1)}
-
-
-@prior_scaled.register
-def _(prior: Poisson, statistics: Any, power: float) -> dict[str, Any]:
-    posterior = prior.update(statistics)
-    return {
-        "concentration": posterior.concentration + (power - 1) * (prior.concentration - 1),
-        "rate": posterior.rate + (power - 1) * prior.rate,
-    }
-
-
-@prior_scaled.register
-def _(prior: Gaussian, statistics: Any, power: float) -> dict[str, Any]:
-    # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.
-    posterior = replace(prior, kappa=power * prior.kappa, rate=power * prior.rate).update(statistics)
-    shape = posterior.concentration + (power - 1) * (prior.concentration + 1.5)
-    return {"loc": posterior.loc, "kappa": posterior.kappa, "concentration": shape, "rate": posterior.rate}
-
-
 @in_float64
 def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
     problem = posterior.problem
     families = []
     for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
-        fields = to_numpy(prior_scaled(block.family, counted, power))
+        family: Any = block.family
+        fields = to_numpy(family.power_scaled(counted, power))
         _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
         families.append(replace(block.family, **fields))
     classes = problem.resolved.class_prior

@@ -20,7 +20,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import jax
@@ -30,10 +30,17 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
-from bayesnb.families.chance import by_chance
-from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, require_numbers
+from bayesnb.families.chance import by_chance, tables_by_chance
+from bayesnb.families.hyperparameters import (
+    broadcast_hyperparameter,
+    format_number,
+    require_numbers,
+    spread_over_categories,
+)
 from bayesnb.families.information import from_likelihood
+from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.counts import Counts
 
 __all__ = [
     "Family",
@@ -41,6 +48,8 @@ __all__ = [
     "Parameters",
     "Sample",
     "filled_cells",
+    "log_density_of_rows",
+    "sum_on_device",
 ]
 
 DRAW_BYTES = 2**26
@@ -81,6 +90,10 @@ class Family(ABC):
         so if the probability of a cell is linear in them.
     why_no_maximum_likelihood
         What it says of the data where `maximum_likelihood` is NaN, for the error message.
+    categories, other
+        For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
+        occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
+        By default the table's own values are the categories.
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
@@ -92,8 +105,14 @@ class Family(ABC):
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
+    # Without annotations, because they would make fields of them.
+    categories = None
+    other = False
 
     def __post_init__(self) -> None:
+        if self.categories is not None:
+            # JAX compares settings and hashes them, which it cannot do with lists.
+            object.__setattr__(self, "categories", _as_tuples(self.categories))
         for name, value in self.hyperparameters().items():
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
@@ -236,10 +255,10 @@ class Family(ABC):
         -------
         array, shape (..., rows, classes)
         """
-        axis = -2 if self.cell == "number" else -3
-        spread = {name: np.expand_dims(value, axis - 1) for name, value in parameters.items()}
+        axis = -4 if self.cell == "category" else -3
         with jax.enable_x64(True):
-            return np.asarray(_row_log_likelihood(self, spread, np.asarray(x)))
+            spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
+            return log_density_of_rows(self, partial(self.likelihood, **spread), x)
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
         """As `row_log_likelihood`, but for a term of each row that all classes share: enough to tell classes apart."""
@@ -292,7 +311,7 @@ class Family(ABC):
         NotImplementedError
             If the family is one of count vectors and does not define it: `row_log_likelihood` then does it.
         """
-        return _sum_over_cells(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
+        return sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -330,26 +349,65 @@ class Family(ABC):
         -------
         tuple of array, shape (columns,)
             Degrees of freedom and expected information in nats: by default df / (2 N), df the parameters of a cell
-            times the classes but one.
+            times the classes but one. For categories, and for zeros and ones, it is exact if the statistics are
+            `Counts`.
         """
+        if isinstance(statistics, Counts) and self.cell == "category":
+            return tables_by_chance(np.asarray(statistics.total))
+        if isinstance(statistics, Counts) and self.cell == "number" and self.support is constraints.boolean:
+            return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(self.parameter_names()))
 
-    def of_each_column(self) -> "Family":
-        """The family of each column on its own if the columns form one vector: whether a token is that word."""
-        return self
+    def of_each_column(self) -> "Family | None":
+        """The family of each column on its own, with the prior of its parameters.
+
+        Of a count vector it is the family of whether a token is that word. None, the default for count vectors, if it
+        is not known; draws of whole vectors then take its place.
+        """
+        return None if self.cell == "count vector" else self
 
     def statistics_of_each_column(self, statistics: Any) -> Any:
-        """Statistics for `of_each_column`."""
-        return statistics
+        """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
+        if self.cell != "count vector":
+            return statistics
+        total = np.asarray(statistics.total)
+        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
+        return Counts(n, total, np.zeros(total.shape))
 
     def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        """Parameters for `of_each_column`."""
-        return parameters
+        """Parameters of each column on its own; of a count vector ``prob``, the probability that a token is that word.
+
+        The default for count vectors is the mean of a vector of one token.
+        """
+        if self.cell != "count vector":
+            return parameters
+        with jax.enable_x64(True):
+            return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
     def story(self) -> tuple[str, list[str]]:
         """The likelihood, and a line for each part of the prior, as the model's repr shows them."""
         hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
         return type(self).__name__, [f"prior: {hyperparameters}"]
+
+    def from_older_statistics(self, kind: str, statistics: Any) -> Any:
+        """Statistics from a file that was saved when the family had another kind of them.
+
+        Parameters
+        ----------
+        kind : str
+            Name of the class that they had.
+        statistics : Statistics
+            The arrays of the file, in the class that the family has now.
+
+        Raises
+        ------
+        ValueError
+            Unless a family defines it.
+        """
+        raise ValueError(
+            f"the file holds statistics of the kind {kind}, and {type(self).__name__} has "
+            f"{type(statistics).__name__}: fit the model again, or define from_older_statistics in the class"
+        )
 
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
@@ -377,13 +435,15 @@ class Family(ABC):
         ValueError
             If a hyperparameter does not broadcast to (columns,) or (classes, columns).
         """
+        given = {name: value for name, value in self.hyperparameters().items() if value is not None}
+        if self.cell == "category":
+            return [
+                (columns, replace(self, **arrays))
+                for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes)
+            ]
         shape = (num_classes, len(names))
-        changes = {
-            name: broadcast_hyperparameter(self, name, value, shape)
-            for name, value in self.hyperparameters().items()
-            if value is not None
-        }
-        return [(range(len(names)), replace(self, **changes))]
+        arrays = {name: broadcast_hyperparameter(self, name, value, shape) for name, value in given.items()}
+        return [(range(len(names)), replace(self, **arrays))]
 
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
@@ -404,21 +464,43 @@ def _some_cell(kind: type[Family]) -> float:
         return float(kind.support.feasible_like(np.ones(())))
 
 
-@jax.jit
-def _row_log_likelihood(family: Family, parameters: Parameters, x: Any) -> Any:
-    # Compiled as a whole: operation by operation it takes ten compilations instead of one.
-    return _sum_over_cells(family, family.likelihood(**parameters), x)
+def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distribution], x: Any) -> np.ndarray:
+    """Log density of each row under each class, shape (..., rows, classes), summed over the observed cells.
+
+    Parameters
+    ----------
+    family : Family
+    distribution : callable
+        Gives the distribution of a cell, of batch shape (..., 1, classes, columns). For a count vector it gets
+        ``total_count``, and the batch shape is (..., rows, classes).
+    x : array, shape (rows, columns)
+    """
+    cells = dense(x)[:, None, :]
+    with jax.enable_x64(True):
+        if family.cell == "count vector":
+            return np.asarray(distribution(total_count=cells.sum(axis=-1)).log_prob(cells))
+        missing = np.isnan(cells)
+        values = jnp.where(missing, family.support.feasible_like(jnp.ones(())), cells)
+        log_density = distribution().log_prob(values.astype(int) if family.cell == "category" else values)
+        return np.asarray(jnp.where(missing, 0.0, log_density).sum(axis=-1))
 
 
-def _sum_over_cells(family: Family, distribution: dist.Distribution, x: Any) -> Any:
-    """Sum of the cells' log densities, compiled by JAX; `distribution` has batch shape (..., 1, classes, columns)."""
+def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:
+    """Sum of the cells' log densities, for JAX to compile."""
     if family.cell == "count vector":
         raise NotImplementedError
     observed = ~jnp.isnan(x)
-    cells = jnp.where(observed, x.astype(jnp.float64), 0.0 if family.cell == "category" else 1.0)
+    cells = jnp.where(observed, x.astype(jnp.float64), family.support.feasible_like(jnp.ones(())))
     values = cells.astype(jnp.int32) if family.cell == "category" else cells
     log_density = distribution.log_prob(values[:, None, :])
     return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
+
+
+def _as_tuples(categories: Any) -> tuple:
+    """Categories as a tuple; those of each column as a tuple of (column, categories)."""
+    if isinstance(categories, Mapping):
+        return tuple((name, tuple(values)) for name, values in categories.items())
+    return tuple(categories) if isinstance(categories, Sequence | np.ndarray) else categories
 
 
 def _array_fields(family: Family) -> list[Any]:

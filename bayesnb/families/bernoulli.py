@@ -118,3 +118,10 @@ class Bernoulli(TableFamily):
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        posterior = self.update(statistics)
+        return {
+            "concentration1": posterior.concentration1 + (power - 1) * (self.concentration1 - 1),
+            "concentration0": posterior.concentration0 + (power - 1) * (self.concentration0 - 1),
+        }

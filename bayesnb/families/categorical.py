@@ -1,6 +1,5 @@
 """Categorical columns with a Dirichlet prior."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -11,8 +10,8 @@ from numpyro.distributions import constraints
 
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.codes import count_codes, count_codes_by_class, count_codes_on_device
-from bayesnb.families.dirichlet import dirichlet_marginal, dirichlet_mode
-from bayesnb.families.hyperparameters import format_number, spread_over_categories
+from bayesnb.families.dirichlet import dirichlet_mode
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import log_of
 from bayesnb.families.table import TableFamily
@@ -73,14 +72,6 @@ class Categorical(TableFamily):
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.categories, Mapping):
-            declared: Any = tuple((name, tuple(values)) for name, values in self.categories.items())
-            object.__setattr__(self, "categories", declared)
-        elif isinstance(self.categories, Sequence | np.ndarray) and not isinstance(self.categories, tuple):
-            object.__setattr__(self, "categories", tuple(self.categories))
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
 
@@ -116,9 +107,6 @@ class Categorical(TableFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.n[..., None]}
 
-    def marginals(self) -> dict[str, dist.Distribution]:
-        return {"prob": dirichlet_marginal(self.concentration)}
-
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
@@ -128,12 +116,11 @@ class Categorical(TableFamily):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return divergence(class_prob, np.asarray(parameters["prob"]))
 
-    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
-        found = spread_over_categories(self, "concentration", self.concentration, num_classes, names, sizes)
-        return [(columns, replace(self, concentration=values)) for columns, values in found]
-
     def story(self) -> tuple[str, list[str]]:
         return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
 
 
 def _counts(total: Any) -> Counts:

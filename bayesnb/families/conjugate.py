@@ -12,8 +12,9 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import to_numpy
-from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
 from bayesnb.families.cells import log_density_of_cells
+from bayesnb.families.components import component_marginal
 from bayesnb.families.pit import independent_pit
 from bayesnb.families.predictive import CellPredictive
 
@@ -132,17 +133,19 @@ class ConjugateFamily(Family):
     def marginals(self) -> dict[str, dist.Distribution]:
         """Distribution of each scalar parameter on its own, for comparison with samples.
 
-        The default derives them from `prior`; a family whose prior draws a vector, or one parameter given another,
-        defines them itself.
+        The default derives them from a `prior` that draws one parameter, a number or a Dirichlet vector. A family with
+        several parameters, or with vectors of another kind, defines them itself.
         """
         found: dict[str, dist.Distribution] = {}
 
         def note(name: str, distribution: dist.Distribution) -> Any:
-            if found or distribution.event_shape:
+            marginal = component_marginal(distribution)
+            if found or marginal is None:
                 raise NotImplementedError(
-                    f"{type(self).__name__} draws several parameters or a vector: define marginals() to compare it"
+                    f"{type(self).__name__} draws several parameters, or a vector of unknown marginals: define "
+                    "marginals() in the class"
                 )
-            found[name] = distribution
+            found[name] = marginal
             return distribution.mean
 
         self.prior(note)
@@ -202,6 +205,8 @@ class ConjugateFamily(Family):
         -------
         array, shape (rows, classes)
         """
+        if self.cell == "count vector":
+            return log_density_of_rows(self, self.take(None).predictive, x)
         return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
@@ -314,5 +319,58 @@ class ConjugateFamily(Family):
         array of shape (rows, classes), or None
             None if only the general way works. Rows that need the general way, and rows that cannot have been among the
             data, are not finite.
+        """
+        return None
+
+    def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
+        """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
+
+        `bayesnb.sensitivity` needs it. The scaled prior need not be proper for the posterior to be; hence no family is
+        made of it. A density of the form exp(h . t(theta)) b(theta) has power times h, and the exponents that b adds:
+        Gamma(a, r) becomes Gamma(power (a - 1) + 1, power r).
+
+        Parameters
+        ----------
+        statistics : Statistics
+        power : float
+
+        Returns
+        -------
+        dict
+            Fields of the family, of the prior's shapes.
+
+        Raises
+        ------
+        TypeError
+            Unless a family defines it.
+        """
+        raise TypeError(
+            f"what becomes of the prior of {type(self).__name__} when it is raised to a power is not known: define "
+            "power_scaled(statistics, power) in the class, or weight draws with arviz.psense_summary on "
+            "posterior.to_datatree(X, y)"
+        )
+
+    def log_density_without(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Log density of each row of a count vector given the others of its class, for rows of any weight.
+
+        Leave-one-out has a general way, which takes memory for rows times columns; a family of sparse rows may define a
+        way that touches only the words that each row holds. It is called on the prior.
+
+        Parameters
+        ----------
+        x : array or CSR array, shape (rows, columns)
+        codes : array of int, shape (rows,)
+            Position of each row's class.
+        weights : array, shape (rows,)
+        statistics : Statistics
+            Of all rows, these among them.
+
+        Returns
+        -------
+        tuple of array of shape (rows,) and array of bool of shape (rows,), or None
+            The densities, and which rows cannot have been among the data. None, the default, if only the general way
+            works.
         """
         return None

@@ -1,14 +1,13 @@
-"""The Dirichlet distribution along the last axis: evidence, marginals and mode."""
+"""The Dirichlet distribution along the last axis: evidence and mode."""
 
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising
-from bayesnb.statistics.counts import ClassCounts
+from bayesnb.statistics.base import clear_rounding
 
-__all__ = ["dirichlet_log_evidence", "dirichlet_marginal", "dirichlet_mode", "log_of_rest"]
+__all__ = ["dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
 
 
 def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
@@ -18,14 +17,6 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
     """
     of_all = log_rising(concentration.sum(axis=-1), total.sum(axis=-1))
     return log_rising(concentration, total).sum(axis=-1) - of_all
-
-
-def dirichlet_marginal(concentration: Any) -> dist.Distribution:
-    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
-    concentration = np.asarray(concentration)
-    if concentration.shape[-1] == 1:
-        return dist.Delta(np.ones_like(concentration))
-    return dist.Beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
 
 
 def dirichlet_mode(concentration: Any) -> Any:
@@ -42,6 +33,6 @@ def dirichlet_mode(concentration: Any) -> Any:
 
 def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
     """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""
-    rest = ClassCounts(count - 1).without_rounding(ClassCounts(count)).n
+    rest = clear_rounding(count - 1, count)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(rest < 0, -np.inf, np.log(concentration + rest))

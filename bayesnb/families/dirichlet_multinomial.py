@@ -13,7 +13,6 @@ from scipy.special import digamma, polygamma
 
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.documents import Documents, log_coefficient
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
@@ -152,19 +151,12 @@ class DirichletMultinomial(Family):
     def maximum_a_posteriori(self, statistics: Levels) -> dict[str, Any]:
         return {"concentration": _maximise(statistics, self.concentration, self.rate)}
 
-    def of_each_column(self) -> Bernoulli:
-        return Bernoulli()
-
     def statistics_of_each_column(self, statistics: Levels) -> Counts:
         """Effective number of tokens: so many independent tokens carry the same information."""
         total = np.asarray(statistics.total)
         length = total.sum(axis=-1, keepdims=True)
         effect = _design_effect(statistics)[:, None]
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
-
-    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        concentration = np.asarray(parameters["concentration"])
-        return {"prob": concentration / concentration.sum(axis=-1, keepdims=True)}
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         documents = Documents.of(x)

@@ -15,12 +15,14 @@ from bayesnb.families.dirichlet import log_of_rest
 from bayesnb.families.large_counts import log_dirichlet_multinomial
 from bayesnb.rows import PIECE_CELLS, all_whole, row_pieces
 from bayesnb.sparse import csr_pieces, csr_rows, dense, shared_csr, without_duplicates
-from bayesnb.statistics.counts import ClassCounts, Counts
+from bayesnb.statistics.base import clear_rounding
+from bayesnb.statistics.counts import Counts
 
 __all__ = [
     "Documents",
     "count_documents_by_class",
     "left_out",
+    "left_out_with_weights",
     "log_coefficient",
     "log_coefficient_on_device",
     "with_long_documents",
@@ -179,7 +181,7 @@ def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:
 
 def _rest(count: np.ndarray, taken: Any) -> np.ndarray:
     """What is left of the counts, NaN where it is less than nothing."""
-    rest = ClassCounts(count - taken).without_rounding(ClassCounts(count)).n
+    rest = clear_rounding(count - taken, count)
     return np.where(rest < 0, np.nan, rest)
 
 
@@ -254,3 +256,31 @@ def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: C
         others = _rest(total[codes[rows]], counts)
         result[rows] = log_dirichlet_multinomial(counts, concentration[codes[rows]] + others)
     return np.where(peopled, result, np.nan)
+
+
+def left_out_with_weights(
+    concentration: np.ndarray, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `ConjugateFamily.log_density_without`, for a Dirichlet prior (classes, columns).
+
+    It is the Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
+    """
+    words = scipy.sparse.csr_array(x, copy=True)
+    words.sum_duplicates()
+    row = np.repeat(np.arange(len(codes)), np.diff(words.indptr))
+    length = np.asarray(words.sum(axis=1)).ravel()
+
+    def by_row(values: np.ndarray) -> np.ndarray:
+        return np.bincount(row, values, minlength=len(codes))
+
+    at = codes[row], words.indices
+    total = np.asarray(statistics.total)
+    rest = clear_rounding(total[at] - weights[row] * words.data, total[at])
+    total_of_class = total.sum(axis=1)[codes]
+    rest_of_class = clear_rounding(total_of_class - weights * length, total_of_class)
+    n = np.asarray(statistics.n)[codes, 0]
+    impossible = (by_row(rest < 0) > 0) | ((clear_rounding(n - weights, n) == 0) & (rest_of_class > 0))
+    rest = np.maximum(rest, 0.0)
+    log_density = by_row(log_rising(concentration[at] + rest, words.data) - gammaln(words.data + 1.0))
+    log_density += gammaln(length + 1.0)
+    return log_density - log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length), impossible

@@ -180,3 +180,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         loc, kappa, a, b = (format_number(value) for value in self.hyperparameters().values())
         prior = [f"mean ~ Normal({loc}, variance / {kappa})", f"variance ~ InverseGamma({a}, {b})"]
         return "Normal(mean, variance)", prior
+
+    def power_scaled(self, statistics: Moments, power: float) -> dict[str, Any]:
+        # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.
+        posterior = replace(self, kappa=power * self.kappa, rate=power * self.rate).update(statistics)
+        shape = posterior.concentration + (power - 1) * (self.concentration + 1.5)
+        return {"loc": posterior.loc, "kappa": posterior.kappa, "concentration": shape, "rate": posterior.rate}

@@ -1,6 +1,6 @@
 """Hyperparameters of a family: allowed numbers and distributions, shapes, and display."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,37 +35,60 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
 
 
 def spread_over_categories(
-    family: object, name: str, value: Any, num_classes: int, names: tuple, sizes: tuple[int, ...]
-) -> list[tuple[Sequence[int], np.ndarray]]:
-    """A hyperparameter of categories as arrays, one for columns of as many categories; as `Family.spread`.
+    family: object, values: Mapping[str, Any], num_classes: int, names: tuple, sizes: tuple[int, ...]
+) -> list[tuple[Sequence[int], dict[str, np.ndarray]]]:
+    """Hyperparameters of columns of categories as arrays, in groups of columns with as many categories.
+
+    Parameters
+    ----------
+    family : object
+    values : mapping
+        By name: one number, or (columns,) or (classes, columns); of a single column also (categories,) or
+        (classes, categories); of columns with as many categories (classes, columns, categories).
+    num_classes : int
+    names : tuple
+        Names of the columns.
+    sizes : tuple of int
+        Number of categories of each column.
 
     Returns
     -------
-    list of (sequence of int, array)
-        Positions among `names`, and their numbers (classes, columns, categories).
+    list of (sequence of int, dict)
+        Positions among `names`, and arrays of shape (classes, columns, categories) by name.
 
     Raises
     ------
     ValueError
-        If it does not broadcast to these shapes.
+        If an array broadcasts to none of these shapes.
     """
-    numbers = np.asarray(value, dtype=np.float64)
-    size = sizes[0]
-    if len(names) == 1 and size > 1 and numbers.shape in {(size,), (num_classes, size)}:
-        numbers = np.broadcast_to(numbers.reshape(-1, 1, size), (num_classes, 1, size))
-    if numbers.shape == (num_classes, len(names), size) and len(set(sizes)) == 1:
-        return [(range(len(names)), numbers)]
-    try:
-        weights = broadcast_hyperparameter(family, name, numbers, (num_classes, len(names)))
-    except ValueError as error:
-        if len(names) > 1:
-            raise
-        raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
-    groups: list[tuple[Sequence[int], np.ndarray]] = []
-    for size in sorted(set(sizes)):
-        columns = [j for j, other in enumerate(sizes) if other == size]
-        groups.append((columns, np.broadcast_to(weights[:, columns, None], (num_classes, len(columns), size))))
-    return groups
+    alike = len(set(sizes)) == 1
+    given: dict[str, np.ndarray] = {}
+    for name, value in values.items():
+        numbers = np.asarray(value, dtype=np.float64)
+        if len(names) == 1 and sizes[0] > 1 and numbers.shape in {(sizes[0],), (num_classes, sizes[0])}:
+            numbers = np.broadcast_to(numbers.reshape(-1, 1, sizes[0]), (num_classes, 1, sizes[0]))
+        if not (alike and numbers.shape == (num_classes, len(names), sizes[0])):
+            try:
+                numbers = broadcast_hyperparameter(family, name, numbers, (num_classes, len(names)))[..., None]
+            except ValueError as error:
+                if len(names) > 1:
+                    raise
+                raise ValueError(f"{error}; column {names[0]!r} has {sizes[0]} categories") from None
+        given[name] = numbers
+    if alike:
+        groups: list[tuple[Sequence[int], int]] = [(range(len(names)), sizes[0])]
+    else:
+        groups = [([j for j, other in enumerate(sizes) if other == size], size) for size in sorted(set(sizes))]
+    return [
+        (
+            columns,
+            {
+                name: np.broadcast_to(numbers if alike else numbers[:, columns], (num_classes, len(columns), size))
+                for name, numbers in given.items()
+            },
+        )
+        for columns, size in groups
+    ]
 
 
 def format_number(value: Any) -> str:

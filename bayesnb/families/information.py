@@ -154,9 +154,15 @@ def from_likelihood(
 
 
 def _of_counts(distribution: dist.Distribution) -> np.ndarray:
-    """Probabilities of counts from zero on, shape (draws, classes, columns, counts)."""
-    highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
-    if distribution.support is not constraints.nonnegative_integer or not highest < COUNTED:
+    """Probabilities of the values from zero on, shape (draws, classes, columns, values)."""
+    support = distribution.support
+    if support is constraints.nonnegative_integer:
+        highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
+    elif np.all(np.asarray(getattr(support, "lower_bound", 1)) == 0):
+        highest = np.max(np.asarray(support.upper_bound))
+    else:
+        highest = 1.0 if support is constraints.boolean else np.inf
+    if not highest < COUNTED:
         raise NotImplementedError
     counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
     return np.moveaxis(np.exp(np.asarray(distribution.log_prob(counts))), 0, -1)

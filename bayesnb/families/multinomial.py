@@ -14,11 +14,12 @@ from numpyro.distributions import constraints
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.dirichlet import dirichlet_log_evidence, dirichlet_marginal, dirichlet_mode
+from bayesnb.families.dirichlet import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.documents import (
     Documents,
     count_documents_by_class,
     left_out,
+    left_out_with_weights,
     log_coefficient,
     log_coefficient_on_device,
     with_long_documents,
@@ -133,9 +134,6 @@ class Multinomial(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
 
-    def marginals(self) -> dict[str, dist.Distribution]:
-        return {"prob": dirichlet_marginal(self.concentration)}
-
     def mean(self) -> dict[str, Any]:
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
@@ -147,11 +145,6 @@ class Multinomial(ConjugateFamily):
         rest = concentration.sum(axis=-1, keepdims=True) - concentration
         # With a single word there are no other words, and its probability is one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
-
-    def statistics_of_each_column(self, statistics: Counts) -> Counts:
-        total = np.asarray(statistics.total)
-        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
-        return Counts(n, total, np.zeros(total.shape))
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         return self.densities_of_rows(parameters, x)(slice(0, x.shape[0]))
@@ -189,6 +182,14 @@ class Multinomial(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
+
+    def log_density_without(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return left_out_with_weights(np.asarray(self.concentration), x, codes, weights, statistics)
 
 
 def _weights(parameters: Parameters) -> Weights:

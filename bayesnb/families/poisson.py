@@ -149,3 +149,13 @@ class Poisson(ExponentialFamily, ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+
+    def from_older_statistics(self, kind: str, statistics: Counts) -> RateCounts:
+        return rate_counts(statistics) if kind == "Counts" else super().from_older_statistics(kind, statistics)
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        posterior = self.update(statistics)
+        return {
+            "concentration": posterior.concentration + (power - 1) * (self.concentration - 1),
+            "rate": posterior.rate + (power - 1) * self.rate,
+        }

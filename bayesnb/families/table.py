@@ -12,7 +12,6 @@ import scipy.sparse
 
 from bayesnb.arrays import namespace
 from bayesnb.families.base import Parameters
-from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.codes import one_hot, places_by_class, with_certain_last
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_log_evidence, log_of_rest
@@ -60,9 +59,6 @@ class TableFamily(ConjugateFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return look_up_cells(self.log_predictive_table(), x)
-
-    def information_by_chance(self, weight: np.ndarray, statistics: Any) -> tuple[np.ndarray, np.ndarray]:
-        return tables_by_chance(self.by_value(statistics))
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         return self._table(parameters).of_all_rows(x)

@@ -1,6 +1,6 @@
 """A model as JSON and arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -38,7 +38,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
-                "family": type(family).__name__,
+                "family": _name_of(type(family)),
                 "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
                 "settings": static,
             }
@@ -64,22 +64,17 @@ def read_model(
     Raises
     ------
     ValueError
-        If it uses a family that is neither one of `FAMILIES` nor one of `families`.
+        If it uses a family that is neither one of `FAMILIES` nor one of `families`, and that no module has defined.
     """
-    known = {family.__name__: family for family in (*FAMILIES, *families)}
     features: dict[Any, Any] = {}
     for feature in text["features"]:
-        if feature["family"] not in known:
-            raise ValueError(
-                f"the model uses the family {feature['family']}, which is not one of bayesnb's: pass the class, "
-                f"nb.load(path, families=[{feature['family']}])"
-            )
+        family = _family_of(feature["family"], families)
         hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
         settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
         columns = feature["columns"]
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (known[feature["family"]](**hyperparameters, **settings), columns)
+        features[name] = (family(**hyperparameters, **settings), columns)
     probs, inclusion = (
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
@@ -92,6 +87,43 @@ def read_model(
     )
     # A file of an earlier version has no blocks: their order is that of the description.
     return BoundModel.of(description, schema, text.get("blocks"))
+
+
+def _name_of(family: type[Family]) -> str:
+    """Name of a family's class in files; with its module, unless the package has it."""
+    return family.__qualname__ if family in FAMILIES else f"{family.__module__}.{family.__qualname__}"
+
+
+def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
+    """The class of a saved family: among those given, those of the package, and those that are defined.
+
+    Nothing is imported, because that would run what a file names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class.
+    """
+    module, _, alone = name.rpartition(".")
+    # An older file names the class alone, and a class may have moved to another module.
+    for found in (
+        [family for family in (*families, *FAMILIES) if name == _name_of(family)],
+        [family for family in families if alone == family.__name__],
+        [family for family in _defined(Family.__subclasses__()) if name == _name_of(family)],
+    ):
+        if found:
+            return found[0]
+    raise ValueError(
+        f"the model uses the family {name}, which is not one of bayesnb's: pass the class, "
+        f"nb.load(path, families=[{alone}])" + (f", or import {module} first" if module else "")
+    )
+
+
+def _defined(families: Sequence[type[Family]]) -> Iterator[type[Family]]:
+    """These classes and all their subclasses, the last one first."""
+    for family in reversed(families):
+        yield family
+        yield from _defined(family.__subclasses__())
 
 
 def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:

@@ -8,31 +8,18 @@ import jax
 import numpy as np
 import scipy.sparse
 
+from bayesnb.blocks.block import Block
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.families.poisson import Poisson, RateCounts, rate_counts
 from bayesnb.files.model import read_model, write_model
 from bayesnb.files.netcdf import Arrays
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
-from bayesnb.statistics.counts import ClassCounts, Counts
-from bayesnb.statistics.levels import Levels, Tally
-from bayesnb.statistics.moments import Moments
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["read_problem", "write_problem"]
-
-STATISTICS: dict[str, Any] = {
-    kind.__name__: jax.tree.structure(kind(*parts))
-    for kind, parts in (
-        (Counts, [0] * 3),
-        (RateCounts, [0] * 3),
-        (Moments, [0] * 3),
-        (Levels, [0, 0, 0, Tally(0, 0, 0), Tally(0, 0, 0)]),
-    )
-}
-"""How each kind of statistics is put together from its arrays."""
 
 
 def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
@@ -61,7 +48,7 @@ def read_problem(
     source = description.get("learned_from")
     return Problem(
         model,
-        _read_statistics(description["statistics"], model.families, arrays),
+        _read_statistics(description["statistics"], model.blocks, arrays),
         None if source is None else read_model(source, arrays, schema, families),
         _read_rows(description.get("unlabelled"), arrays),
         growing=description.get("growing", False),
@@ -73,16 +60,16 @@ def _write_statistics(statistics: ModelStatistics, arrays: Arrays) -> list[str]:
     return [type(block).__name__ for block in statistics.blocks]
 
 
-def _read_statistics(kinds: Sequence[str], families: Sequence[Family], arrays: Arrays) -> ModelStatistics:
-    leaves = iter(arrays["statistics"])
-    classes = ClassCounts(next(leaves))
-    structures = [STATISTICS[kind] for kind in kinds]
-    blocks = tuple(jax.tree.unflatten(one, itertools.islice(leaves, one.num_leaves)) for one in structures)
-    blocks = tuple(
-        rate_counts(block) if type(family) is Poisson and type(block) is Counts else block
-        for family, block in zip(families, blocks, strict=True)
-    )
-    return ModelStatistics(classes, blocks)
+def _read_statistics(kinds: Sequence[str], blocks: Sequence[Block], arrays: Arrays) -> ModelStatistics:
+    classes, *leaves = arrays["statistics"]
+    rest = iter(leaves)
+    found = []
+    for kind, block in zip(kinds, blocks, strict=True):
+        blank = block.statistics_of_nothing(len(classes))
+        structure: Any = jax.tree.structure(blank)
+        read = jax.tree.unflatten(structure, itertools.islice(rest, structure.num_leaves))
+        found.append(read if kind == type(blank).__name__ else block.family.from_older_statistics(kind, read))
+    return ModelStatistics(ClassCounts(classes), tuple(found))
 
 
 def _write_rows(unlabelled: Unlabelled | None, arrays: Arrays) -> list[Any] | None:

@@ -13,7 +13,6 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
-from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.read import EVERY_COLUMN, declared_categories, read_classes
@@ -38,10 +37,10 @@ def posterior_from_tables(
     schema = Schema(names, named, labels)
     categories: dict[int, tuple] = {}
     for name, (family, chosen) in model.features.items():
-        if isinstance(family, Categorical):
+        if family.cell == "category":
             for position in schema.positions(name, chosen):
                 column = schema.columns[position]
-                size = _find(parameters, column, "prob", family, alone=False).shape[-1]
+                size = _find(parameters, column, family.parameter_names()[0], family, alone=False).shape[-1]
                 declared = declared_categories(family, column)
                 if declared is not None and len(declared) != size:
                     raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
@@ -55,12 +54,8 @@ def posterior_from_tables(
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
     # No data: the defaults that follow a scale take the unit one. These priors are not used.
-    empty = np.zeros((1, len(labels)))
-    blank = ModelStatistics(
-        ClassCounts(np.zeros(len(labels))),
-        tuple(block.family.statistics(np.ones((1, len(block.columns))), empty) for block in bound.blocks),
-    )
-    resolved = bound.resolve(blank)
+    blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
+    resolved = bound.resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features
     sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
     for site in resolved.sites:

@@ -10,7 +10,6 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
-from bayesnb.families.categorical import Categorical
 from bayesnb.families.fast import whole_number
 from bayesnb.families.hyperparameters import require_hyperprior
 from bayesnb.tables.labels import as_labels, learn_classes
@@ -133,17 +132,17 @@ def read_classes(classes: Any) -> np.ndarray:
 
 def categorical_columns(
     features: Mapping[Any, tuple[Family, Any]], schema: Schema
-) -> Iterator[tuple[int, Categorical, tuple | None]]:
+) -> Iterator[tuple[int, Family, tuple | None]]:
     """Position and family of every column of categories, and the categories that the model lists for it."""
     for name, (family, columns) in features.items():
-        if isinstance(family, Categorical):
+        if family.cell == "category":
             positions = schema.positions(name, columns)
             _require_known_columns(family, [schema.columns[position] for position in positions])
             for position in positions:
                 yield position, family, declared_categories(family, schema.columns[position])
 
 
-def declared_categories(family: Categorical, column: Any) -> tuple | None:
+def declared_categories(family: Family, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
     declared = family.categories
     if declared is not None and declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
@@ -152,25 +151,27 @@ def declared_categories(family: Categorical, column: Any) -> tuple | None:
         return None
     for category in declared:
         if is_missing(category):
-            raise ValueError(f"Categorical(categories=...) lists {category!r}, which marks a missing cell")
+            raise ValueError(f"{type(family).__name__}(categories=...) lists {category!r}, which marks a missing cell")
         if not isinstance(category, Hashable):
             raise TypeError(
-                f"Categorical(categories=...) lists {category!r}, a {type(category).__name__}, which cannot be a "
-                "category: give text, numbers, booleans or tuples"
+                f"{type(family).__name__}(categories=...) lists {category!r}, a {type(category).__name__}, which "
+                "cannot be a category: give text, numbers, booleans or tuples"
             )
     for category, times in Counter(declared).items():
         if times > 1:
-            raise ValueError(f"Categorical(categories=...) lists {category!r} twice")
+            raise ValueError(f"{type(family).__name__}(categories=...) lists {category!r} twice")
     return tuple(declared)
 
 
-def _require_known_columns(family: Categorical, columns: list[Any]) -> None:
+def _require_known_columns(family: Family, columns: list[Any]) -> None:
     """Refuse categories listed for a column that the feature does not have."""
     declared = family.categories
     if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
         for column, _ in declared:
             if column not in columns:
-                raise ValueError(f"Categorical(categories=...) names the column {column!r}, its columns are {columns}")
+                raise ValueError(
+                    f"{type(family).__name__}(categories=...) names the column {column!r}, its columns are {columns}"
+                )
 
 
 def block_name(name: Any) -> str:

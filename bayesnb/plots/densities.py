@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks.block import Block
-from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
@@ -125,16 +124,11 @@ def plot_densities(
 def _columns(posterior: Posterior, columns: Sequence[Any] | None) -> list[tuple[Block, int]]:
     """Block and place in it of each column to show."""
     found = {label: (block, j) for block in posterior.model.blocks for j, label in enumerate(block.labels)}
-    holding = {
-        label: at
-        for label, at in found.items()
-        if at[0].family.cell == "number" and not isinstance(at[0].family, Bernoulli)
-    }
+    holding = {label: at for label, at in found.items() if at[0].family.cell == "number" and not at[0].is_binary}
     if columns is None:
         if not holding:
             raise ValueError(
-                "no column of the model holds numbers other than 0 and 1: plot_spikes shows Bernoulli and Multinomial "
-                "columns"
+                "no column of the model holds numbers other than 0 and 1: plot_spikes shows these and count vectors"
             )
         return list(holding.values())
     names = [columns] if isinstance(columns, str) else list(columns)

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.arrays import in_float64
+from bayesnb.draws import flatten
 from bayesnb.families.fast import whole_number
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["plot_spikes"]
 
@@ -28,7 +29,7 @@ def plot_spikes(
     ----------
     posterior : Posterior
     block : str, optional
-        Name of a block of `Bernoulli` or `Multinomial` columns, or of one of its columns; needed where the model has
+        Name of a block of columns of 0 and 1 or of count vectors, or of one of its columns; needed where the model has
         several such blocks.
     num_labels : int, default 5
         Spikes that are named in each panel.
@@ -78,7 +79,7 @@ def plot_spikes(
         _name_spikes(axis, probs[c], texts[c], everywhere, width - margin)
     axes[-1].set_xlabel("column", fontsize=9)
     count = probs.shape[1]
-    what = "p(x = 1 | y)" if isinstance(chosen.family, Bernoulli) else "p(column | y)"
+    what = "p(x = 1 | y)" if chosen.is_binary else "p(column | y)"
     number = f", the first {shown} of {len(probs)} classes" if shown < len(probs) else ""
     figure.suptitle(f"Posterior mean of {what} for {count} column{'s' * (count != 1)}{number}", fontsize=10)
     return figure
@@ -86,17 +87,17 @@ def plot_spikes(
 
 def _position(posterior: Posterior, block: Any) -> int:
     """Position of the block that is meant."""
-    fitting = {i: b for i, b in enumerate(posterior.model.blocks) if isinstance(b.family, Bernoulli | Multinomial)}
+    fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.is_vector}
     if not fitting:
         families = sorted({type(family).__name__ for family in posterior.model.families})
         raise ValueError(
-            f"the model has no Bernoulli or Multinomial columns, only {', '.join(families)}: plot_densities shows "
-            "numbers, plot_prior_posterior any parameter"
+            f"the model has no columns of 0 and 1 and no count vectors, only {', '.join(families)}: plot_densities "
+            "shows numbers, plot_prior_posterior any parameter"
         )
     names = [b.name for b in fitting.values()]
     if block is None:
         if len(fitting) > 1:
-            raise ValueError(f"the model has several blocks of Bernoulli or Multinomial columns: give one of {names}")
+            raise ValueError(f"the model has several blocks of 0/1 columns or count vectors: give one of {names}")
         return next(iter(fitting))
     for i, candidate in fitting.items():
         if block == candidate.name or block in candidate.labels:
@@ -104,10 +105,18 @@ def _position(posterior: Posterior, block: Any) -> int:
     raise ValueError(f"block is {block!r}: give one of {names}, or a column of theirs")
 
 
+@in_float64
 def _probs(posterior: Posterior, position: int) -> np.ndarray:
-    """Posterior mean of the block's probabilities, shape (classes, columns)."""
-    mean = posterior.mean()
-    return np.column_stack([mean[site.name] for site in posterior.model.sites if site.block == position])
+    """Posterior mean of the probability of each column, shape (classes, columns).
+
+    It is the mean of a cell, or of a vector of one count, averaged over draws. A closed form has it at the posterior
+    mean of the parameters.
+    """
+    if isinstance(posterior, SampledPosterior):
+        parameters = flatten(posterior.parameters).blocks[position]
+    else:
+        parameters = {name: value[None] for name, value in posterior.mean_parameters().blocks[position].items()}
+    return np.asarray(posterior.model.blocks[position].family.likelihood(**parameters).mean).mean(axis=0)
 
 
 def _span(texts: list[str]) -> float:

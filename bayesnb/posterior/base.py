@@ -522,7 +522,7 @@ class Posterior(ABC):
         Raises
         ------
         ValueError
-            If there are not two classes, or a column is not Bernoulli.
+            If there are not two classes, or a column holds other numbers than 0 and 1.
         """
         return linear_rule(self.model, self)
 

@@ -13,8 +13,8 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.dirichlet import dirichlet_marginal
 from bayesnb.families.fast import quantile, random_generator, whole_number
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior

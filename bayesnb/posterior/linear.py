@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.densities import Density
 
@@ -15,7 +14,7 @@ def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]
     if len(classes) != 2:
         raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule parts two")
     for block in model.blocks:
-        if not isinstance(block.family, Bernoulli):
+        if not block.is_binary:
             raise ValueError(
                 f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 features only"
             )

@@ -107,7 +107,10 @@ def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
         if problem is not None and problem.unlabelled is None and not problem.model.hyperpriors:
             try:
                 shared_families([block])
-                apart = replace(block, family=block.family.of_each_column())
+                family = block.family.of_each_column()
+                if family is None:
+                    raise ValueError
+                apart = replace(block, family=family)
                 counted = block.family.statistics_of_each_column(problem.statistics.blocks[i])
                 ((own, shared),) = log_evidences([apart], ModelStatistics(problem.statistics.classes, (counted,)))
                 log_bayes_factor = own - shared

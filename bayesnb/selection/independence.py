@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.blocks.block import Block
+from bayesnb.selection.information_draws import family_of_each_column
 
 __all__ = ["information_in_data"]
 
@@ -62,7 +63,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
     NotImplementedError
         If the family defines no maximum or no information.
     """
-    family = block.family.of_each_column()
+    family = family_of_each_column(block)
     counted = block.family.statistics_of_each_column(statistics)
     parameters = family.maximum_likelihood(counted)
     if parameters is None:

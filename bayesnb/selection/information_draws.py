@@ -1,6 +1,6 @@
 """Mutual information of a posterior's parameters: at their mean, and averaged over draws."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -11,6 +11,7 @@ from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
 from bayesnb.draws import flatten
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.information import PIECE_CELLS
 from bayesnb.model.inclusion import draw_averaged
@@ -20,7 +21,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
-__all__ = ["information_at_mean", "mean_information"]
+__all__ = ["family_of_each_column", "information_at_mean", "mean_information"]
 
 CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
@@ -67,7 +68,7 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
 def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Mutual information of some columns, shape (draws, columns); NaN if the family cannot compute it."""
     try:
-        return block.family.of_each_column().mutual_information(class_prob, parameters)
+        return family_of_each_column(block).mutual_information(class_prob, parameters)
     except NotImplementedError:
         return np.full((len(class_prob), next(iter(parameters.values())).shape[2]), np.nan)
 
@@ -83,6 +84,7 @@ class _Draws:
     def __init__(self, posterior: Posterior, num_draws: int | None, key: Any) -> None:
         self._posterior = posterior
         self._rng = random_generator(key)
+        self._vectors: dict[int, Any] = {}
         if isinstance(posterior, SampledPosterior):
             given = flatten(posterior.parameter_draws(None, num_draws, key))
             self.class_prob = given.class_prob
@@ -97,23 +99,46 @@ class _Draws:
 
     def of_columns(self, block: int, columns: slice) -> dict[str, np.ndarray]:
         """Draws of the parameters of some columns of a block, shape (draws, classes, columns, ...)."""
-        posterior, shape = self._posterior, self.class_prob.shape[:1]
+        posterior = self._posterior
         if isinstance(posterior, SampledPosterior):
             return {name: np.asarray(value)[:, :, columns] for name, value in self._given[block].items()}
+        family = posterior.model.blocks[block].family
+        if family.of_each_column() is None:
+            if block not in self._vectors:
+                whole = self._drawn(block, lambda family: family, lambda inclusion: inclusion)
+                self._vectors = {block: family.parameters_of_each_column(whole)}
+            return {name: np.asarray(value)[:, :, columns] for name, value in self._vectors[block].items()}
+        number = len(posterior.model.blocks[block].columns)
+        return self._drawn(
+            block,
+            lambda family: _marginal(family, columns),
+            lambda inclusion: np.broadcast_to(inclusion, number)[columns],
+        )
+
+    def _drawn(
+        self, block: int, part: Callable[[Family], Family], of_part: Callable[[np.ndarray], np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Draws of the parameters of a part of a block, given the part of its family and of its inclusion."""
+        posterior, shape = self._posterior, self.class_prob.shape[:1]
         assert isinstance(posterior, ExactPosterior | AveragedPosterior)
         nothing = ClassPrior(None, np.ones(1))
-        own = _marginal(posterior.families[block], columns)
+        own = part(posterior.families[block])
         if isinstance(posterior, ExactPosterior):
             return draw_parameters(nothing, [own], self._rng, shape).blocks[0]
-        shared = _marginal(posterior.shared[block], columns)
-        inclusion = posterior.inclusion[block]
-        weights = np.broadcast_to(inclusion, len(posterior.model.blocks[block].columns))[columns]
+        shared, weights = part(posterior.shared[block]), of_part(posterior.inclusion[block])
         return draw_averaged(nothing, [own], [shared], [weights], self._rng, shape).blocks[0]
+
+
+def family_of_each_column(block: Block) -> Family:
+    """The family of a block's columns on their own; of whether a token is that word, in a count vector."""
+    return block.family.of_each_column() or Bernoulli()
 
 
 def _marginal(family: Family, columns: slice) -> Family:
     """The distribution of some columns' parameters on their own."""
-    return family.of_each_column().take((slice(None), columns))
+    alone = family.of_each_column()
+    assert alone is not None
+    return alone.take((slice(None), columns))
 
 
 def _pieces(block: Block, num_draws: int, num_classes: int) -> Iterator[slice]:

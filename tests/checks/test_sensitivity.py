@@ -7,12 +7,12 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from cases import CASES, membership
+from cases import CASES, OUTSIDE, membership
 from scipy import integrate, stats
 
 import bayesnb as nb
 from bayesnb.checks import sensitivity as module
-from bayesnb.checks.sensitivity import prior_scaled, sensitivity
+from bayesnb.checks.sensitivity import sensitivity
 from bayesnb.families.fast import draw
 
 POWERS = (0.8, 1.25)
@@ -69,12 +69,12 @@ def log_prior(family, parameters):
     return total
 
 
-@pytest.mark.parametrize("case", CASES[:5], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES[:5], *OUTSIDE], ids=lambda case: case.name)
 @pytest.mark.parametrize("power", [0.7, 1.4])
 def test_scaled_prior_times_likelihood_by_densities(case, power, rng, float64):
     """The log density of the scaled posterior is power * log prior + log likelihood, up to a constant."""
     statistics = case.family.statistics(case.cells(rng, 40), membership(rng, 40))
-    scaled = replace(case.family, **prior_scaled(case.family, statistics, power))
+    scaled = replace(case.family, **case.family.power_scaled(statistics, power))
     differences = []
     for _ in range(6):
         parameters = case.family.update(statistics).prior(lambda _, distribution: draw(distribution, rng))
@@ -282,7 +282,7 @@ def test_what_cannot_be_done_is_said(table):
     with pytest.raises(ValueError, match="likelihood is"):
         sensitivity(posterior, likelihood=(2, 3))
     waiting = nb.fit(nb.NaiveBayes(type(CASES[5].family)()), [[1.0], [2.0]], [0, 1])
-    with pytest.raises(TypeError, match="Exponential is not a family of bayesnb"):
+    with pytest.raises(TypeError, match=r"the prior of Exponential.*define power_scaled"):
         sensitivity(waiting)
     sparse = nb.fit(nb.NaiveBayes({"spam": nb.Bernoulli(0.1, 0.1)}), pd.DataFrame({"spam": [0, 0]}), [0, 1])
     with pytest.raises(ValueError, match=r"'spam' raised to the power 1\.25 leaves no posterior.*concentration1"):

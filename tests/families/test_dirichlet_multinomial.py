@@ -729,3 +729,14 @@ def test_newtons_step_is_the_gradient_over_the_hessian(float64):
     np.testing.assert_allclose(alpha * (slopes[:-1] - slopes[-1] - b) + a - 1, gradient, rtol=1e-10)
     step = dirichlet_multinomial._newton(likelihood, alpha, np.asarray(gradient), np.asarray(gradient) - (a - 1))
     np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 2, 4)])
+def test_vectors_of_gammas_of_any_number_of_axes(shape, rng):
+    a, b, value = rng.uniform(0.5, 3.0, (3, *shape))
+    vectors = GammaVector(a, b)
+    assert (vectors.batch_shape, vectors.event_shape) == (shape[:-1], shape[-1:])
+    assert vectors.sample(jax.random.key(0), (5,)).shape == (5, *shape)
+    np.testing.assert_allclose(
+        vectors.log_prob(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
+    )

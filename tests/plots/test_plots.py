@@ -282,7 +282,7 @@ def test_spikes_refuse_what_is_not_there(exact, table):
     with pytest.raises(ValueError, match=r"tolerance is 1\.5"):
         nb.plot_spikes(exact, tolerance=1.5)
     numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
-    with pytest.raises(ValueError, match="no Bernoulli or Multinomial columns, only Gaussian"):
+    with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Gaussian"):
         nb.plot_spikes(numbers)
     two = nb.fit(nb.NaiveBayes({"a": (nb.Bernoulli(), [0]), "b": (nb.Bernoulli(), [1])}), [[0, 1]], ["c"])
     with pytest.raises(ValueError, match=r"several blocks.*give one of \['a', 'b'\]"):

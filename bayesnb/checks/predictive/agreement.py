@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from bayesnb.checks.predictive.columns import is_binary
 from bayesnb.checks.predictive.dependence import DROP_OR_JOIN, column
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic
@@ -55,7 +54,7 @@ def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple
     places = [
         (i, j)
         for i, block in enumerate(model.blocks)
-        if block.has_categories or is_binary(block)
+        if block.has_categories or block.is_binary
         for j in range(len(block.columns))
     ]
     if len(places) > MAX_DISCRETE:

@@ -10,7 +10,7 @@ from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic, blocks_where, dense, ratio
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["class_frequency", "is_binary", "mean", "of_columns", "variance", "zero_share"]
+__all__ = ["class_frequency", "mean", "of_columns", "variance", "zero_share"]
 
 TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
 TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or another prior"
@@ -33,7 +33,7 @@ def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic |
 
 def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Variance of each column of numbers other than 0/1, by class."""
-    blocks = blocks_where(model, lambda block: block.family.cell == "number" and not is_binary(block))
+    blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
     return of_columns("variance", blocks, data, _variances, TRY_ANOTHER_FAMILY)
 
 
@@ -41,11 +41,6 @@ def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
     """Share of zeros of each column of counts, by class."""
     blocks = blocks_where(model, _holds_counts)
     return of_columns("zero_share", blocks, data, _zero_shares, TRY_ANOTHER_FAMILY)
-
-
-def is_binary(block: Block) -> bool:
-    """Whether the block's columns hold zeros and ones."""
-    return block.family.cell == "number" and block.family.support is constraints.boolean
 
 
 def _holds_counts(block: Block) -> bool:

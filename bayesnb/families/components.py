@@ -1,0 +1,34 @@
+"""The distribution of each number of a vector."""
+
+from functools import singledispatch
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.families.gamma_vector import GammaVector
+
+__all__ = ["component_marginal", "dirichlet_marginal"]
+
+
+@singledispatch
+def component_marginal(distribution: dist.Distribution) -> dist.Distribution | None:
+    """Distribution of each number that a distribution draws, of the draws' shape; None if it is not known."""
+    return None if distribution.event_shape else distribution
+
+
+@component_marginal.register
+def _(distribution: dist.Dirichlet) -> dist.Distribution:
+    return dirichlet_marginal(distribution.concentration)
+
+
+@component_marginal.register
+def _(distribution: GammaVector) -> dist.Distribution:
+    return dist.Gamma(distribution.concentration, distribution.rate)
+
+
+def dirichlet_marginal(concentration: object) -> dist.Distribution:
+    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
+    numbers = np.asarray(concentration)
+    if numbers.shape[-1] == 1:
+        return dist.Delta(np.ones_like(numbers))
+    return dist.Beta(numbers, numbers.sum(axis=-1, keepdims=True) - numbers)

@@ -1,0 +1,552 @@
+"""Families written outside the package get every verb that those of the package get, with the same numbers."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import dask.dataframe as dd
+import jax
+import jax.numpy as jnp
+import matplotlib as mpl
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.special
+import scipy.stats
+import xarray as xr
+from cases import Coins, Durations, Exponential, Logarithms, Symbols, Tokens
+from numpyro.infer.util import log_density
+
+import bayesnb as nb
+from bayesnb import files
+from bayesnb.estimators import NaiveBayesClassifier
+
+mpl.use("agg")
+
+LABELS = np.array(["a", "b", "b", "a", "b", "a", "b", "b", "a", "b", "a", "b"])
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A family from outside, that of the package with the same formulas, and a table; prior of 1.5 in all numbers."""
+
+    outside: Any
+    twin: Any
+    X: pd.DataFrame
+    concentrations: int = 1
+
+    @cached_property
+    def posteriors(self) -> list[Any]:
+        return [nb.fit(nb.NaiveBayes(family(*self.numbers)), self.X, LABELS) for family in (self.outside, self.twin)]
+
+    @property
+    def numbers(self) -> list[float]:
+        return [1.5] * self.concentrations
+
+
+def _coins() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    values = (rng.uniform(size=(12, 3)) < 0.4).astype(float)
+    values[2, 1] = np.nan
+    return pd.DataFrame(values, columns=["shut", "red", "old"])
+
+
+def _symbols() -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    colours = rng.choice(["red", "green", "blue"], 12).astype(object)
+    colours[4] = None
+    return pd.DataFrame(
+        {"colour": colours, "size": rng.choice(["S", "M"], 12), "make": rng.choice(["x", "y", "z"], 12)}
+    )
+
+
+def _tokens() -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(3).poisson([1.0, 4.0, 2.0, 0.3], (12, 4)), columns=["of", "a", "to", "v"])
+
+
+PAIRS = {
+    "coins": Pair(Coins, nb.Bernoulli, _coins(), 2),
+    "symbols": Pair(Symbols, nb.Categorical, _symbols()),
+    "tokens": Pair(Tokens, nb.Multinomial, _tokens()),
+}
+
+
+def numbers_of(result: Any) -> list[Any]:
+    """Everything that a result holds, as a list of arrays and texts."""
+    if hasattr(result, "axes") and hasattr(result, "savefig"):
+        drawn: list[Any] = []
+        for axes in result.axes:
+            drawn += [axes.get_title(), *(line.get_xydata() for line in axes.lines)]
+            drawn += [path.vertices for collection in axes.collections for path in collection.get_paths()]
+        return drawn
+    if isinstance(result, xr.DataTree):
+        return [values for node in result.subtree for _, values in sorted(node.data_vars.items())]
+    if isinstance(result, pd.DataFrame):
+        return [list(result.index), *(result[name].to_numpy() for name in result.columns)]
+    if isinstance(result, dict):
+        return [*result, *(np.asarray(value) for value in result.values())]
+    if isinstance(result, tuple | list):
+        return [number for part in result for number in numbers_of(part)]
+    return [result]
+
+
+def assert_same(one: Any, other: Any) -> None:
+    mine, theirs = numbers_of(one), numbers_of(other)
+    assert len(mine) == len(theirs) > 0
+    for a, b in zip(mine, theirs, strict=True):
+        values = np.asarray(b)
+        if values.dtype.kind in "biuf":
+            np.testing.assert_allclose(np.asarray(a, dtype=float), values.astype(float), rtol=2e-7, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(np.asarray(a), values)
+
+
+def reloaded(posterior: Any, tmp_path: Any) -> Any:
+    posterior.save(tmp_path / "posterior.nc")
+    return nb.load(tmp_path / "posterior.nc")
+
+
+def unlabelled(posterior: Any, X: Any, inference: Any, **options: Any) -> Any:
+    y = [None if i % 3 == 0 else label for i, label in enumerate(LABELS)]
+    return nb.fit(posterior.model, X, y, inference, **options).predict_proba(X)
+
+
+def draws_of(posterior: Any, X: Any) -> Any:
+    samples = posterior.draws(num_draws=300, num_chains=2)
+    return nb.from_samples(posterior.model, samples, X=X, y=LABELS)
+
+
+def learned(posterior: Any) -> nb.NaiveBayes:
+    """The model with its first hyperparameter, all of whose numbers are the same, to be learned."""
+    family = type(posterior.model.families[0])
+    return nb.NaiveBayes(family(*[dist.Gamma(2.0, 1.0), *[1.5] * (family in {Coins, nb.Bernoulli})]))
+
+
+def log_density_of_program(posterior: Any, X: Any) -> float:
+    """The NumPyro program's density of the rows at the posterior mean."""
+    with jax.enable_x64(True):
+        sites = {name: jnp.asarray(value) for name, value in posterior.mean().items()}
+        return float(log_density(posterior.model.program, (X, LABELS), {}, sites)[0])
+
+
+VERBS = {
+    "predict": lambda p, X: p.predict(X),
+    "predict_proba": lambda p, X: p.predict_proba(X),
+    "log_joint": lambda p, X: p.log_joint(X),
+    "proba_draws": lambda p, X: p.proba_draws(X, num_draws=5, num_chains=2),
+    "proba_interval": lambda p, X: p.proba_interval(X, num_draws=50),
+    "uncertainty": lambda p, X: p.uncertainty(X, num_draws=20),
+    "draws": lambda p, X: p.draws(num_draws=5, num_chains=2),
+    "mean": lambda p, X: p.mean(),
+    "summary": lambda p, X: p.summary(),
+    "log_evidence": lambda p, X: p.log_evidence,
+    "update": lambda p, X: p.update(X[:4], LABELS[:4]).log_joint(X),
+    "forget": lambda p, X: p.forget(X[:4], LABELS[:4]).log_joint(X),
+    "decay": lambda p, X: p.update(X[:4], LABELS[:4], decay=0.5).log_joint(X),
+    "plugin": lambda p, X: p.plugin().log_joint(X),
+    "posterior simulate": lambda p, X: p.simulate(6, total_count=5),
+    "prior simulate": lambda p, X: p.model.simulate(6, total_count=5, return_parameters=True),
+    "program": log_density_of_program,
+    "datatree": lambda p, X: p.to_datatree(X, LABELS, num_draws=4, num_chains=2),
+    "feature_evidence": lambda p, X: nb.feature_evidence(p),
+    "averaged": lambda p, X: p.averaged(0.4).log_joint(X),
+    "averaged summary": lambda p, X: p.averaged(0.4).summary(),
+    "averaged loo": lambda p, X: nb.loo(p.averaged(0.4), X, LABELS).elpd_i.to_numpy(),
+    "averaged information": lambda p, X: nb.mutual_information(p.averaged(0.4)).drop(columns="mean"),
+    "loo": lambda p, X: nb.loo(p, X, LABELS).elpd_i.to_numpy(),
+    "loo weighted": lambda p, X: nb.loo(p, X, LABELS, sample_weight=np.full(12, 0.5)).elpd_i.to_numpy(),
+    "loo of draws": lambda p, X: nb.loo(draws_of(p, X), X, LABELS).elpd_i.to_numpy(),
+    "loo_scores": lambda p, X: nb.loo_scores(p, X, LABELS).to_numpy(dtype=float),
+    "kfold": lambda p, X: nb.kfold(p, X, LABELS, k=3).elpd_i.to_numpy(),
+    "sensitivity": lambda p, X: (nb.sensitivity(p, X).table, nb.sensitivity(p, X).probabilities),
+    "sbc": lambda p, X: nb.sbc(p.model, num_simulations=20, num_rows=10, total_count=5).pit,
+    "check": lambda p, X: nb.check(p, X, LABELS, num_replicates=20).table,
+    "calibration": lambda p, X: nb.calibration(p, X, LABELS).table,
+    "compare": lambda p, X: nb.compare(p, draws_of(p, X), X).table,
+    "compare_models": lambda p, X: nb.compare_models({"it": p, "flat": type(p.model.families[0])()}, X, LABELS).table,
+    "MLE": lambda p, X: nb.fit(p.model, X, LABELS, nb.MLE()).mean(),
+    "MAP": lambda p, X: nb.fit(p.model, X, LABELS, nb.MAP()).mean(),
+    "unlabelled MAP": lambda p, X: unlabelled(p, X, nb.MAP()),
+    "unlabelled Gibbs": lambda p, X: unlabelled(p, X, nb.Gibbs(num_warmup=5, num_samples=20), key=1),
+    "EmpiricalBayes": lambda p, X: [*nb.fit(learned(p), X, LABELS, nb.EmpiricalBayes()).hyperparameters().values()],
+    "classifier": lambda p, X: NaiveBayesClassifier(model=p.model).fit(X, LABELS).predict_proba(X),
+    "fit_batches": lambda p, X: nb.fit_batches(
+        p.model, [(X[:7], LABELS[:7]), (X[7:], LABELS[7:])], classes=["a", "b"]
+    ).log_joint(X),
+    "plot_prior_posterior": lambda p, X: nb.plot_prior_posterior(p),
+    "plot_mutual_information": lambda p, X: nb.plot_mutual_information(p),
+    "plot_log_odds": lambda p, X: nb.plot_log_odds(p, X, LABELS, num_draws=20),
+    "plot_proba": lambda p, X: nb.plot_proba(p, X, LABELS, num_draws=20),
+    "plot_check": lambda p, X: nb.check(p, X, LABELS, num_replicates=20).plot(),
+}
+"""What is asked of a posterior in closed form."""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_a_verb_gives_the_numbers_of_the_twin(pair: Pair, verb: str) -> None:
+    outside, twin = (VERBS[verb](posterior, pair.X) for posterior in pair.posteriors)
+    assert_same(outside, twin)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_dask_equals_memory(pair: Pair) -> None:
+    X, y = dd.from_pandas(pair.X, npartitions=2), dd.from_pandas(pd.Series(LABELS), npartitions=2)
+    posterior = pair.posteriors[0]
+    parted = nb.fit(nb.NaiveBayes(pair.outside(*pair.numbers)), X, y)
+    assert_same(parted.log_joint(pair.X), posterior.log_joint(pair.X))
+    assert parted.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-12)
+    assert_same(np.asarray(parted.predict_proba(X).compute()), posterior.predict_proba(pair.X))
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_a_saved_posterior_is_loaded(pair: Pair, tmp_path: Any) -> None:
+    posterior = pair.posteriors[0]
+    kinds = {"exact": posterior, "averaged": posterior.averaged(0.4), "draws": draws_of(posterior, pair.X)}
+    for kind, saved in kinds.items():
+        saved.save(tmp_path / f"{kind}.nc")
+        for options in ({}, {"families": [pair.outside]}):
+            loaded = nb.load(tmp_path / f"{kind}.nc", **options)
+            assert type(loaded) is type(saved)
+            assert type(loaded.model.families[0]) is pair.outside
+            np.testing.assert_array_equal(loaded.log_joint(pair.X), saved.log_joint(pair.X))
+    later = nb.load(tmp_path / "exact.nc").update(pair.X[:3], LABELS[:3])
+    np.testing.assert_array_equal(later.log_joint(pair.X), posterior.update(pair.X[:3], LABELS[:3]).log_joint(pair.X))
+
+
+def test_a_file_names_a_class_that_is_not_there(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Pennies(Coins):
+        pass
+
+    posterior = nb.fit(Pennies(), [[1.0]], ["a"])
+    new, old = tmp_path / "new.nc", tmp_path / "old.nc"
+    Pennies.__module__, Pennies.__qualname__ = "elsewhere", "Pennies"
+    posterior.save(new)
+    assert type(nb.load(new).model.families[0]) is Pennies
+    # Until now, files had the name of the class alone.
+    with monkeypatch.context() as before:
+        before.setattr(files, "_name_of", lambda family: family.__name__)
+        posterior.save(old)
+    Pennies.__module__ = "here"
+    with pytest.raises(ValueError, match=r"elsewhere\.Pennies.*families=\[Pennies\]\), or import elsewhere first"):
+        nb.load(new)
+    with pytest.raises(ValueError, match=r"family Pennies, .*families=\[Pennies\]\)$"):
+        nb.load(old)
+    for path in (new, old):
+        assert type(nb.load(path, families=[Pennies]).model.families[0]) is Pennies
+
+
+def test_an_outside_class_of_a_built_in_name_is_itself(tmp_path: Any) -> None:
+    """The file names the module, so that the package's family does not take its place."""
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Bernoulli(Coins):
+        pass
+
+    for family in (Bernoulli(2.0, 1.0), nb.Bernoulli(2.0, 1.0)):
+        posterior = nb.fit(family, [[1.0], [0.0]], ["a", "b"])
+        posterior.save(tmp_path / "posterior.nc")
+        for options in ({}, {"families": [Bernoulli]}):
+            assert type(nb.load(tmp_path / "posterior.nc", **options).model.families[0]) is type(family)
+
+
+def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
+    outside, twin = PAIRS["coins"].posteriors
+    assert_same(outside.decision_boundary(), twin.decision_boundary())
+    weights, bias = outside.decision_boundary()
+    joint = outside.log_joint([[1, 0, 1]])[0]
+    assert joint[1] - joint[0] == pytest.approx(weights @ [1, 0, 1] + bias)
+    with pytest.raises(ValueError, match="no column of the model holds numbers other than 0 and 1"):
+        nb.plot_densities(outside)
+
+
+@pytest.mark.parametrize("name", ["coins", "tokens"])
+def test_spikes(name: str) -> None:
+    outside, twin = PAIRS[name].posteriors
+    assert_same(nb.plot_spikes(outside), nb.plot_spikes(twin))
+    draws = draws_of(outside, PAIRS[name].X)
+    first_class = [np.atleast_1d(value[0]) for site, value in draws.mean().items() if site != "class_prob"]
+    heights = [path.vertices[1, 1] for path in nb.plot_spikes(draws).axes[0].collections[0].get_paths()]
+    np.testing.assert_allclose(heights, np.concatenate(first_class))
+
+
+def test_columns_of_vectors_by_default() -> None:
+    """Without `of_each_column`, whole vectors are drawn, and columns have no evidence of their own."""
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Plain(Tokens):
+        of_each_column = nb.Family.of_each_column
+
+    X = np.random.default_rng(4).poisson(np.where((LABELS == "a")[:, None], [6.0, 1.0, 3.0], [2.0, 4.0, 3.0]))
+    for inclusion in (None, 0.4):
+        known, plain = (
+            nb.mutual_information(
+                nb.fit(nb.NaiveBayes(family(1.5), feature_inclusion=inclusion), X, LABELS), num_draws=999
+            )
+            for family in (Tokens, Plain)
+        )
+        assert plain["inclusion_probability"].isna().all()
+        shared = ["estimate", "lower", "upper", "p_value", "at_posterior_mean"]
+        pd.testing.assert_frame_equal(known[shared], plain[shared])
+        np.testing.assert_allclose(known["mean"], plain["mean"], rtol=0.04, atol=2e-4)
+
+
+class TestCategories:
+    """A categorical family from outside learns, lists and grows categories."""
+
+    X = PAIRS["symbols"].X
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"categories": ["x", "y", "z", "w"]},
+            {"categories": ("x", "y"), "other": True},
+            {"categories": {"make": ["z", "y", "x"]}},
+            {"other": True},
+        ],
+        ids=["listed", "listed, other", "by column", "other"],
+    )
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    def test_settings(self, options: dict) -> None:
+        new = pd.DataFrame({"make": ["x", "w", "never", None]})
+        outside, twin = (
+            nb.fit(nb.NaiveBayes({"make": family(0.7, **options)}), self.X[["make"]], LABELS)
+            for family in (Symbols, nb.Categorical)
+        )
+        assert outside.model.schema.categories == twin.model.schema.categories
+        assert_same(outside.log_joint(new), twin.log_joint(new))
+        assert_same(outside.summary(), twin.summary())
+
+    def test_wrong_settings_name_the_family(self) -> None:
+        with pytest.raises(ValueError, match=r"Symbols\(categories=\.\.\.\) lists 'x' twice"):
+            nb.fit(nb.NaiveBayes({"make": Symbols(categories=["x", "x"])}), self.X[["make"]], LABELS)
+        with pytest.raises(ValueError, match=r"Symbols\(categories=\.\.\.\) names the column 'kind'"):
+            nb.fit(nb.NaiveBayes({"make": Symbols(categories={"kind": ["x"]})}), self.X[["make"]], LABELS)
+        with pytest.raises(ValueError, match=r"Symbols\(concentration=\.\.\.\) has shape.*'make' has 3 categories"):
+            nb.fit(nb.NaiveBayes({"make": Symbols([1.0, 2.0])}), self.X[["make"]], LABELS)
+
+    def test_a_number_for_each_category(self) -> None:
+        outside, twin = (
+            nb.fit(nb.NaiveBayes({"make": family([0.5, 1.0, 2.0])}), self.X[["make"]], LABELS)
+            for family in (Symbols, nb.Categorical)
+        )
+        assert_same(outside.mean(), twin.mean())
+
+    def test_later_rows_bring_categories(self) -> None:
+        later = pd.DataFrame({"colour": ["pink", "red"], "size": ["L", "XL"], "make": ["x", "a"]})
+        outside, twin = (p.update(later, ["a", "b"]) for p in PAIRS["symbols"].posteriors)
+        assert outside.model.schema.categories == twin.model.schema.categories
+        assert_same(outside.log_joint(later), twin.log_joint(later))
+        at_once = nb.fit(nb.NaiveBayes(Symbols(1.5)), pd.concat([self.X, later]), [*LABELS, "a", "b"])
+        assert_same(outside.log_joint(later), at_once.log_joint(later))
+        assert_same(outside.log_evidence, at_once.log_evidence)
+
+    def test_from_tables(self) -> None:
+        tables = {"make": [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]}
+        options = {"classes": ["a", "b"], "class_probs": [0.5, 0.5], "parameters": tables}
+        model = nb.NaiveBayes({"make": Symbols(categories=["x", "y", "z"])})
+        proba = nb.from_parameters(model, **options).predict_proba(pd.DataFrame({"make": ["z"]}))
+        np.testing.assert_allclose(proba, [[0.5 / 0.6, 0.1 / 0.6]])
+
+    def test_the_kind_of_a_feature_decides(self) -> None:
+        with pytest.raises(ValueError, match="no column of the model holds numbers"):
+            nb.plot_densities(PAIRS["symbols"].posteriors[0])
+        with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Symbols"):
+            nb.plot_spikes(PAIRS["symbols"].posteriors[0])
+        with pytest.raises(ValueError, match="column 'size' is Symbols"):
+            PAIRS["symbols"].posteriors[0].decision_boundary()
+
+
+class TestWaits:
+    """The exponential family of the page that says how to write one, by its formulas."""
+
+    x = np.array([0.3, 2.0, 0.7, 4.0, 1.1])
+    y = np.array(["a", "b", "a", "b", "b"])
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def posterior(cls) -> Any:
+        return nb.fit(nb.NaiveBayes({0: Exponential(2.0, 3.0)}), cls.x[:, None], cls.y)
+
+    def test_leave_one_out(self, posterior: Any) -> None:
+        found = nb.loo(posterior, self.x[:, None], self.y).elpd_i.to_numpy()
+        for i, (wait, label) in enumerate(zip(self.x, self.y, strict=True)):
+            others = np.arange(5) != i
+            joint = {}
+            for c in "ab":
+                own = self.x[others & (self.y == c)]
+                density = scipy.stats.lomax.pdf(wait, 2 + len(own), scale=3 + own.sum())
+                joint[c] = (1 + len(own)) * density
+            assert found[i] == pytest.approx(np.log(joint[label] / sum(joint.values())))
+
+    def test_feature_evidence(self, posterior: Any) -> None:
+        def log_evidence(x: np.ndarray) -> float:
+            a, b = 2 + len(x), 3 + x.sum()
+            return scipy.special.gammaln(a) - scipy.special.gammaln(2) + 2 * np.log(3) - a * np.log(b)
+
+        own = log_evidence(self.x[self.y == "a"]) + log_evidence(self.x[self.y == "b"])
+        found = nb.feature_evidence(posterior).loc[0, "log_bayes_factor"]
+        assert found == pytest.approx(own - log_evidence(self.x))
+
+    def test_densities(self, posterior: Any) -> None:
+        line = nb.plot_densities(posterior, self.x[:, None], self.y).axes[0].lines[0]
+        own = self.x[self.y == "a"]
+        expected = scipy.stats.lomax.pdf(line.get_xdata(), 2 + len(own), scale=3 + own.sum())
+        np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-10)
+
+    def test_what_a_family_has_to_define_is_named(self, posterior: Any) -> None:
+        with pytest.raises(TypeError, match=r"define power_scaled\(statistics, power\) in the class"):
+            nb.sensitivity(posterior)
+        with pytest.raises(ValueError, match="Exponential, which gives no mode"):
+            nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
+        assert nb.mutual_information(posterior)["estimate"].isna().all()
+
+    def test_a_power_of_the_prior(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Scaled(Exponential):
+            def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
+                after = Exponential.update(self, statistics)
+                shape = after.concentration + (power - 1) * (self.concentration - 1)
+                return {"concentration": shape, "rate": after.rate + (power - 1) * self.rate}
+
+        ours = nb.fit(nb.NaiveBayes({0: Scaled(2.0, 3.0)}), self.x[:, None], self.y)
+        found = nb.sensitivity(ours).table.loc["0_rate[a]"]
+        # With power p the prior is Gamma(p + 1, 3 p), and the class has two waits of sum 1.
+        means = [(power + 1 + 2) / (3 * power + 1) for power in (0.8, 1.25)]
+        doublings = np.log2(1.25 / 0.8)
+        sd = np.sqrt(4) / 4
+        assert found["mean_change_prior"] == pytest.approx((means[1] - means[0]) / doublings / sd)
+
+
+class TestNoClosedForm:
+    """A family without a closed form: one run of NUTS, and what does not go says so."""
+
+    x = np.random.default_rng(5).gamma([2.0, 5.0], [1.0, 0.5], (40, 2))
+    y = np.where(np.arange(40) % 3 == 0, "a", "b")
+
+    rows = np.where(y[:, None] == "a", 2 * x, x)
+    rows[3, 0] = np.nan
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def posterior(cls) -> Any:
+        inference = nb.NUTS(num_warmup=200, num_samples=150, num_chains=2, progress=False)
+        with warnings.catch_warnings():
+            # What follows is about these draws, however few they are.
+            warnings.simplefilter("ignore", nb.ConvergenceWarning)
+            return nb.fit(Durations(), cls.rows, cls.y, inference, key=2)
+
+    def by_scipy(self, posterior: Any) -> np.ndarray:
+        """Log joint density of every draw, shape (draws, rows, classes)."""
+        drawn = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
+        cells = self.rows[None, :, None, :]
+        shape, speed = (drawn[f"x_{name}"][:, None] for name in ("shape", "speed"))
+        density = scipy.stats.gamma.logpdf(cells, shape, scale=1 / speed)
+        return np.log(drawn["class_prob"])[:, None] + np.where(np.isnan(cells), 0.0, density).sum(axis=-1)
+
+    def test_predictions(self, posterior: Any) -> None:
+        expected = scipy.special.logsumexp(self.by_scipy(posterior), axis=0) - np.log(300)
+        np.testing.assert_allclose(posterior.log_joint(self.rows), expected, rtol=1e-9)
+        proba = scipy.special.softmax(expected, axis=1)
+        np.testing.assert_allclose(posterior.predict_proba(self.rows), proba, rtol=1e-7)
+
+    @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+    def test_leave_one_out(self, posterior: Any) -> None:
+        """Pareto-smoothed weights, against the harmonic mean, which does not smooth them."""
+        proba = scipy.special.softmax(self.by_scipy(posterior), axis=-1)
+        of_label = proba[:, np.arange(40), (self.y == "b").astype(int)]
+        found = nb.loo(posterior, self.rows, self.y).elpd_i
+        np.testing.assert_allclose(found, -np.log((1 / of_label).mean(axis=0)), atol=0.05)
+
+    def test_saved(self, posterior: Any, tmp_path: Any) -> None:
+        loaded = reloaded(posterior, tmp_path)
+        assert isinstance(loaded.problem.statistics.blocks[0], Logarithms)
+        np.testing.assert_array_equal(loaded.log_joint(self.rows), posterior.log_joint(self.rows))
+        assert_same(loaded.problem.statistics.blocks[0].logs, posterior.problem.statistics.blocks[0].logs)
+
+    def test_information(self, posterior: Any) -> None:
+        """The average over draws of an integral, against a sum over a fine grid."""
+        found = nb.mutual_information(posterior)["mean"].to_numpy()
+        grid = np.linspace(1e-4, 60, 20001)
+        drawn = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
+        for j in range(2):
+            total = 0.0
+            for d in range(0, 300, 30):
+                prior = drawn["class_prob"][d]
+                shape, speed = (drawn[f"x_{name}"][d, :, j] for name in ("shape", "speed"))
+                density = scipy.stats.gamma.pdf(grid[:, None], shape, scale=1 / speed)
+                terms = prior * scipy.special.rel_entr(density, (density @ prior)[:, None])
+                total += terms.sum() * (grid[1] - grid[0])
+            assert found[j] == pytest.approx(total / 10, rel=0.3)
+
+    def test_densities(self, posterior: Any) -> None:
+        line = nb.plot_densities(posterior, self.rows, self.y).axes[1].lines[0]
+        shape, speed = (posterior.draws()[f"x_{name}"][..., 0, 1].ravel() for name in ("shape", "speed"))
+        # Given that the new row is of the class, a draw counts as much as it gives the class probability.
+        weight = posterior.draws()["class_prob"][..., 0].ravel()
+        density = scipy.stats.gamma.pdf(line.get_xdata()[:, None], shape, scale=1 / speed)
+        expected = density @ weight / weight.sum()
+        np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-9)
+
+    @pytest.mark.parametrize(
+        "verb",
+        [
+            "predict",
+            "proba_draws",
+            "uncertainty",
+            "summary",
+            "posterior simulate",
+            "prior simulate",
+            "program",
+            "datatree",
+            "calibration",
+            "plot_mutual_information",
+            "plot_prior_posterior",
+            "plot_log_odds",
+            "plot_proba",
+        ],
+    )
+    def test_what_goes(self, posterior: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(globals(), "LABELS", self.y)
+        for number in numbers_of(VERBS[verb](posterior, self.rows)):
+            if np.asarray(number).dtype.kind == "f":
+                assert np.isfinite(np.asarray(number)[~np.isnan(np.asarray(number))]).all()
+
+    def test_check(self, posterior: Any) -> None:
+        assert nb.check(posterior, self.rows, self.y, num_replicates=50).table["p_value"].between(0, 1).all()
+
+    @pytest.mark.parametrize(
+        ("verb", "error"),
+        {
+            "log_evidence": "log_evidence is known in closed form for conjugate families only, not for ['Durations']",
+            "feature_evidence": "column 0 is Durations, which has no closed-form evidence",
+            "sensitivity": "the posterior is sampled",
+            "loo_scores": "loo_scores takes rows away from a closed form, which draws do not have",
+            "kfold": "kfold takes rows away from a closed form, which draws do not have",
+            "MAP": "column 0 is Durations, which gives no mode: use nb.Exact() or nb.NUTS()",
+            "MLE": "Durations",
+            "unlabelled Gibbs": "Durations",
+        }.items(),
+    )
+    def test_what_does_not_go_says_so(
+        self, posterior: Any, verb: str, error: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(globals(), "LABELS", self.y)
+        with pytest.raises((TypeError, ValueError), match=re.escape(error)):
+            VERBS[verb](posterior, self.rows)
+
+    def test_exact_says_so(self) -> None:
+        with pytest.raises(ValueError, match=r"Durations.*nb\.NUTS\(\)"):
+            nb.fit(Durations(), self.x, self.y)
+        with pytest.raises(ValueError, match="Durations"):
+            nb.fit(nb.NaiveBayes(Durations(), feature_inclusion=0.5), self.x, self.y)
