@@ -421,6 +421,19 @@ class TestWaits:
             nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
         assert nb.mutual_information(posterior)["estimate"].isna().all()
 
+    @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 1.0, 3.0]], ids=["weight one", "weights"])
+    def test_formulas_of_cells_are_counted_in_float64(self, weights: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Logs(Exponential):
+            def log_base(self, x: Any) -> Any:
+                return jnp.log(x)
+
+        members = np.array([self.y == "a", self.y == "b"]) * (1.0 if weights is None else np.array(weights))
+        fitted = nb.fit(Logs(), self.x[:, None], self.y, sample_weight=weights)
+        found = fitted.problem.statistics.blocks[0].log_base[:, 0]
+        np.testing.assert_allclose(found, members @ np.log(self.x), rtol=1e-14)
+
     def test_terms_are_a_tuple(self) -> None:
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)
