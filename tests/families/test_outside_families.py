@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -184,14 +185,25 @@ VERBS = {
 """What is asked of a posterior in closed form."""
 
 
+COMPILED = {"compare", "EmpiricalBayes", "datatree", "loo of draws", "program", "unlabelled Gibbs", "unlabelled MAP"}
+"""What compiles for seconds: one family is quick, the others are in the slow suite."""
+
+
+def _pairs_and_verbs() -> Iterator[Any]:
+    for name, pair in PAIRS.items():
+        for verb in VERBS:
+            late = verb in COMPILED and name != "tokens"
+            yield pytest.param(pair, verb, id=f"{name}-{verb}", marks=[pytest.mark.slow] if late else [])
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize(("pair", "verb"), _pairs_and_verbs())
 def test_a_verb_gives_the_numbers_of_the_twin(pair: Pair, verb: str) -> None:
     outside, twin = (VERBS[verb](posterior, pair.X) for posterior in pair.posteriors)
     assert_same(outside, twin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_learned_hyperparameters_are_those_of_the_twin(pair: Pair) -> None:
     outside, twin = (

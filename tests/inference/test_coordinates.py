@@ -378,6 +378,7 @@ class Shares(nb.Family):
         return jax.scipy.special.xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
 
 
+@pytest.mark.slow
 def test_families_from_outside_profit():
     X = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])
     model = nb.NaiveBayes({"tries": (Geometric(0.05, 0.05), [0]), "share": (Shares(0.05), [1])})
