@@ -11,7 +11,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.tables import check_support, posterior_from_tables
+from bayesnb.inference.read_parameters import check_support, posterior_from_parameters
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -273,7 +273,7 @@ def from_parameters(
     >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
     array([[0.9161, 0.0839]])
     """
-    return posterior_from_tables(as_model(model), classes, parameters, class_probs, columns)
+    return posterior_from_parameters(as_model(model), classes, parameters, class_probs, columns)
 
 
 def from_samples(

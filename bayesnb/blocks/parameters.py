@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 
 __all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary", "prior_densities"]
 

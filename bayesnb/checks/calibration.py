@@ -13,12 +13,13 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from bayesnb.families.fast import proportion, random_generator, whole_number
+from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["Calibration", "calibration"]
 

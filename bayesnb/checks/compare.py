@@ -14,10 +14,10 @@ import pandas as pd
 
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
-from bayesnb.families.fast import proportion
 from bayesnb.pictures.comparison import plot_comparison
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.validate import proportion
 
 __all__ = ["Comparison", "compare"]
 

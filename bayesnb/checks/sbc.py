@@ -27,11 +27,12 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import as_key, draw, proportion, random_generator, whole_number
+from bayesnb.families.draw import draw
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
+from bayesnb.keys import as_key, random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
@@ -44,6 +45,7 @@ from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.uniform import shown_p
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["JOINT", "SBC", "sbc"]
 

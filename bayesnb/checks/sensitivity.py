@@ -18,7 +18,7 @@ import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.families.fast import cdf, quantile
+from bayesnb.families.cdf import cdf, quantile
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior

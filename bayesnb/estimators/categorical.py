@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative
 
 from bayesnb.arrays import warn
+from bayesnb.estimators.read import read_mixed
 from bayesnb.estimators.smoothing import Discrete
-from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.categorical import Categorical
 from bayesnb.growth import with_categories
 from bayesnb.model.naive_bayes import NaiveBayes

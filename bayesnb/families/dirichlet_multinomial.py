@@ -14,9 +14,9 @@ from scipy.special import digamma, polygamma
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.draw_words import draw_words
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.words import draw_words
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
 

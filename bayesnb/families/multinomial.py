@@ -24,11 +24,11 @@ from bayesnb.families.documents import (
     log_coefficient_on_device,
     with_long_documents,
 )
+from bayesnb.families.draw_words import draw_words
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.log_probability import log_of
 from bayesnb.families.product import Weights, times
-from bayesnb.families.words import draw_words
 from bayesnb.sparse import csr_rows
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import Counts, class_sums

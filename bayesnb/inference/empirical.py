@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.statistics import ModelStatistics, log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import random_generator
 from bayesnb.inference.base import Inference
+from bayesnb.keys import random_generator
 from bayesnb.model.learned import LearnedPrior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem

@@ -11,13 +11,14 @@ from bayesnb.arrays import in_float64, warn
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
 from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
+from bayesnb.keys import random_generator
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
+from bayesnb.validate import whole_number
 
 __all__ = ["Gibbs"]
 

@@ -16,16 +16,17 @@ from numpyro.infer.hmc import hmc
 from numpyro.infer.util import ParamInfo
 
 from bayesnb.arrays import to_numpy, warn
-from bayesnb.families.fast import as_key, random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.targets import Target, target_of
+from bayesnb.keys import as_key, random_generator
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
+from bayesnb.validate import whole_number
 
 __all__ = ["NUTS", "ConvergenceWarning"]
 

@@ -13,11 +13,12 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_mode
-from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
+from bayesnb.keys import random_generator
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
+from bayesnb.validate import whole_number
 
 __all__ = ["MAP", "MLE"]
 

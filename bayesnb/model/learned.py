@@ -22,7 +22,7 @@ from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
 from bayesnb.model.read import block_name

@@ -10,11 +10,11 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
-from bayesnb.families.fast import whole_number
 from bayesnb.families.hyperparameters import require_hyperprior
 from bayesnb.tables.labels import as_labels, learn_classes
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.schema import Schema
+from bayesnb.validate import whole_number
 
 __all__ = [
     "EVERY_COLUMN",

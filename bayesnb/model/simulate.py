@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.families.base import Parameters
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 from bayesnb.tables.schema import Schema
 
 __all__ = ["draw_cells", "to_table", "total_counts"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.fast import whole_number
 from bayesnb.tables.read import as_table
+from bayesnb.validate import whole_number
 
 __all__ = [
     "LINES",

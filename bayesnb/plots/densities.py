@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks.block import Block
-from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_densities"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.fast import proportion
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.labels import encode_labels, learn_classes
+from bayesnb.validate import proportion
 
 __all__ = ["plot_log_odds"]
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.mutual_information import mutual_information
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_mutual_information"]
 

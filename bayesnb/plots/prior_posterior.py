@@ -9,11 +9,13 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.families.fast import quantile, random_generator, whole_number
+from bayesnb.families.cdf import quantile
+from bayesnb.keys import random_generator
 from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_prior_posterior"]
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from bayesnb.arrays import in_float64
 from bayesnb.draws import flatten
-from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_spikes"]
 

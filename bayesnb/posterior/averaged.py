@@ -9,9 +9,9 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
+from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import cdf, quantile
-from bayesnb.model.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
+from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem
@@ -59,7 +59,7 @@ class AveragedPosterior(ClosedFormPosterior):
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
+        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
         names = pd.Index(feature_names(self.model.blocks), name="feature")
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
 

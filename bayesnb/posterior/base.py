@@ -10,7 +10,6 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.fast import proportion
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.by_partition import partition_by_partition
@@ -21,6 +20,7 @@ from bayesnb.posterior.uncertainty import uncertainty_under
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import with_fallback
+from bayesnb.validate import proportion
 
 __all__ = ["Fitting", "Posterior"]
 

@@ -13,14 +13,16 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.cdf import quantile
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import quantile, random_generator, whole_number
+from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
+from bayesnb.validate import whole_number
 
 __all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 

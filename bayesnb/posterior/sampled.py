@@ -9,7 +9,6 @@ import numpy as np
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.draws import flatten
-from bayesnb.families.fast import whole_number
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
@@ -17,6 +16,7 @@ from bayesnb.posterior.log_mean import log_mean_joint
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
+from bayesnb.validate import whole_number
 
 __all__ = ["SampledPosterior"]
 

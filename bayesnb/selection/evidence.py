@@ -11,7 +11,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.inclusion import (
     feature_names,
-    in_order,
+    in_column_order,
     log_evidences,
     log_inclusion,
     read_inclusion,
@@ -84,8 +84,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     posteriors = [np.exp(log_inclusion(p, found)[0]) for p, found in zip(prior, log_bayes_factors, strict=True)]
     return pd.DataFrame(
         {
-            "log_bayes_factor": in_order(blocks, log_bayes_factors),
-            "inclusion_probability": in_order(blocks, posteriors),
+            "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
+            "inclusion_probability": in_column_order(blocks, posteriors),
         },
         index=pd.Index(feature_names(blocks), name="feature"),
         dtype=np.float64,

@@ -18,7 +18,7 @@ from bayesnb.checks.comparison.densities import Rows, exact_reference, log_densi
 from bayesnb.checks.comparison.dependence import dependence
 from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
-from bayesnb.families.fast import as_key, random_generator
+from bayesnb.keys import as_key, random_generator
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 

@@ -1,4 +1,4 @@
-"""Probability tables given by hand, read into parameters."""
+"""Parameters that a user gives, read into the arrays of a model and checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 
-__all__ = ["check_support", "posterior_from_tables"]
+__all__ = ["check_support", "posterior_from_parameters"]
 
 
-def posterior_from_tables(
+def posterior_from_parameters(
     model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
 ) -> PointPosterior:
     """The work behind `from_parameters`."""
@@ -31,7 +31,7 @@ def posterior_from_tables(
         raise TypeError(
             f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
         )
-    parameters = _Tables(parameters)
+    parameters = _Given(parameters)
     names, named = _columns(model, parameters, columns)
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
@@ -94,23 +94,23 @@ def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | No
     return tuple(names), any(isinstance(name, str) for name in names)
 
 
-class _Tables(Mapping[Any, Any]):
-    """Tables by name that remember which of them were read."""
+class _Given(Mapping[Any, Any]):
+    """Values by name; records which names were read."""
 
-    def __init__(self, tables: Mapping[Any, Any]) -> None:
-        self._tables = tables
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        self._values = values
         self.read: set[Any] = set()
 
     def __getitem__(self, name: Any) -> Any:
-        value = self._tables[name]
+        value = self._values[name]
         self.read.add(name)
         return value
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._tables)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return len(self._values)
 
 
 def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Tables, checked with scikit-learn's error messages."""
+"""Input of an estimator, checked with scikit-learn's error messages and read as a table."""
 
 from dataclasses import replace
 from numbers import Real
