@@ -45,9 +45,9 @@ def fit(
         categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
-        partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
-        has a label.
+        skipped, which is exact. Or a JAX array, read on its own device. Or a Dask array or data frame, read partition
+        by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row has a
+        label.
     y : labels, shape (rows,), or None
         Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
         `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
@@ -238,7 +238,7 @@ def from_parameters(
     Parameters
     ----------
     model : NaiveBayes, BoundModel or Family
-        Says which family each column has; its priors are not used.
+        Gives the family of each column; its priors are not used.
     classes : sequence
         Labels, in the order of the class axis of every table below.
     parameters : mapping
@@ -293,7 +293,7 @@ def from_samples(
     samples : mapping
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
     X, y, sample_weight, classes
-        The data, as for `fit`; they say what the columns and classes are, and what the draws are conditioned on.
+        The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def from_samples(
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
-    """Warn if a feature has the name of the labels, because the model then reads the answer."""
+    """Warn if a feature has the name of the labels, because the model then predicts the labels from themselves."""
     name = getattr(y, "name", None)
     if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
         warn(

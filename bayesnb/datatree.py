@@ -63,7 +63,7 @@ def tree_of_draws(
         "prior": dict_to_dataset(model.sites.by_name(prior), coords=coords, dims=dims),
     }
     if model.feature_inclusion is None:
-        # Parameters that classes may share have no density: part of the prior lies where they are equal.
+        # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = dict_to_dataset(_log_prior(model, parameters))
     if sample_stats:
         groups["sample_stats"] = dict_to_dataset(dict(sample_stats))
@@ -127,7 +127,10 @@ def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:
-    """Joint densities; a row that draws from a wide prior make impossible under every class keeps the class's own."""
+    """Joint densities, with the class probabilities in place of those of a row that is impossible under every class.
+
+    Draws from a wide prior may make a row impossible.
+    """
     lost = np.isneginf(joint).all(axis=-1, keepdims=True)
     return np.where(lost, log(parameters.class_prob)[:, :, None, :], joint)
 

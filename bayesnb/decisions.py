@@ -1,4 +1,4 @@
-"""What to do about a row: labels of least expected loss, abstention, and the parts of a prediction's uncertainty."""
+"""Decisions about rows: labels of least expected loss, abstention, and the parts of a prediction's uncertainty."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -62,7 +62,7 @@ def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
     Parameters
     ----------
     draws : iterable of array, shape (draws, rows, classes)
-        Class probabilities under draws of the parameters, in pieces that need not stand in memory together.
+        Class probabilities under draws of the parameters, in pieces, so that they need not be in memory together.
 
     Returns
     -------

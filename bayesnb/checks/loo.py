@@ -17,7 +17,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k, which an exact result has no need of but ELPDDataLOO prints."""
+"""ArviZ's threshold for Pareto k. An exact result does not need it, but ELPDDataLOO prints it."""
 
 
 def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:

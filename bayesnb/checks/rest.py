@@ -1,8 +1,8 @@
 """Densities of rows under their own class, given the other rows, where all rows have the same prior.
 
-Statistics subtract, so the posterior without a row is the closed form given the other rows. Its predictive density of
-the row's cells is what is asked for; this holds for every conjugate family, every weight and every prior. A vector of
-counts has the evidence of the row as its density. A family may define a faster way in `row_log_left_out`.
+Statistics subtract, so the posterior without a row is the closed form given the other rows. The result is its
+predictive density of the row's cells, for every conjugate family, weight and prior. A vector of counts has the evidence
+of the row as its density. A family may define a faster way in `row_log_left_out`.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Does an inference give the posterior it says? Simulation-based calibration.
+"""Is the posterior of an inference calibrated? Simulation-based calibration.
 
 Parameters drawn from the prior, and rows drawn from them, are a draw of the joint distribution; so the parameters are
-also a draw from the posterior given these rows. Where in its posterior each of them falls, its probability integral
-transform (PIT), is then uniform over simulations if the posterior is right, whatever the model.
+also a draw from the posterior given these rows. If the posterior is right, the probability integral transform (PIT) of
+each parameter under it is uniform over simulations, for every model.
 """
 
 import warnings
@@ -50,7 +50,7 @@ from bayesnb.validate import proportion, whole_number
 __all__ = ["JOINT", "SBC", "sbc"]
 
 MIN_SIMULATIONS = 20
-"""Fewer PIT values show no shape."""
+"""Smallest number of simulations; fewer PIT values do not show a deviation from uniform."""
 
 LEAST_ESS, LARGEST_R_HAT = 50, 1.05
 """Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
@@ -89,7 +89,7 @@ class SBC:
     model : BoundModel
         The model simulated from, hyperparameters in numbers.
     inference : object
-        What was judged.
+        The inference under test.
     """
 
     uniform: bool
@@ -130,7 +130,7 @@ class SBC:
         return tree
 
     def plot(self, **options: Any) -> Any:
-        """How far the PIT values stray from uniform; see `bayesnb.plot_sbc`."""
+        """Differences of the PIT values from uniform; see `bayesnb.plot_sbc`."""
         return plot_sbc(self, **options)
 
     def __repr__(self) -> str:
@@ -166,8 +166,8 @@ def sbc(
     model : NaiveBayes, BoundModel or Family
         Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
     inference : Inference, optional
-        What to judge; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one chain is
-        run per simulation, with the other settings as they are.
+        The inference to test; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one
+        chain is run per simulation, with the other settings as they are.
     num_simulations : int, default 200
         At least 20.
     num_rows : int, default 50
@@ -191,10 +191,10 @@ def sbc(
     Raises
     ------
     TypeError
-        If the model or the inference is none.
+        If `model` is not a model, or `inference` not an inference.
     ValueError
-        If the model is not bound and no table comes with it, a hyperparameter is left to the scale of data that are not
-        there, the inference gives a point or cannot solve the problem, or a number is out of range.
+        If the model is not bound and no table comes with it, a hyperparameter follows the scale of data that are not
+        given, the inference gives a point or cannot solve the problem, or a number is out of range.
 
     Notes
     -----
@@ -302,7 +302,7 @@ def _ready_inference(inference: Any, model: BoundModel) -> Any:
     if isinstance(inference, MAP | MLE):
         raise ValueError(no_distribution(inference))
     if isinstance(inference, NUTS):
-        # Simulations are replications enough; further chains would only cost time.
+        # The simulations are the replications, so that one chain is enough.
         return replace(inference, num_chains=1, progress=False)
     return inference
 

@@ -211,7 +211,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         inference.check(problem)
         if problem.model.feature_inclusion is not None and self.predictive == "plugin":
             raise ValueError(
-                'predictive="plugin" stands for one model, and feature_inclusion averages over many: use '
+                'predictive="plugin" uses one model, and feature_inclusion averages over many: use '
                 'predictive="exact", or leave feature_inclusion out'
             )
         self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())

@@ -388,7 +388,7 @@ class TestEstimators:
         in_parts = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9])
         in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
         np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
-        with pytest.raises(ValueError, match='predictive="plugin" stands for one model'):
+        with pytest.raises(ValueError, match='predictive="plugin" uses one model'):
             getattr(estimators, name)(feature_inclusion=0.5, predictive="plugin").fit(X, y)
         with pytest.raises(ValueError, match="no subsets of features to average over"):
             getattr(estimators, name)(feature_inclusion=0.5, inference="nuts").fit(X, y)

@@ -24,7 +24,8 @@ LARGEST = 10
 """Number of pairs, those of the largest correlations, whose effective number of draws is computed."""
 
 GROUP = 2000
-"""Up to so many parameters all pairs are tested; with more, only pairs inside a class, so many parameters at a time."""
+"""Up to this number of parameters, all pairs are tested; above it, pairs inside a class, this many parameters at a
+time."""
 
 
 class Products(NamedTuple):

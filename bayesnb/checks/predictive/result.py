@@ -18,7 +18,7 @@ EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
 
 ENOUGH = 99
-"""Replicates from which on a line of a right model is extreme by chance as seldom as `EXTREME` says."""
+"""Smallest number of replicates at which a line of a right model is extreme by chance as seldom as `EXTREME` says."""
 
 SHOWN = 20
 """Statistics that a repr shows."""
