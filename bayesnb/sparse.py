@@ -34,9 +34,9 @@ def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
 
 
 def without_duplicates(x: Any) -> Any:
-    """A CSR array without entries stored in parts: those are one cell each, and log x! is not additive.
+    """A CSR array in which each cell is stored once. Parts of a cell are added up, because log x! is not additive.
 
-    What it shares with the caller's data stays as it is.
+    Arrays that are shared with the caller's data do not change.
     """
     if x.has_canonical_format:
         return x

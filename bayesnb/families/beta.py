@@ -22,7 +22,7 @@ class Logistic(transforms.SigmoidTransform):
     """The logistic function p; its derivative p (1 - p) has the two logarithms that a beta density has."""
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-        # Far out 1 - p has lost half of its digits, and the derivative is that of the exponential function to as many.
+        # If |x| is large, 1 - p has lost half of its digits, and log p(1 - p) equals -|x| to that precision.
         far = -0.5 * np.log(jnp.finfo(y.dtype).eps)
         return jnp.where(jnp.abs(x) > far, -jnp.abs(x), jnp.log(y) + jnp.log1p(-y))
 

@@ -18,7 +18,7 @@ __all__ = ["ExponentialFamily"]
 
 @dataclass(frozen=True)
 class ExponentialFamily(Family):
-    r"""A family whose density is a product of what the cell says and what the parameters say.
+    r"""A family whose log density is a product of sufficient statistics and natural parameters.
 
     .. math:: \log p(x \mid \theta) = \sum_k T_k(x)\, \eta_k(\theta) - A(\theta) + \log h(x)
 

@@ -50,8 +50,8 @@ class _PointEstimate(Inference):
 class MLE(_PointEstimate):
     """Maximum likelihood: the frequencies, means and variances of the data, priors ignored.
 
-    An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. Where the data say
-    nothing about a parameter, or the likelihood grows without bound, there is no estimate and `fit` says so.
+    An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. If the data do not
+    determine a parameter, or the likelihood grows without bound, no estimate exists and `fit` raises an error.
 
     Where labels are missing, their sum is maximised by EM, as for `MAP`. That of Gaussian columns grows without bound
     as a class shrinks to a single cell; what EM finds is a local maximum.
@@ -98,7 +98,7 @@ class MAP(_PointEstimate):
 
     The density is that of the parameters as named (probabilities, rates, mean and variance), not of a transformation.
     With uniform priors it is the maximum likelihood estimate; a concentration below one can leave the density
-    unbounded, which `fit` reports.
+    unbounded, for which `fit` raises an error.
 
     Where labels are missing, the density with the labels summed out is maximised by EM (Dempster, Laird and Rubin 1977,
     *Journal of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000,
@@ -147,7 +147,7 @@ class MAP(_PointEstimate):
 
 
 def _gives_mode(family: type[Family]) -> bool:
-    """Whether a family says its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
     if not issubclass(family, ConjugateFamily):
         return family.maximum_a_posteriori is not Family.maximum_a_posteriori
     overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori

@@ -26,7 +26,7 @@ __all__ = ["check_support", "posterior_from_parameters"]
 def posterior_from_parameters(
     model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
 ) -> PointPosterior:
-    """The work behind `from_parameters`."""
+    """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
     if not isinstance(parameters, Mapping):
         raise TypeError(
             f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
@@ -53,7 +53,7 @@ def posterior_from_parameters(
     bound = BoundModel.of(description, Schema(names, named, labels, categories))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
-    # No data: the defaults that follow a scale take the unit one. These priors are not used.
+    # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
     resolved = bound.resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features

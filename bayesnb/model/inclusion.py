@@ -45,7 +45,7 @@ def feature_names(blocks: Sequence[Block]) -> list[Any]:
 
 
 def in_column_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]:
-    """What each feature of each block has, in the order of the table's columns."""
+    """Values of the features of all blocks, in the order of the table's columns."""
     placed = [
         (position, value)
         for block, of_block in zip(blocks, values, strict=True)

@@ -1,4 +1,4 @@
-"""What a user may write to describe a model, read and checked."""
+"""The arguments that describe a model, read and checked."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class _EveryColumn(Enum):
-    # An enumeration's member stays itself through copies and pickles.
+    # A member of an enumeration stays the same object when it is copied or pickled.
     EVERY_COLUMN = "every column"
 
 

@@ -1,4 +1,4 @@
-"""The picture of simulation-based calibration: how far PIT values stray from uniform."""
+"""The figure of simulation-based calibration: differences of PIT values from uniform."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ __all__ = ["plot_sbc"]
 
 
 class Uniformity(Protocol):
-    """What the picture shows of an `SBC`."""
+    """The part of an `SBC` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:

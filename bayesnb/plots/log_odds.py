@@ -1,4 +1,4 @@
-"""The picture of log odds: how strongly each row speaks for one class against another."""
+"""The figure of log odds: how strongly each row favours one class over another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,13 +28,13 @@ def plot_log_odds(
     num_chains: int | None = None,
     key: Any = 0,
 ) -> Any:
-    """Log odds of one class against another for each row (points), and how sure they are (bars).
+    """Log odds of one class against another for each row (points), with credible intervals (bars).
 
-    The picture of Mosteller and Wallace (1964), *Inference and Disputed Authorship: The Federalist*. A point is the
+    The figure of Mosteller and Wallace (1964), *Inference and Disputed Authorship: The Federalist*. A point is the
     difference of two columns of `Posterior.predict_log_proba`, with the parameters integrated out; the bar is the
     equal-tailed interval of the same difference under single draws of the parameters. A point may lie outside its bar,
-    mostly on the side of zero: densities are averaged over the draws, their logarithms are not, and a class with few
-    data gains by it.
+    mostly on the side of zero: densities are averaged over the draws, and not their logarithms, which favours a class
+    with few data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The picture of mutual information: how much the features say about the class."""
+"""The figure of mutual information: how much information the features have about the class."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ __all__ = ["plot_mutual_information"]
 
 
 def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: int = 20, **options: Any) -> Any:
-    """Mutual information of features and class, the most informative first (points), and how sure it is (bars).
+    """Mutual information of features and class, the most informative first (points), with intervals (bars).
 
     Parameters
     ----------
     found : Posterior or pandas.DataFrame
-        What `mutual_information` gave, or a posterior to ask it of.
+        The result of `mutual_information`, or a posterior to compute it for.
     max_features : int, default 20
         The most informative features that are shown.
     **options

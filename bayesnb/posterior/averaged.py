@@ -36,8 +36,8 @@ class AveragedPosterior(ClosedFormPosterior):
         \right], \qquad w_d = \frac{p_d B_d}{1 - p_d + p_d B_d},
 
     with :math:`B_d` the Bayes factor of `feature_evidence` and :math:`p(x_d \mid D)` the predictive of a parameter that
-    all classes share. It answers whatever a posterior answers: draws share a feature's parameters among the classes
-    with probability :math:`1 - w_d`.
+    all classes share. It has all methods of a posterior: draws share a feature's parameters among the classes with
+    probability :math:`1 - w_d`.
 
     `ExactPosterior.averaged`, or a fit of ``nb.NaiveBayes(..., feature_inclusion=0.5)``, gives one.
 
@@ -150,7 +150,7 @@ def _summary_of_mixture(
 
 
 def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
-    """Average of a feature's own value and the shared one; what has no weight does not count, even if infinite."""
+    """Average of a feature's own value and the shared one; values of weight zero do not count, even infinite ones."""
     with np.errstate(invalid="ignore"):
         return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
 

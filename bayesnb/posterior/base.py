@@ -1,4 +1,4 @@
-"""What every posterior answers, however it was made."""
+"""The interface of every posterior."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
@@ -26,7 +26,7 @@ __all__ = ["Fitting", "Posterior"]
 
 
 class Fitting(Protocol):
-    """What a posterior keeps of the inference that made it: enough to run it again on other statistics."""
+    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
 
     def fit(self, problem: Problem, *, key: Any) -> "Posterior":
         """Condition the problem's model on its data."""
@@ -169,7 +169,7 @@ class Posterior(ABC):
         confidence : float, optional
             Abstain where no label has at least this probability, above 0 and at most 1.
         abstain : scalar, default None
-            What stands for an abstention.
+            The value that means an abstention.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Posterior(ABC):
         num_chains: int | None = None,
         key: Any = 0,
     ) -> Any:
-        r"""How unsure the label of each row is, and how much of that more data could take away.
+        r"""Uncertainty of each row's label, and the part of it that more data could remove.
 
         With :math:`\bar p_c = \mathrm{E}_{\theta \mid D} \, p(y=c \mid x, \theta)` and H the entropy of a label,
 
@@ -292,27 +292,27 @@ class Posterior(ABC):
         X : table, shape (rows, columns)
         unit : {"nats", "bits"}, default "nats"
         num_draws, num_chains, key
-            As for `proba_draws`. All rows see the same draws.
+            As for `proba_draws`. All rows use the same draws.
 
         Returns
         -------
         pandas.DataFrame
             A row for each row of X, by position: ``total``; ``aleatoric``, which would be left if the parameters were
             known; and ``epistemic``, their difference, the mutual information between label and parameters. The last
-            says which labels are worth asking for (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005;
+            shows which labels are worth asking for (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005;
             Houlsby, Huszár, Ghahramani and Lengyel 2011, arXiv:1112.5745, who call it BALD).
 
         Raises
         ------
         ValueError
-            If the posterior is a point, which says nothing about how unsure its parameters are; or the unit is unknown.
+            If the posterior is a point, whose parameters have no uncertainty; or the unit is unknown.
 
         Notes
         -----
-        The average is that of `proba_draws`, not `predict_proba`: the label's distribution under the parameters as the
-        data leave them, before the row itself speaks about them. Only with that average are the two parts those of one
-        whole, both of them expectations over the same draws. The entropy of `predict_proba` differs from ``total`` by
-        the order of the parameters' posterior variance.
+        The average is that of `proba_draws`, not `predict_proba`: the label's distribution under the posterior of the
+        parameters, without information from the features of the row itself. Only with that average do the two parts add
+        up to the total, because both are expectations over the same draws. The entropy of `predict_proba` differs from
+        ``total`` by the order of the parameters' posterior variance.
 
         The entropy of an average over S independent draws is too small by (classes - 1) / (2 S) nats at most, to first
         order, and ``epistemic`` with it: 0.0005 for two classes and the default's thousand draws.
@@ -460,7 +460,7 @@ class Posterior(ABC):
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
         decay : float, default 1.0
-            What the data so far count for from now on, above 0 and at most 1: their statistics are multiplied by it
+            Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
             before the new ones are added, so that a row weighs ``decay**age``, its age counted in updates. The prior
             does not fade. Batches of n rows come to weigh n / (1 - decay) rows in all.
         key : int or JAX key, default 0
@@ -516,8 +516,8 @@ class Posterior(ABC):
         Returns
         -------
         tuple of array of shape (columns,) and float
-            w and a, such that log p(y=classes[1] | x) - log p(y=classes[0] | x) = w . x + a. The text behind this
-            formula (Barber 2012, *Bayesian Reasoning and Machine Learning*, section 10.2.1) leaves out the logarithms.
+            w and a, such that log p(y=classes[1] | x) - log p(y=classes[0] | x) = w . x + a. The source of this formula
+            (Barber 2012, *Bayesian Reasoning and Machine Learning*, section 10.2.1) leaves out the logarithms.
 
         Raises
         ------
@@ -542,7 +542,7 @@ class Posterior(ABC):
         ----------
         X : table, shape (rows, columns), optional
         y : labels, shape (rows,), optional
-            With both, the groups that look at data are there too.
+            With both, the tree also has the groups that need data.
         predictions : table, shape (new rows, columns), optional
             Rows without labels, for the group of that name.
         num_chains, num_draws : int, optional

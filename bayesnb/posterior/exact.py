@@ -28,7 +28,7 @@ __all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 
 
 class ClosedFormPosterior(Posterior):
-    """What posteriors made of updated families have in common."""
+    """Methods that all posteriors of updated families share."""
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
         self.problem: Problem = problem
@@ -113,7 +113,7 @@ class ExactPosterior(ClosedFormPosterior):
         found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
         for site, marginal in marginals.items():
             lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
-            # Next to no data leave some means and variances infinite.
+            # With very few data, some means and variances are infinite.
             with np.errstate(divide="ignore", invalid="ignore"):
                 found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
         return found

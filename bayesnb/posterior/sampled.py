@@ -115,7 +115,7 @@ class SampledPosterior(Posterior):
         return jax.tree.map(lambda value: value[:chains, kept], self.parameters)
 
     def _kept(self, num_draws: int) -> np.ndarray:
-        """Evenly spaced draws, which stand for the whole chain better than its beginning."""
+        """Evenly spaced draws, which represent the whole chain better than its first draws."""
         return np.linspace(0, self.num_draws - 1, num_draws).round().astype(int)
 
     def thinned_stats(self, num_chains: int | None = None, num_draws: int | None = None) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""How unsure the labels of rows are, and how much of that more data could take away."""
+"""Uncertainty of the labels of rows, and the part of it that more data could remove."""
 
 from typing import Any
 

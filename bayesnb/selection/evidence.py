@@ -57,8 +57,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
 
     Notes
     -----
-    A Bayes factor depends on the prior: the wider it is, the more the factor speaks for the shared parameter (Murphy
-    2012, section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
+    A Bayes factor depends on the prior: the wider it is, the more the factor favours the shared parameter (Murphy 2012,
+    section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
     hypotheses. So do those that `EmpiricalBayes` learned. It learned them with a parameter for every class, so that the
     factor then favours the feature too much.
 

@@ -1,4 +1,4 @@
-"""How much does a feature say about the class? Mutual information, compared with its size by chance."""
+"""How much information does a feature have about the class? Mutual information, compared with its size by chance."""
 
 from typing import Any
 

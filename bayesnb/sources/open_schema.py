@@ -40,7 +40,7 @@ class Found:
 
     @classmethod
     def nothing(cls) -> "Found":
-        """What no rows show."""
+        """Nothing found: the start of a sum."""
         return cls((), {}, {})
 
     def __add__(self, other: "Found") -> "Found":

@@ -20,10 +20,10 @@ the largest count."""
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Tally:
-    """Weights of the numbers met at each place, sorted, each once, zeros left out.
+    """Weights by place and number: sorted, each pair once, without zero weights.
 
-    The arrays are filled up with entries of weight zero to a power of two, so that what JAX compiled for one table
-    serves others of like size.
+    Entries of weight zero fill the arrays up to a power of two, so that JAX does not compile again for tables of
+    similar size.
 
     Attributes
     ----------
@@ -37,14 +37,15 @@ class Tally:
 
     @classmethod
     def of(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
-        """The tally of entries in any order, each met any number of times."""
+        """The tally of entries in any order; weights of equal entries are added up."""
         return cls._filled_up(*_summed(place, number, weight))
 
     @classmethod
     def _filled_up(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
         kept = weight != 0
         missing = (1 << max(int(kept.sum()) - 1, 0).bit_length()) - int(kept.sum())
-        # One is a number at which no formula is infinite, which zero times its weight would not survive.
+        # The number of these entries is one, where every formula is finite: infinity times their weight zero would be
+        # NaN.
         return cls(
             np.pad(place[kept], (0, missing)),
             np.pad(number[kept], (0, missing), constant_values=1),
@@ -62,7 +63,7 @@ class Tally:
         return type(self)(self.place, self.number, self.weight * factor)
 
     def without_rounding(self, before: Self) -> Self:
-        """What a subtraction from `before` left, with differences that are only rounding left out."""
+        """The result of a subtraction from `before`, without rounding errors."""
         nothing = np.zeros_like
         weights = np.stack(
             [
@@ -180,7 +181,8 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
     place = np.concatenate([start[chosen.row] + chosen.col, start + num_columns])
     count = np.concatenate([chosen.data, length])
     weight = np.concatenate([weight[chosen.row], weight])
-    # What is no whole number is held as if it were large: the identity of the gamma functions is the same.
+    # A fraction x counts as above all levels, because the gamma functions give for every x > 0: log rising(a, x) = sum
+    # of log(a + k) over the 16 levels + log Gamma(a + x) - log Gamma(a + 16).
     broken = count != np.rint(count)
     reached = [np.flatnonzero((count > level) | broken) for level in range(LEVELS)]
     low = np.concatenate(reached)
