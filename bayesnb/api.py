@@ -58,8 +58,8 @@ def fit(
         in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
         that the columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
-        Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
-        2 and so on. By default the labels of `y`, sorted.
+        All labels that may occur, also those without a row, in the order of the results; or their number, for the
+        labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
 
@@ -99,7 +99,7 @@ def fit_batches(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on a table that comes in batches, of which one is in memory at a time.
+    """Condition a model on a table in batches. One batch is in memory at a time.
 
     The result is that of `fit` to all the batches at once, up to the order of summation.
 
@@ -156,7 +156,7 @@ def fit_parquet(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on Parquet files of any size, of which a batch of rows is in memory at a time.
+    """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
 
     The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
     are read. If classes or categories are not known, the columns that hold them are first read to find them.
@@ -167,7 +167,7 @@ def fit_parquet(
     paths : str or path, or sequence of them
         Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
     target : str
-        Column of the labels, none of which may be missing.
+        Column of the labels. No label may be missing.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     columns : sequence of str, optional

@@ -13,10 +13,10 @@ __all__ = ["enable_compilation_cache"]
 def enable_compilation_cache(directory: Any = None) -> Path:
     """Keep what JAX compiles on disk, so that the next process reads it instead of compiling.
 
-    The closed form compiles nothing, or next to nothing. NUTS and the maximisation of the evidence compile for seconds,
-    once for each shape of the model in each process; with the cache, once for each shape on this computer. This is
-    JAX's own cache. It then applies to every function that JAX compiles in this process. Only this call turns it on,
-    and this package never deletes its files.
+    The closed form compiles little or nothing. NUTS and the maximisation of the evidence compile for seconds, once for
+    each shape of the model in each process; with the cache, once for each shape on this computer. This is JAX's own
+    cache. It then applies to every function that JAX compiles in this process. Only this call turns it on, and this
+    package never deletes its files.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def tree_of_draws(
     inference: str,
     key: Any = 0,
 ) -> xr.DataTree:
-    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` says what is in it.
+    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` lists its groups.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def tree_of_draws(
     parameters : ModelParameters
         Leading axes (chain, draw).
     sample_stats : mapping
-        What the sampler reported of each draw; empty if no sampler made them.
+        The sampler's statistics of each draw; empty if no sampler made the draws.
     X, y, predictions, key
         As for `Posterior.to_datatree`.
     library, inference : str

@@ -11,7 +11,7 @@ from bayesnb.tables.labels import as_labels
 __all__ = ["NATS", "decision_rule", "entropy_split"]
 
 Rule = Callable[[np.ndarray], np.ndarray]
-"""From log class probabilities, shape (rows, classes), to what is decided, shape (rows,)."""
+"""Maps log class probabilities, shape (rows, classes), to decisions, shape (rows,)."""
 
 NATS = {"nats": 1.0, "bits": float(np.log(2))}
 """Units of entropy, in nats."""
@@ -20,7 +20,7 @@ NATS = {"nats": 1.0, "bits": float(np.log(2))}
 def decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
-    """What to decide, given class probabilities; `Posterior.predict` says what the arguments mean.
+    """The decision rule for given arguments; `Posterior.predict` explains them.
 
     Parameters
     ----------

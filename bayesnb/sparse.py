@@ -11,7 +11,7 @@ __all__ = ["csr_pieces", "csr_rows", "dense", "filled", "missing_entries", "shar
 
 
 def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """A CSR array of these arrays themselves; SciPy's constructor copies what is a view of less than half an array."""
+    """A CSR array that shares these arrays; SciPy's constructor copies a view of less than half of an array."""
     result = scipy.sparse.csr_array(shape)
     result.data, result.indices, result.indptr = data, indices, indptr.astype(indices.dtype, copy=False)
     return result
@@ -54,7 +54,7 @@ def missing_entries(x: Any) -> Any:
 
 
 def dense(x: Any) -> np.ndarray:
-    """The cells as a NumPy array, whatever they came as."""
+    """The cells of a dense or sparse array as a NumPy array."""
     return x.toarray() if scipy.sparse.issparse(x) else x
 
 

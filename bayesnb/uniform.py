@@ -9,7 +9,7 @@ __all__ = ["ecdf_difference", "shown_p", "uniform_band"]
 def uniform_band(num_values: int, prob: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Band that contains the whole empirical distribution function of uniform values with a given probability.
 
-    Pointwise binomial intervals, widened until all of them hold together: Säilynoja, Bürkner and Vehtari (2022),
+    Pointwise binomial intervals, widened until all of them hold simultaneously: Säilynoja, Bürkner and Vehtari (2022),
     *Statistics and Computing* 32, 32. The widening is found by simulation.
 
     Parameters

@@ -32,7 +32,7 @@ SIMULATIONS = 400
 
 @dataclass(frozen=True)
 class Calibration:
-    """What `calibration` found.
+    """The result of `calibration`.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def calibration(
     prob: float = 0.89,
     key: Any = 0,
 ) -> Calibration:
-    r"""Judge predicted class probabilities by labels, alone or beside another model's.
+    r"""Compare predicted class probabilities with labels, for one model or for two.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
                 densities = every_class_without(block, statistics, x, some, densities)
                 of_own += densities[own]
             else:
-                # Only the row's own class loses the row.
+                # Only the row's own class changes without the row.
                 of_own += own_class_without(block, statistics, x, some)
             features += densities
         features[own] = of_own

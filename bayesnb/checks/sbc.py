@@ -65,7 +65,7 @@ MOST_PROBLEMS = 0.1
 
 @dataclass(frozen=True)
 class SBC:
-    """What `sbc` found.
+    """The result of `sbc`.
 
     Attributes
     ----------
@@ -390,12 +390,12 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
 
 
 def _too_many(problems: pd.DataFrame) -> bool:
-    """Whether so many fits have problems that uniform PIT values show nothing."""
+    """Whether too many fits have problems for uniform PIT values to be evidence."""
     return bool(problems.any(axis=1).mean() > MOST_PROBLEMS)
 
 
 def _in_words(problems: pd.DataFrame) -> str:
-    """How many fits have problems, and of which kinds; empty where none has."""
+    """Number of fits with problems, and the kinds of problems; empty without problems."""
     number = int(problems.any(axis=1).sum())
     if not number:
         return ""

@@ -30,7 +30,7 @@ THRESHOLD = 0.05
 standard deviation when the power is doubled."""
 
 DRAWS = 4000
-"""Distances are taken over the range that so many draws would span: four chains of 1000."""
+"""Distances are taken over the range that this number of draws would span: four chains of 1000."""
 
 NODES = 129
 """Points of the quadrature, at quantiles of the posterior."""
@@ -38,7 +38,7 @@ NODES = 129
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What `sensitivity` found.
+    """The result of `sensitivity`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a family of feature distributions states.
+"""The interface of a family of feature distributions.
 
 A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ExponentialFamily`
 if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's type. Register the
@@ -118,7 +118,7 @@ class Family(ABC):
 
     @property
     def accepts_fractions(self) -> bool:
-        """Whether cells may be any number from zero, where the support says whole ones: the field ``fractional``."""
+        """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
         return getattr(self, "fractional", False)
 
     @abstractmethod

@@ -35,8 +35,8 @@ def _(constraint: Any) -> Any:
 class Beta(dist.Beta):
     """NumPyro's beta distribution, written in log(p) and log(1 - p).
 
-    A Bernoulli likelihood holds the same two logarithms, so that a compiled density takes them once. NumPyro's own goes
-    through a Dirichlet distribution of two categories.
+    A Bernoulli likelihood has the same two logarithms, so that a compiled density computes them once. NumPyro's own
+    density is that of a Dirichlet distribution of two categories.
     """
 
     support = _Probability()

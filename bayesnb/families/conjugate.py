@@ -152,7 +152,7 @@ class ConjugateFamily(Family):
         return found
 
     def independent_pit(self, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draws of the parameters as uniform numbers, independent of each other if the draws follow this distribution.
+        """Draws of the parameters as numbers that are uniform and independent if the draws follow this distribution.
 
         `bayesnb.compare` uses them to test the dependence between parameters. The default takes each parameter given
         those that `prior` draws before it, and one component of a Dirichlet vector after the other. The default is

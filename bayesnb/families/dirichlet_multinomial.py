@@ -152,7 +152,7 @@ class DirichletMultinomial(Family):
         return {"concentration": _maximise(statistics, self.concentration, self.rate)}
 
     def statistics_of_each_column(self, statistics: Levels) -> Counts:
-        """Effective number of tokens: so many independent tokens carry the same information."""
+        """Effective number of tokens: the number of independent tokens with the same information."""
         total = np.asarray(statistics.total)
         length = total.sum(axis=-1, keepdims=True)
         effect = _design_effect(statistics)[:, None]

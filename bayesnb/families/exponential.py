@@ -118,7 +118,7 @@ class ExponentialFamily(Family):
     def common_origin(self, x: np.ndarray) -> Any:
         """One origin for all classes and draws that keeps the digits of these cells; None if each class needs its own.
 
-        Only families that state `origin` are asked.
+        It is called only for families that define `origin`.
         """
         return None
 

@@ -163,7 +163,7 @@ class Product:
         return next(iter(self.parameters.values())).shape
 
     def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """What the weights of a frame are multiplied with, shape (rows, entries)."""
+        """The factors of a frame's weights, shape (rows, entries)."""
         with np.errstate(over="ignore"):
             terms = self.family.terms(cells, *frame.origin) if frame.terms else ()
             parts = [np.asarray(terms[k]) for k in frame.terms]

@@ -22,7 +22,7 @@ SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
 GROUP = 8
-"""Factors under one logarithm: seven multiplications are faster than seven logarithms."""
+"""Number of factors under one logarithm: a multiplication is faster than a logarithm."""
 
 
 def default_rate(pooled: Moments) -> np.ndarray:
@@ -175,7 +175,7 @@ def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, 
 def _left_out(
     x: Any, codes: Any, loc: Any, share: Any, concentration: Any, constant: Any, mean: Any, spread: Any
 ) -> tuple[Any, Any]:
-    """Log density of each row given the others of its class, and the largest share that a cell has in its spread."""
+    """Log density of each row given the others of its class, and the largest share of a cell in its spread."""
     xp, _ = namespace(x)
     missing = xp.isnan(x)
     cells = constant[codes] + concentration[codes] * xp.log1p(-((x - loc[codes]) ** 2) * share[codes])

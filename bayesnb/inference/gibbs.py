@@ -102,7 +102,7 @@ class Gibbs(Inference):
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
-        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
         rng = random_generator(key)
         parameters, of_rows = self._sample(problem, rng)

@@ -122,7 +122,7 @@ class NUTS(Inference):
             )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
-        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
         target = target_of(problem)
         settings = self._settings(target)

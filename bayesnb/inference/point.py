@@ -104,8 +104,8 @@ class MAP(_PointEstimate):
     *Journal of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000,
     *Machine Learning* 39, 103-134): each row counts in every class for the probability of that label, the estimate is
     made as if from labelled rows, and so on until no probability of a label changes by more than 1e-7. The density
-    never falls, and the end is a local maximum: that nearest to what the labelled rows say; or, where a class has none,
-    the end of the best of ten random starts.
+    never decreases, and the result is a local maximum: the one reached from the predictions of the labelled rows or, if
+    a class has no labelled row, from the best of ten random starts.
 
     Parameters
     ----------

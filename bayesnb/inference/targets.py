@@ -1,4 +1,4 @@
-"""What NUTS samples: every parameter, or the hyperparameters alone where parameters have a closed form.
+"""The densities that NUTS samples: of all parameters, or of the hyperparameters alone if parameters have a closed form.
 
 Missing labels are never sampled, but summed out.
 """
@@ -253,7 +253,7 @@ class _Hyperparameters(Target):
 
 
 def target_of(problem: Problem) -> Target:
-    """What NUTS samples for a problem."""
+    """The density that NUTS samples for a problem."""
     if problem.unlabelled is not None:
         return _Mixture(problem)
     return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)

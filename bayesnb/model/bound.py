@@ -198,7 +198,7 @@ class BoundModel:
         Parameters
         ----------
         classes : sequence or int
-            Labels that may occur, in the order wanted; or their number.
+            All labels that may occur, in the order of the results; or their number.
 
         Raises
         ------

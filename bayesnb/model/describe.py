@@ -1,4 +1,4 @@
-"""What a user writes: which family each column has, and the class prior."""
+"""The user's description of a model: the family of each column, and the class prior."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

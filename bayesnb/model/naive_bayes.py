@@ -111,7 +111,7 @@ class NaiveBayes(Description):
         y : labels, shape (rows,), optional if `classes` is given
             Missing labels name no class.
         classes : sequence, optional
-            Labels that may occur, in the order wanted.
+            All labels that may occur, in the order of the results.
 
         Returns
         -------

@@ -67,7 +67,7 @@ def panel_grid(number: int, across: int, *, width: float = 3.2, height: float = 
 
 
 def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all.
+    """The first rows of a table, their number and the number of all rows.
 
     Raises
     ------

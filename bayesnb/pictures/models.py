@@ -33,7 +33,7 @@ def plot_model_comparison(comparison: Models) -> Any:
     -------
     matplotlib.figure.Figure
         On the left the posterior probability, with the prior one as a stroke; on the right the difference of elpd to
-        the highest, with one standard error of the paired difference to either side. What is not known is not drawn.
+        the highest, with one standard error of the paired difference to either side. Unknown values are not drawn.
     """
     from bayesnb.pictures.picture import Picture
 

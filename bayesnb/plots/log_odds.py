@@ -48,7 +48,7 @@ def plot_log_odds(
     prob : float, default 0.89
         Posterior probability of the interval.
     labels : sequence, shape (rows,), optional
-        What to write beside each row; by default its position.
+        Text beside each row; by default its position.
     sort : bool, default False
         Whether to put the rows in the order of their log odds, the largest at the top.
     max_rows : int, default 60

@@ -44,7 +44,7 @@ def plot_proba(
     classes : sequence, optional
         Classes to show; by default all, but only the second of two, whose probabilities add up to one.
     labels : sequence, shape (rows,), optional
-        What to write beside each row; by default its position.
+        Text beside each row; by default its position.
     max_rows : int, default 30
         The first rows that are shown.
     num_draws, num_chains, key

@@ -44,7 +44,7 @@ class Posterior(ABC):
     problem : Problem or None
         Model and statistics of the data; None where the parameters were given without data.
     inference : object or None
-        What made the posterior; None where its draws or parameters were given.
+        The inference that made the posterior; None if its draws or parameters were given.
     """
 
     model: BoundModel
@@ -58,7 +58,7 @@ class Posterior(ABC):
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
-        """What a sampler reported of each draw; only sampled posteriors have it.
+        """The sampler's statistics of each draw; only sampled posteriors have them.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        """Parameters of rows of the given classes, drawn anew for each row, shape (rows, columns, ...)."""
+        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
     def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
         """For each block its family and the parameters, or None for its predictive, that an accelerator computes with.
@@ -488,7 +488,7 @@ class Posterior(ABC):
         return inference.fit(problem.add(counted, decay=decay), key=key)  # type: ignore[return-value]
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
-        """The posterior without data that it was given, the same as a fit to the rest.
+        """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
 
         No class and no category is removed.
 
@@ -590,7 +590,7 @@ class Posterior(ABC):
     """Name of the package that made the draws, for ArviZ."""
 
     def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
-        """What a sampler reported of the draws that `draws` gives; empty if no sampler made them."""
+        """The sampler's statistics of the draws that `draws` gives; empty if no sampler made them."""
         return {}
 
     def save(self, path: Any) -> None:
@@ -656,5 +656,5 @@ class Posterior(ABC):
         return html(repr(self), self.model.sites, self.summary)
 
     def _details(self) -> str:
-        """What the first line of the repr says of the posterior beside its classes."""
+        """The end of the repr's first line: how the posterior was made."""
         return ""

@@ -134,7 +134,8 @@ class ExactPosterior(ClosedFormPosterior):
         Raises
         ------
         TypeError, ValueError
-            If the probabilities are none, the priors of a column differ by class, or the hyperparameters were learned.
+            If a number is not a probability, the priors of a column differ by class, or the hyperparameters were
+            learned.
 
         Examples
         --------

@@ -29,7 +29,7 @@ class SampledPosterior(Posterior):
     parameters : ModelParameters
         The draws, leading axes (chain, draw).
     sample_stats : dict
-        What the sampler reported, arrays of shape (chain, draw), in ArviZ's names; empty for draws from elsewhere.
+        The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names; empty for draws of another sampler.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ __all__ = ["uncertainty_under"]
 
 
 def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, unit: str) -> Any:
-    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` says what they are.
+    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` defines them.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def _labels(column: Any) -> Any:
 
 
 def _open_parquet(path: Path) -> Any:
-    """A Parquet file of which a batch is in memory at a time."""
+    """A Parquet file that is read one batch at a time."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

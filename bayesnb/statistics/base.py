@@ -1,4 +1,4 @@
-"""What all sufficient statistics have in common: they add up.
+"""The interface of all sufficient statistics: they add up.
 
 The statistics of two tables together are the sum of their statistics. The statistics of the rows that are left
 after others are taken away are a difference. ``update``, ``forget``, leave-one-out, cross-validation without
@@ -28,7 +28,7 @@ class Statistics(ABC):
 
     @abstractmethod
     def __sub__(self, other: Self) -> Self:
-        """Statistics of what is left when the rows behind `other` are taken away."""
+        """Statistics of the rows that remain when the rows behind `other` are removed."""
 
     @abstractmethod
     def __mul__(self, factor: float) -> Self:

@@ -32,7 +32,7 @@ PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_es
 
 
 class Battery(NamedTuple):
-    """What the tests found.
+    """Results of the tests.
 
     Attributes
     ----------
