@@ -673,11 +673,13 @@ def test_comparisons_that_are_none(name):
         nb.compare(*args, **kwargs)
 
 
+@pytest.mark.slow
 def test_one_short_chain_of_nuts_warns():
     with pytest.warns(nb.ConvergenceWarning, match="ESS|chain"):
         fit(nb.Bernoulli(), FLAGS, LABELS, nb.NUTS(50, 20, num_chains=1, progress=False), key=0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_comparing_with_one_chain_of_nuts():
     exact = fit(nb.Bernoulli())

@@ -33,6 +33,7 @@ def run(code, **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_second_process_reads_what_the_first_compiled(tmp_path):
     code = f"""
         work(jax.numpy.ones(2))

@@ -1,5 +1,6 @@
 """The figure of a comparison: exact marginal densities over the sampled histograms."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import jax
@@ -93,18 +94,20 @@ def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
     with jax.enable_x64(True):
         for site, marginal in comparison.exact.marginals().items():
             variance = np.asarray(marginal.variance)
+            log_density = jax.jit(marginal.log_prob)  # once for all panels of the site
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:
                     continue
-                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(marginal, index)))
+                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(log_density, index)))
     return found
 
 
-def _density(marginal: Any, index: tuple[int, ...]) -> Any:
+def _density(log_density: Callable[[np.ndarray], Any], index: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """The density of one parameter, from the log densities of all parameters of its site."""
+
     def density(grid: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            points = grid.reshape(-1, *[1] * len(marginal.batch_shape))
-            densities: Any = np.exp(np.asarray(marginal.log_prob(points)))
+            densities: Any = np.exp(np.asarray(log_density(grid.reshape(-1, *[1] * len(index)))))
         return densities[(..., *index)]
 
     return density

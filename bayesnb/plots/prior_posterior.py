@@ -193,7 +193,7 @@ def _densities(distribution: Any, indices: list[tuple[int, ...]], grids: list[np
     points: Any = np.repeat(_quantiles(distribution, (0.5,))[0][None], GRID, axis=0)
     for index, grid in zip(indices, grids, strict=True):
         points[(..., *index)] = grid
-    values: Any = np.exp(np.asarray(distribution.log_prob(points)))
+    values: Any = np.exp(np.asarray(jax.jit(distribution.log_prob)(points)))
     return [values[(..., *index)] for index in indices]
 
 

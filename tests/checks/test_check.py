@@ -185,7 +185,9 @@ def test_the_table_summarises_the_replicates(simulated):
     assert not found.replicated.equals(check(posterior, X, y, num_replicates=50, key=8).replicated)
 
 
-@pytest.mark.parametrize(("name", "rows"), [("vote.csv", 435), ("mushroom.csv.gz", 8124)])
+@pytest.mark.parametrize(
+    ("name", "rows"), [("vote.csv", 435), pytest.param("mushroom.csv.gz", 8124, marks=pytest.mark.slow)]
+)
 def test_dependence_is_found_in_real_tables(data, name, rows):
     table = pd.read_csv(data / "uci" / name, na_values="?")
     X, y = table.iloc[:, :-1], table.iloc[:, -1]

@@ -237,7 +237,7 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
 
 
-@pytest.mark.parametrize("concentration", [0.1, 0.001])
+@pytest.mark.parametrize("concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.001])
 def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentration):
     """A cell that its class has never shown, under a small concentration: one draw in thousands carries the mean."""
     X, y = np.array([[0, 1, 3]] * 4 + [[2, 1, 0]] * 4), [0] * 4 + [1] * 4

@@ -95,7 +95,13 @@ def mixed():
     return nb.NaiveBayes(features).bind(table, ["a", "b"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case.name in {"bernoulli", "gaussian"} else [pytest.mark.slow], id=case.name)
+        for case in CASES
+    ],
+)
 def test_the_closed_form_of_every_family_is_calibrated(case):
     x = case.cells(np.random.default_rng(0), 20)
     bound = nb.NaiveBayes(case.family, class_concentration=[1.5, 2.5]).bind(x, np.arange(20) % 2)
@@ -129,14 +135,23 @@ def _with_statistics(change):
 @pytest.mark.parametrize(
     "inference",
     [
-        Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(8.0, 1.0), class_concentration=2.0))),
-        Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[12.0, 2.0]))),
-        Wrong(_with_statistics(lambda statistics: statistics * 0.3)),
-        Wrong(_with_statistics(lambda statistics: statistics * 2.0)),
-        Wrong(_with_statistics(lambda statistics: jax.tree.map(lambda leaf: leaf[::-1], statistics))),
-        Drawn(lambda value: value**1.3),
+        pytest.param(Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(8.0, 1.0), class_concentration=2.0))), id="prior"),
+        pytest.param(
+            Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[12.0, 2.0]))),
+            id="class prior",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            Wrong(_with_statistics(lambda statistics: statistics * 0.3)), id="rows forgotten", marks=pytest.mark.slow
+        ),
+        pytest.param(Wrong(_with_statistics(lambda statistics: statistics * 2.0)), id="rows twice"),
+        pytest.param(
+            Wrong(_with_statistics(lambda statistics: jax.tree.map(lambda leaf: leaf[::-1], statistics))),
+            id="classes swapped",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(Drawn(lambda value: value**1.3), id="draws bent"),
     ],
-    ids=["prior", "class prior", "rows forgotten", "rows twice", "classes swapped", "draws bent"],
 )
 def test_a_wrong_posterior_is_caught(coins, inference):
     result = sbc(coins, inference, key=2)
@@ -214,7 +229,7 @@ def test_a_family_without_marginals_is_ranked_among_draws():
     assert result.pit["x_rate[0, 1]"].std() == pytest.approx(0.29, abs=0.04)
 
 
-@pytest.mark.parametrize("concentration", [0.003, 0.05])
+@pytest.mark.parametrize("concentration", [0.003, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_probabilities_that_round_to_zero_and_one_are_no_error(concentration):
     bound = nb.NaiveBayes(nb.Bernoulli(concentration, concentration)).bind([[0, 1], [1, 0]], ["a", "b"])
     result = sbc(bound, num_simulations=400, key=7)

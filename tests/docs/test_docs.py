@@ -4,24 +4,32 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import bayesnb as nb
 
+ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
+LONG = {"bayesnb.inference.empirical", "bayesnb.inference.gibbs"}
+"""Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in MODULES]
+)
 def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert result.failed == 0
 
 
+@pytest.mark.slow
 def test_example_in_readme():
-    result = doctest.testfile(str(Path(__file__).parents[2] / "README.md"), module_relative=False, optionflags=FLAGS)
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=FLAGS)
     assert result.attempted > 8
     assert result.failed == 0
 
@@ -43,3 +51,27 @@ def test_every_public_name_is_documented(name):
 def test_every_module_says_what_it_is(name):
     module = importlib.import_module(name)
     assert module.__doc__
+
+
+def test_design_lists_the_layers_of_the_import_contract():
+    page = (ROOT / "docs" / "design.md").read_text("utf-8")
+    section = page.partition("\n## The layers\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    contract = next(
+        contract for contract in settings["contracts"] if contract["type"] == "layers" and "containers" not in contract
+    )
+    layers = [re.findall(r"bayesnb\.(\w+)", layer) for layer in contract["layers"]]
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == layers
+    modules = {module.name for module in pkgutil.iter_modules(nb.__path__)}
+    assert sorted(name for layer in layers for name in layer) == sorted(modules)
+
+
+def test_contributing_lists_every_folder_and_file_of_tests():
+    page = (ROOT / "docs" / "contributing.md").read_text("utf-8")
+    section = page.partition("\n## How the tests are laid out\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`tests/([^`]+)`", row)]
+    there = [f"{path.name}/" for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))]
+    there += [path.name for path in (ROOT / "tests").glob("*.py")]
+    assert sorted(listed) == sorted(there)

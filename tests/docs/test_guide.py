@@ -10,7 +10,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]
-COMPILES_LONG = {"bring-your-own-sampler", "learned-priors"}
+LONG = {"add-a-family", "bring-your-own-sampler", "decisions", "inference", "learned-priors", "unlabelled"}
+"""Pages that sample or compile for more than two seconds run in the slow suite."""
 
 
 def name(page):
@@ -29,7 +30,7 @@ def anchors(page):
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in COMPILES_LONG else []) for page in PAGES],
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in PAGES],
     ids=name,
 )
 def test_examples_run_and_show_their_true_output(page):

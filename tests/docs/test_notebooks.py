@@ -22,8 +22,6 @@ MACHINE = re.compile(
 """What says on which machine, or in which process, a notebook ran."""
 
 IMAGE_BYTES = 400_000
-IN_A_FEW_SECONDS = {"02-textbook"}
-"""The other notebooks run in the slow suite."""
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -50,11 +48,8 @@ def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[] if path.stem in IN_A_FEW_SECONDS else [pytest.mark.slow]) for path in NOTEBOOKS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.slow
+@each_notebook
 @pytest.mark.filterwarnings("default")
 def test_runs_with_small_sizes(path):
     notebook = execute(with_small_sizes(read(path)))

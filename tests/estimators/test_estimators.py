@@ -87,9 +87,8 @@ def test_labels_are_classes_and_no_quantity():
     assert GaussianNB().fit(X, np.repeat([0.0, 1.0], 15)).classes_.tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("predictive", "expected"), [pytest.param("plugin", set(), marks=pytest.mark.slow), ("exact", set(PLUG_IN_ONLY))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("predictive", "expected"), [("plugin", set()), ("exact", set(PLUG_IN_ONLY))])
 def test_scikit_learns_own_test_file(predictive, expected, tmp_path):
     settings = tmp_path / "pytest.ini"
     settings.write_text("[pytest]\n")

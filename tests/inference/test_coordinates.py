@@ -47,16 +47,19 @@ class TestBend:
     @pytest.mark.parametrize("excess", [0.0, 0.25, 9.0, 999.0])
     def test_value_and_derivatives(self, excess):
         z = self.Z
-        u, log_slope = jax.jit(bend)(z, excess)
+        u, log_slope = map(np.asarray, jax.jit(bend)(z, excess))
         near = np.abs(z) <= 30
 
         def plain(z):
             return jnp.log(jnp.log1p(jnp.exp(z))) - excess * jnp.log1p(jnp.exp(-z))
 
-        np.testing.assert_allclose(u[near], plain(z[near]), rtol=1e-12)
-        np.testing.assert_allclose(log_slope[near], np.log(jax.vmap(jax.grad(plain))(z[near])), rtol=1e-9, atol=1e-9)
-        curvature = jax.vmap(jax.grad(lambda z: jnp.log(jax.grad(plain)(z))))(z[near])
-        slope, by_hand = (jax.vmap(jax.grad(lambda z, i=i: bend(z, excess)[i]))(z) for i in (0, 1))
+        def slopes(function, at):
+            return np.asarray(jax.jit(jax.vmap(jax.grad(function)))(at))
+
+        np.testing.assert_allclose(u[near], jax.jit(plain)(z[near]), rtol=1e-12)
+        np.testing.assert_allclose(log_slope[near], np.log(slopes(plain, z[near])), rtol=1e-9, atol=1e-9)
+        curvature = slopes(lambda z: jnp.log(jax.grad(plain)(z)), z[near])
+        slope, by_hand = (slopes(lambda z, i=i: bend(z, excess)[i], z) for i in (0, 1))
         np.testing.assert_allclose(by_hand[near], curvature, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(slope, np.exp(log_slope), rtol=1e-12)
         assert np.isfinite([u, log_slope, slope, by_hand]).all()
@@ -130,7 +133,7 @@ class TestDensities:
 
         position = jax.jit(lambda z: coordinate.at(z, prior))(z)
         np.testing.assert_allclose(position.log_density, by_autodiff(z, free), rtol=1e-9)
-        np.testing.assert_allclose(position.stored, free(z)[0][0])
+        np.testing.assert_allclose(position.stored, jax.jit(free)(z)[0][0])
         np.testing.assert_allclose(np.exp(position.value.log) + np.exp(position.value.log_rest), 1.0)
 
     @pytest.mark.parametrize("seed", range(3))
@@ -179,6 +182,7 @@ class TestDensities:
         coordinate, prior = BentSimplex(np.full(2, excess), total, None), dist.Dirichlet(np.full(2, 0.3))
         line = np.linspace(-90, 60, 501)
 
+        @jax.jit
         @jax.vmap
         def density(z):
             position = coordinate.at(z, prior)
@@ -219,7 +223,8 @@ class TestChoice:
         drawn = draw_sites(walk, np.random.default_rng(1), 4)["site"]
         base = prior.base_dist if isinstance(prior, dist.ExpandedDistribution) else prior
         points = coordinate.point(drawn, base, np.random.default_rng(2))
-        again = np.stack([coordinate.at(point, base).stored for point in points])
+        stored = jax.jit(lambda point: coordinate.at(point, base).stored)
+        again = np.stack([stored(point) for point in points])
         np.testing.assert_allclose(again, drawn.value, rtol=1e-7, atol=1e-300)
 
     def test_a_normal_with_a_closed_form_is_anchored(self):
@@ -268,7 +273,9 @@ def z_scores(exact, sampled):
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.01])
+@pytest.mark.parametrize(
+    "alpha", [pytest.param(0.1, marks=pytest.mark.slow), pytest.param(0.05, marks=pytest.mark.slow), 0.01]
+)
 def test_small_concentrations(alpha):
     """No warning in a default run, and every predictive probability within its Monte Carlo error.
 
@@ -390,14 +397,14 @@ def test_a_weight_below_one_is_seen_in_the_tails():
     target = target_of(problem)
     beginning = target.begin(np.random.default_rng(0), 4)
     coordinate = beginning.coordinates["0.prob"]
-    log_density = partial(potential, target.program, target.arguments, beginning.coordinates)
+    log_density = jax.jit(partial(potential, target.program, target.arguments, beginning.coordinates))
     points = {"class_prob": np.zeros((1, 0))[0], "0.prob": None}
     # Along z, the density of log(1 - p) far to the left goes like exp(0.06 log(1 - p)).
     ends = []
     for z in (-3.0, -6.0):
         point = {**points, "0.prob": jnp.asarray([[[3.0, z]]])}
-        position = coordinate.at(point["0.prob"], dist.Beta(0.01, 0.01))
-        slope = jnp.log(jax.grad(lambda z: bend(z, coordinate.excess[0, 0, 1])[0])(z))
+        position = jax.jit(lambda z: coordinate.at(z, dist.Beta(0.01, 0.01)))(point["0.prob"])
+        slope = np.log(jax.jit(jax.grad(lambda z: bend(z, coordinate.excess[0, 0, 1])[0]))(z))
         ends.append((float(position.value.log_rest[0, 0]), -float(log_density(point)) - float(slope)))
     (first, at_first), (second, at_second) = ends
     assert second < -60

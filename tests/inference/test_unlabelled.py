@@ -109,7 +109,10 @@ def z_scores(draws, expected):
     return (flat.mean(axis=(0, 1)) - np.ravel(expected)) / error
 
 
-@pytest.fixture(scope="module", params=TABLES)
+@pytest.fixture(
+    scope="module",
+    params=["mixed", pytest.param("counts", marks=pytest.mark.slow), pytest.param("waits", marks=pytest.mark.slow)],
+)
 def enumerated(request):
     model, X, y, weight = TABLES[request.param]()
     classes = CLASSES[request.param]
@@ -562,7 +565,7 @@ def test_iterations_that_do_not_suffice_are_told():
         nb.fit(model, X, y, nb.Gibbs(num_warmup=1, num_samples=20, num_chains=2))
 
 
-@pytest.mark.parametrize("table", ["mixed", "counts"])
+@pytest.mark.parametrize("table", ["mixed", pytest.param("counts", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_files(table, tmp_path):
     model, X, y, weight = TABLES[table]()

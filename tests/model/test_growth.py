@@ -113,6 +113,7 @@ def test_old_rows_fade_and_new_categories_come():
     assert_same(first.update(X[3:], Y[3:], decay=0.8), later)
 
 
+@pytest.mark.slow
 def test_learned_concentrations_grow_too():
     """Empirical Bayes: classes that use few colours each, so that the evidence has a maximum."""
     rows = [["red"]] * 9 + [["blue"]] * 10 + [["red"]] * 2 + [["green"]] * 4 + [["blue"]]

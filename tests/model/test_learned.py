@@ -18,16 +18,20 @@ import bayesnb as nb
 FEATURES = {
     "colour": nb.Categorical(concentration=dist.Gamma(1.0, 1.0)),
     "flags": (nb.Bernoulli(concentration1=dist.Gamma(2.0, 1.0), concentration0=1.0), ["f1", "f2"]),
-    "words": (nb.Multinomial(concentration=dist.Gamma(1.0, 1.0)), ["w1", "w2", "w3"]),
-    "eggs": nb.Poisson(concentration=2.0, rate=1.0),
 }
+MODEL = nb.NaiveBayes(FEATURES, class_concentration=dist.Gamma(3.0, 1.0))
 HYPERPRIORS = {
     "class_concentration": (3.0, 1.0),
     "colour_concentration": (1.0, 1.0),
     "flags_concentration1": (2.0, 1.0),
-    "words_concentration": (1.0, 1.0),
 }
-MODEL = nb.NaiveBayes(FEATURES, class_concentration=dist.Gamma(3.0, 1.0))
+WORDS_AND_EGGS = {
+    "words": (nb.Multinomial(concentration=dist.Gamma(1.0, 1.0)), ["w1", "w2", "w3"]),
+    "eggs": nb.Poisson(concentration=2.0, rate=1.0),
+}
+MODEL_OF_WORDS = nb.NaiveBayes(FEATURES | WORDS_AND_EGGS, class_concentration=dist.Gamma(3.0, 1.0))
+"""Twice as long to compile, so that only slow tests fit it."""
+HYPERPRIORS_OF_WORDS = HYPERPRIORS | {"words_concentration": (1.0, 1.0)}
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +104,24 @@ def expectation(log_evidence, shape, rate, function):
     return integral(function) / integral(lambda a: 1.0)
 
 
-@pytest.mark.parametrize("name", HYPERPRIORS)
-def test_hyperparameters_agree_with_quadrature(table, sampled, name):
-    draws = sampled.draws()[name]
+def assert_agrees_with_quadrature(draws, log_evidence, shape, rate):
     for function in (np.log, lambda a: a, lambda a: (a > 0.5).astype(float)):
         values = function(draws)
-        exact = expectation(evidences(table)[name], *HYPERPRIORS[name], lambda a, f=function: float(f(np.asarray(a))))
+        exact = expectation(log_evidence, shape, rate, lambda a, f=function: float(f(np.asarray(a))))
         error = float(azs.base.array_stats.mcse(values, chain_axis=0, draw_axis=1))
         assert abs(values.mean() - exact) < 4.5 * error
+
+
+@pytest.mark.parametrize("name", HYPERPRIORS)
+def test_hyperparameters_agree_with_quadrature(table, sampled, name):
+    assert_agrees_with_quadrature(sampled.draws()[name], evidences(table)[name], *HYPERPRIORS[name])
+
+
+@pytest.mark.slow
+def test_hyperparameters_of_words_agree_with_quadrature(table):
+    draws = nb.fit(MODEL_OF_WORDS, *table, nb.NUTS(progress=False), key=1).draws()
+    for name, hyperprior in HYPERPRIORS_OF_WORDS.items():
+        assert_agrees_with_quadrature(draws[name], evidences(table)[name], *hyperprior)
 
 
 def test_parameters_agree_with_quadrature(table, sampled):
@@ -166,12 +180,22 @@ def maximised(table):
     return nb.fit(MODEL, *table, nb.EmpiricalBayes()).hyperparameters()
 
 
+def argmax(log_evidence):
+    found = minimize_scalar(
+        lambda u: -log_evidence(np.exp(u)), bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}
+    )
+    return np.exp(found.x)
+
+
 @pytest.mark.parametrize("name", HYPERPRIORS)
 def test_empirical_bayes_maximises_the_evidence(table, maximised, name):
-    found = minimize_scalar(
-        lambda u: -evidences(table)[name](np.exp(u)), bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}
-    )
-    assert maximised[name] == pytest.approx(np.exp(found.x), rel=1e-5)
+    assert maximised[name] == pytest.approx(argmax(evidences(table)[name]), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_empirical_bayes_maximises_the_evidence_of_words(table):
+    found = nb.fit(MODEL_OF_WORDS, *table, nb.EmpiricalBayes()).hyperparameters()
+    assert found == pytest.approx({name: argmax(evidences(table)[name]) for name in HYPERPRIORS_OF_WORDS}, rel=1e-5)
 
 
 def test_empirical_bayes_is_a_closed_form_that_learns_again(table, tmp_path):

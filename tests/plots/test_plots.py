@@ -213,6 +213,7 @@ def spikes(axis: Any) -> Spikes:
     return Spikes(segments[:, 1, 1], notes, hollow)
 
 
+@pytest.mark.slow
 def test_spikes_of_xwindows(data):
     """Murphy (2012), Figure 3.8 and Table 3.1."""
     stored = np.load(data / "xwindows" / "xwindows.npz")
@@ -450,9 +451,14 @@ def test_log_odds_refuse_what_does_not_fit(exact, table):
         nb.plot_log_odds(exact, X, classes=pair, prob=0)
 
 
+@jax.jit
+def log_density_of(marginal: dist.Distribution, points: np.ndarray) -> Any:
+    return marginal.log_prob(points)
+
+
 def density_of(marginal: dist.Distribution, grid: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
     with jax.enable_x64(True):
-        values = np.exp(np.asarray(marginal.log_prob(grid.reshape(-1, *[1] * len(marginal.batch_shape)))))
+        values = np.exp(np.asarray(log_density_of(marginal, grid.reshape(-1, *[1] * len(marginal.batch_shape)))))
     return values[(..., *index)]
 
 

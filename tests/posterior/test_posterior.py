@@ -253,6 +253,7 @@ def test_saved_posteriors_predict_bit_for_bit_the_same(posteriors, votes, kind, 
         assert tree.attrs["bayesnb_format"] == 2
 
 
+@pytest.mark.slow
 def test_a_fresh_process_predicts_bit_for_bit_the_same(posteriors, votes, tmp_path):
     _, X, _ = votes
     posteriors["exact"].save(tmp_path / "posterior.nc")

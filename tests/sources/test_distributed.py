@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -138,7 +136,7 @@ def expected():
 
 
 class TestDaskFrames:
-    @pytest.mark.parametrize("npartitions", [1, 2, 9, 64])
+    @pytest.mark.parametrize("npartitions", [1, 2, 9, pytest.param(64, marks=pytest.mark.slow)])
     def test_fit_equals_the_fit_in_memory(self, npartitions, expected):
         posterior = nb.fit(CONJUGATE, partitioned(X, npartitions), partitioned(Y, npartitions))
         assert_same(posterior, expected, X)
@@ -369,6 +367,7 @@ class TestBatches:
         model = nb.NaiveBayes({"mass": nb.Gaussian(), "size": nb.Categorical()})
         assert_same(nb.fit_batches(model, in_batches, inference), nb.fit(model, X, Y, inference), X)
 
+    @pytest.mark.slow
     def test_nuts_draws_what_it_draws_in_memory(self):
         rows, labels = TestDaskArrays.FLAGS[:, :3], TestDaskArrays.LABELS > 2
         nuts = nb.NUTS(num_samples=500, progress=False)
@@ -396,7 +395,7 @@ def write(path, frame=None, **options):
 
 
 class TestParquet:
-    @pytest.mark.parametrize("batch_rows", [None, 1, 33, 10_000])
+    @pytest.mark.parametrize("batch_rows", [None, pytest.param(1, marks=pytest.mark.slow), 33, 10_000])
     def test_equals_the_fit_in_memory(self, tmp_path, batch_rows, expected):
         path = write(tmp_path / "t.parquet")
         columns = list(X.columns)
@@ -603,15 +602,6 @@ class TestBadInput:
         )
 
 
-def test_dask_is_not_imported_for_a_table_in_memory():
-    code = (
-        "import sys, bayesnb as nb; p = nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1]); p.predict([[1]]);"
-        "nb.fit_batches(nb.Bernoulli(), [([[0], [1]], [0, 1])]);"
-        "sys.exit('dask' in sys.modules or 'pyarrow.parquet' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 class TestCluster:
     def test_fit_and_predict(self, on_cluster, expected):
         frame = partitioned(X)
@@ -624,6 +614,7 @@ class TestCluster:
         with pytest.raises(ValueError, match=r"partition 2: column 'eggs', row \d+: -1 is not"):
             nb.fit(CONJUGATE, partitioned(wrong, 4), partitioned(Y, 4))
 
+    @pytest.mark.slow
     def test_a_worker_is_killed_in_the_middle(self, on_cluster, tmp_path):
         marks = tmp_path / "marks"
         marks.mkdir()

@@ -94,7 +94,13 @@ def test_equals_numpy(case, rng):
     assert expected.predict(place(X)).tolist() == expected.predict(X).tolist()
 
 
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[] if case.name in {"bernoulli", "gaussian"} else [pytest.mark.slow])
+        for case in CASES
+    ],
+)
 @pytest.mark.usefixtures("pieces")
 def test_float32_counts_exactly_and_predicts_in_its_own_precision(case, rng):
     X, y = table_of(case, rng).astype(np.float32), rng.integers(0, 2, ROWS)
