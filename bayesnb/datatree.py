@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters, off_boundary, prior_densities
-from bayesnb.draws import log_joint_under
+from bayesnb.densities_under_draws import log_joint_under
 from bayesnb.families.draw import draw
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel

@@ -8,7 +8,7 @@ from arviz_stats import ELPDDataLOOKFold
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
-from bayesnb.checks.rest import LabelledRows
+from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.keys import random_generator
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior

@@ -8,8 +8,8 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
-from bayesnb.checks.refits import every_class_without, refits
-from bayesnb.checks.rest import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
+from bayesnb.checks.left_out_data_prior import every_class_without, refits
+from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
 from bayesnb.model.inclusion import log_evidences, log_inclusion
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior

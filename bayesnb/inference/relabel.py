@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten, in_pieces
+from bayesnb.densities_under_draws import flatten, in_pieces
 from bayesnb.inference.em import label_log_joint
 from bayesnb.problem import Problem
 

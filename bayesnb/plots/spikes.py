@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior

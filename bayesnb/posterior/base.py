@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
-from bayesnb.draws import log_joint_under, proba_under
+from bayesnb.densities_under_draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel

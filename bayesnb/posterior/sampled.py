@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, entropy_split
-from bayesnb.draws import in_pieces
+from bayesnb.densities_under_draws import in_pieces
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.information import PIECE_CELLS

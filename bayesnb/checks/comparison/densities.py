@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.simulate import mean_total_count
 

@@ -12,7 +12,7 @@ import scipy.sparse
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.families.draw import draw
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Posterior
