@@ -107,10 +107,10 @@ def fit_batches(
     ----------
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
-        categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
-        needs `classes`, and a category that occurs first in a later batch becomes the last of its column, with the
-        prior that a fit to all rows would have had.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or categories
+        are not known, a list or a callable is read twice, first to find them. An iterator is read once, and needs
+        `classes`. A category that occurs first in a later batch becomes the last of its column. It has the prior that a
+        fit to all rows would have given it.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
@@ -177,7 +177,7 @@ def fit_parquet(
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
-        Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional

@@ -105,7 +105,7 @@ def calibration(
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
         with ``predict_proba`` and ``classes_``, as scikit-learn's.
     bins : int, default 10
-        Number of bins, of equal count as far as equal predictions, which stay together, allow.
+        Number of bins. Equal predictions are in the same bin; otherwise bins have equal counts.
     prob : float, default 0.89
         Probability of the intervals of the observed frequencies.
     key : int or JAX key, default 0
@@ -124,14 +124,14 @@ def calibration(
 
     Notes
     -----
-    Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), that reach to 0 or 1
-    where no or every row was of the class (Brown, Cai and DasGupta 2001, *Statistical Science* 16, 101-133). Each row
+    Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), extended to 0 or 1 if
+    no row or every row is in the class (Brown, Cai and DasGupta 2001, *Statistical Science* 16, 101-133). Each row
     enters the bins of kind "classes" once for each class, so that these bins depend on each other.
 
     The Brier score (Brier 1950) is divided into reliability, resolution and uncertainty (Murphy 1973, *Journal of
-    Applied Meteorology* 12, 595-600) class by class by isotonic regression of the labels on the predictions, which
-    needs no choice of bins and gives parts that add up exactly (CORP; Dimitriadis, Gneiting and Jordan 2021, *PNAS*
-    118, e2016191118):
+    Applied Meteorology* 12, 595-600) separately for each class, by isotonic regression of the labels on the
+    predictions, which needs no choice of bins and gives parts that add up exactly (CORP; Dimitriadis, Gneiting and
+    Jordan 2021, *PNAS* 118, e2016191118):
 
     .. math:: \mathrm{REL} = S(p) - S(r), \quad \mathrm{RES} = S(f) - S(r), \quad \mathrm{UNC} = S(f)
 

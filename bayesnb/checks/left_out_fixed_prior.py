@@ -104,7 +104,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
 
 
 def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
-    """Slices of rows, so short that arrays with the hyperparameters of a class for each row and copy fit in memory."""
+    """Slices of rows, short enough that arrays with a class's hyperparameters for each row and copy fit in memory."""
     largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
     step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
     for start in range(0, num_rows, step):

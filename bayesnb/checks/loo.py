@@ -23,13 +23,12 @@ GOOD_K = 0.7
 def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
     r"""Leave-one-out estimate of how well labels are predicted.
 
-    The expected log predictive density is
-    :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27, Eq. 4),
-    with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact, the same as a fit to
-    the other rows: the statistics of row i are subtracted, and hyperparameters that follow the data's scale and class
-    probabilities that are frequencies (``class_probs="empirical"``) are those of the other rows. For a sampled
-    posterior it is estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i,
-    theta) give the same quantity.
+    The expected log predictive density is :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017,
+    *Statistics and Computing* 27, Eq. 4), with the parameters integrated out as in `predict_proba`. For an exact
+    posterior it is exact, the same as a fit to the other rows. The statistics of row i are subtracted. Hyperparameters
+    that follow the data's scale, and class probabilities that are frequencies (``class_probs="empirical"``), are those
+    of the other rows. For a sampled posterior it is estimated by Pareto-smoothed importance sampling over the draws,
+    whose weights 1 / p(y_i | x_i, theta) give the same quantity.
 
     Parameters
     ----------

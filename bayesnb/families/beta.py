@@ -15,7 +15,7 @@ __all__ = ["Beta", "Logistic", "beta_mode"]
 
 
 class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
-    """Numbers between zero and one, which a sampler moves by `Logistic`."""
+    """Numbers between zero and one, with `Logistic` as the map from a sampler's coordinate."""
 
 
 class Logistic(transforms.SigmoidTransform):

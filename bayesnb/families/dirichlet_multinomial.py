@@ -1,4 +1,4 @@
-"""Vectors of counts whose rows differ more than a multinomial allows: words that come in bursts."""
+"""Vectors of counts with more variance than a multinomial's, such as words that come in bursts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ class DirichletMultinomial(Family):
 
     Examples
     --------
-    Both classes use both words equally often, but the documents of the first stay with one of them.
+    Both classes use both words equally often. Each document of the first class uses mainly one of them.
 
     >>> import bayesnb as nb
     >>> X = [[9, 0], [1, 8], [0, 7], [8, 1], [4, 5], [5, 4], [3, 4], [4, 3]]

@@ -32,7 +32,7 @@ LEVELS = 16
 """Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
-"""Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
+"""Entries of a sparse array that are changed for a product at a time; so many fit the processor's cache."""
 
 LONG = 2.0**22
 """Documents of at least this length take a density summed by counts, in a form that does not cancel: sums of n log n
@@ -43,7 +43,7 @@ LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
 @dataclass(frozen=True)
 class Documents:
-    """Rows of counts, most of them one: a one has no factorial, and adds log alpha to a log rising factorial.
+    """Rows of counts. Most counts are one: a one has no factorial, and its log rising factorial is log alpha.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ def log_coefficient_on_device(x: Any) -> Any:
 
 
 def _log_factorial(counts: np.ndarray) -> np.ndarray:
-    """Log of x!, looked up where all are small whole numbers, as counts of words are."""
+    """Log of x!, looked up in a table if all are small whole numbers, as counts of words are."""
     if counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
         whole = counts.astype(np.uint8)
         if (whole == counts).all():

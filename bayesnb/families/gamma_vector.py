@@ -1,4 +1,4 @@
-"""Independent gamma variables as one vector, which a sampler moves by its sum and its proportions."""
+"""Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates."""
 
 from typing import Any, ClassVar
 

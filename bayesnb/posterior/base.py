@@ -319,7 +319,7 @@ class Posterior(ABC):
 
         Examples
         --------
-        A coin seen often, and one that was seen twice: the same entropy, and another reason.
+        One coin was tossed 400 times, the other twice. The entropy is the same, for different reasons.
 
         >>> import pandas as pd
         >>> import bayesnb as nb
@@ -427,8 +427,8 @@ class Posterior(ABC):
 
         Count vectors are described given their totals. Evidences compare models of the same data in the same form only.
 
-        It belongs to the model and its data, so that every inference of the same problem gives the same number: a
-        maximum likelihood estimate, too, reports the evidence under the priors that it did not use.
+        It depends on the model and its data only, so that every inference of the same problem gives the same number.
+        For a maximum likelihood estimate, too, it is the evidence under the model's priors.
 
         Raises
         ------
@@ -461,8 +461,8 @@ class Posterior(ABC):
         sample_weight : array, shape (rows,), optional
         decay : float, default 1.0
             Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
-            before the new ones are added, so that a row weighs ``decay**age``, its age counted in updates. The prior
-            does not fade. Batches of n rows come to weigh n / (1 - decay) rows in all.
+            before the new ones are added, so that a row has the weight ``decay**age``, with its age in updates. The
+            weight of the prior does not change. With batches of n rows, the total weight tends to n / (1 - decay).
         key : int or JAX key, default 0
             For posteriors that are sampled.
 
@@ -497,14 +497,14 @@ class Posterior(ABC):
         X : table, shape (rows, columns)
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
-            The weight that the rows have: what they were given with, times every `decay` since.
+            The weight that the rows have now: their first weight, times `decay` for each later update.
         key : int or JAX key, default 0
             For posteriors that are sampled.
 
         Raises
         ------
         ValueError
-            If these rows cannot have been among the data; nothing changes.
+            If these rows cannot have been among the data.
         """
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)

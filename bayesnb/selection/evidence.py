@@ -37,7 +37,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     Parameters
     ----------
     posterior : Posterior
-        However it was made: the evidence belongs to the model and the statistics of its data.
+        Of any inference: the evidence depends only on the model and the statistics of its data.
     prior_inclusion : float, array of shape (features,), or mapping from feature to float, default 0.5
         Prior probability that a feature depends on the class.
 

@@ -13,8 +13,8 @@ from bayesnb.statistics.counts import class_sums
 __all__ = ["LEVELS", "Levels", "Tally", "levels"]
 
 LEVELS = 16
-"""Counts up to here are kept level by level, larger ones whole: a logarithm for each level, and no array as long as
-the largest count."""
+"""Counts up to this are stored level by level, with a logarithm for each level. Larger counts are stored as they are,
+so that no array is as long as the largest count."""
 
 
 @jax.tree_util.register_dataclass
@@ -80,12 +80,12 @@ class Tally:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Levels(Statistics):
-    r"""In how many documents a word occurs more than k times, and how many documents are longer than k.
+    r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
 
-    These are sufficient for the Dirichlet compound multinomial, because
-    :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k)`. Only
-    what occurs is held, so that the size is that of the distinct counts of words, and not classes times words times
-    levels. Merging runs in NumPy, not under ``jit``.
+    These are sufficient for the Dirichlet compound multinomial, because :math:`\log\Gamma(\alpha + x) -
+    \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k)`. Only numbers that occur are stored, so that the size is the
+    number of distinct counts of words, and not classes times words times levels. Merging runs in NumPy, not under
+    ``jit``.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Levels(Statistics):
         times (columns + 1) plus column, where the column after the last word holds the length of the document.
     beyond : Tally
         Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places;
-        also for numbers that are not whole, where such are accepted, which count as above all levels.
+        also for fractions, if these are accepted: they count as above all levels.
     """
 
     n: Any

@@ -20,8 +20,8 @@ __all__ = ["Moments", "device_moments", "moments", "moments_by_class"]
 class Moments(Statistics):
     """Weight, mean and sum of squared deviations from the mean.
 
-    Raw sums of squares lose every digit of the variance once the mean is large; these do not. They merge by the
-    formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
+    Raw sums of squares lose the digits of the variance if the mean is large; sums of squared deviations do not. They
+    merge by the formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
 
     Attributes
     ----------
@@ -89,9 +89,9 @@ class Moments(Statistics):
 def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
     """Weighted moments per class of a table whose missing cells are NaN.
 
-    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is taken
-    out again, so that the result keeps its digits at any mean (the corrected two-pass algorithm of Chan, Golub and
-    LeVeque, 1983).
+    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is
+    corrected, so that the result is accurate for any mean (the corrected two-pass algorithm of Chan, Golub and LeVeque,
+    1983).
 
     Parameters
     ----------
