@@ -120,11 +120,11 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
 
 
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
-    """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
+    r"""Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
 
     A multiplication is faster than a logarithm. Columns with the same exponent e therefore share one logarithm,
 
-    e log(1 + u) + e log(1 + v) + ... = e log((1 + u)(1 + v) ...),
+    .. math:: e \log(1 + u) + e \log(1 + v) + \dots = e \log\big((1 + u)(1 + v) \cdots\big),
 
     over `group` columns, which must have the exponent in common. If u is far below one, 1 + u loses its digits. The
     products are therefore stored minus one, (1 + u)(1 + v) - 1 = u + v + u v, and log1p is taken of the result.

@@ -82,10 +82,12 @@ class Tally:
 class Levels(Statistics):
     r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
 
-    These are sufficient for the Dirichlet compound multinomial, because :math:`\log\Gamma(\alpha + x) -
-    \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k)`. Only numbers that occur are stored, so that the size is the
-    number of distinct counts of words, and not classes times words times levels. Merging runs in NumPy, not under
-    ``jit``.
+    These are sufficient for the Dirichlet compound multinomial, because
+
+    .. math:: \log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k).
+
+    Only numbers that occur are stored, so that the size is the number of distinct counts of words, and not classes
+    times words times levels. Merging runs in NumPy, not under ``jit``.
 
     Attributes
     ----------
