@@ -6,7 +6,8 @@ import warnings as _warnings
 import lazy_loader as _lazy
 
 with _warnings.catch_warnings():
-    # NumPyro imports tqdm, which in a notebook without ipywidgets falls back to text; that needs no apology.
+    # NumPyro imports tqdm. In a notebook without ipywidgets, tqdm falls back to text and warns. Users need not act on
+    # the warning.
     _warnings.filterwarnings("ignore", message="IProgress not found")
     import numpyro as _numpyro
 

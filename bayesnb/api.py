@@ -11,7 +11,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.tables import check_support, posterior_from_tables
+from bayesnb.inference.read_parameters import check_support, posterior_from_parameters
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -45,9 +45,9 @@ def fit(
         categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact. Or a JAX array, read on the device where it lives. Or a Dask array or data frame, read
-        partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row
-        has a label.
+        skipped, which is exact. Or a JAX array, read on its own device. Or a Dask array or data frame, read partition
+        by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row has a
+        label.
     y : labels, shape (rows,), or None
         Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
         `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
@@ -58,8 +58,8 @@ def fit(
         in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
         that the columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
-        Labels that may occur, those without a row included, in the order wanted; or their number, for the labels 0, 1,
-        2 and so on. By default the labels of `y`, sorted.
+        All labels that may occur, also those without a row, in the order of the results; or their number, for the
+        labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
 
@@ -99,7 +99,7 @@ def fit_batches(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on a table that comes in batches, of which one is in memory at a time.
+    """Condition a model on a table in batches. One batch is in memory at a time.
 
     The result is that of `fit` to all the batches at once, up to the order of summation.
 
@@ -107,10 +107,10 @@ def fit_batches(
     ----------
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or
-        categories are not known, a list or a callable is read twice, first to find them. An iterator is read once: it
-        needs `classes`, and a category that occurs first in a later batch becomes the last of its column, with the
-        prior that a fit to all rows would have had.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or categories
+        are not known, a list or a callable is read twice, first to find them. An iterator is read once, and needs
+        `classes`. A category that occurs first in a later batch becomes the last of its column. It has the prior that a
+        fit to all rows would have given it.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
@@ -156,7 +156,7 @@ def fit_parquet(
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
-    """Condition a model on Parquet files of any size, of which a batch of rows is in memory at a time.
+    """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
 
     The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
     are read. If classes or categories are not known, the columns that hold them are first read to find them.
@@ -167,7 +167,7 @@ def fit_parquet(
     paths : str or path, or sequence of them
         Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
     target : str
-        Column of the labels, none of which may be missing.
+        Column of the labels. No label may be missing.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     columns : sequence of str, optional
@@ -177,7 +177,7 @@ def fit_parquet(
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
-        Rows in memory at a time; by default as many as make four million cells, 65,536 at most.
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -238,7 +238,7 @@ def from_parameters(
     Parameters
     ----------
     model : NaiveBayes, BoundModel or Family
-        Says which family each column has; its priors are not used.
+        Gives the family of each column; its priors are not used.
     classes : sequence
         Labels, in the order of the class axis of every table below.
     parameters : mapping
@@ -273,7 +273,7 @@ def from_parameters(
     >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
     array([[0.9161, 0.0839]])
     """
-    return posterior_from_tables(as_model(model), classes, parameters, class_probs, columns)
+    return posterior_from_parameters(as_model(model), classes, parameters, class_probs, columns)
 
 
 def from_samples(
@@ -293,7 +293,7 @@ def from_samples(
     samples : mapping
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
     X, y, sample_weight, classes
-        The data, as for `fit`; they say what the columns and classes are, and what the draws are conditioned on.
+        The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def from_samples(
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
-    """Warn if a feature has the name of the labels, because the model then reads the answer."""
+    """Warn if a feature has the name of the labels, because the model then predicts the labels from themselves."""
     name = getattr(y, "name", None)
     if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
         warn(

@@ -1,7 +1,7 @@
-"""One formula for two array libraries.
+"""Formulas that run on NumPy arrays and on JAX arrays.
 
-The closed forms are plain arithmetic and a few special functions, so the same line serves NumPy arrays
-(instant, float64, no compilation) and JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
+The closed forms are plain arithmetic and a few special functions, so that the same code runs on NumPy arrays (instant,
+float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
 """
 
 import warnings
@@ -43,7 +43,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Whether two trees have one structure and the same numbers, up to rounding."""
+    """Whether two trees have the same structure and the same numbers, up to rounding."""
     structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
     return bool(structures[0] == structures[1]) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
@@ -52,7 +52,7 @@ def close(one: Any, other: Any) -> bool:
 
 
 def log(values: Any) -> np.ndarray:
-    """Logarithms, those of zero minus infinity without a warning."""
+    """Elementwise logarithm; log(0) is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(values))
 
@@ -60,8 +60,8 @@ def log(values: Any) -> np.ndarray:
 def log_beta(a: Any, b: Any) -> Any:
     """Log of the Beta function.
 
-    SciPy's keeps its digits where one argument is large; JAX's loses half of them for small ones, so log-gammas serve
-    there.
+    SciPy's ``betaln`` is accurate if one argument is large. JAX's loses half of its digits for small arguments, so that
+    JAX arrays use log-gamma functions.
     """
     xp, special = namespace(a, b)
     if xp is np:
@@ -72,9 +72,9 @@ def log_beta(a: Any, b: Any) -> Any:
 def log_rising(a: Any, x: Any) -> Any:
     r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
 
-    From 16 on it is a difference of Stirling's series, in which no term is larger than the result where `a` is large.
-    The relative error is that of a few roundings; what is subtracted from the result must not be nearly as large, which
-    is what the forms in `families.large_counts` avoid.
+    For a >= 16 it is a difference of two Stirling series. No term of it is larger than the result if `a` is large, so
+    that the relative error is a few roundings. Do not subtract a number of nearly the same size from the result: the
+    digits cancel. The forms in `families.large_counts` avoid that.
     """
     xp, _ = namespace(a, x)
     if xp is jnp:
@@ -93,18 +93,18 @@ def _rising_in_jax(a: Any, x: Any) -> Any:
 
 @_rising_in_jax.defjvp
 def _(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The slopes by digamma functions, which compile in a quarter of the time that the slopes of the formulas take."""
+    """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
     (a, x), (da, dx) = at, direction
     digamma = jax.scipy.special.digamma
     large = jnp.maximum(a, 16.0)
-    # As in `_rising_by_series`, so that little is lost where a is large and x small.
+    # As in `_rising_by_series`: a difference of digamma functions loses digits if a is large and x small.
     by_series = jnp.log1p(x / large) + (_digamma_rest(large + x) - _digamma_rest(large))
     slope = jnp.where(a < 16, digamma(a + x) - digamma(a), by_series)
     return _rising_in_jax(a, x), slope * da + digamma(a + x) * dx
 
 
 def _digamma_rest(z: Any) -> Any:
-    """Difference between the digamma function and the logarithm, for z from 16 on, to 1e-15."""
+    """Difference between the digamma function and the logarithm, for z >= 16, with an error of 1e-15."""
     square = 1 / z**2
     return -0.5 / z - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
 
@@ -120,7 +120,7 @@ def _rising_by_log_gamma(a: Any, x: Any) -> Any:
 
 
 def _rising_by_series(a: Any, x: Any) -> Any:
-    """As `log_rising` from 16 on; below, some finite number."""
+    """`log_rising` for a >= 16; for smaller a, a finite number without meaning."""
     xp, _ = namespace(a, x)
     large = xp.maximum(a, 16.0)
     logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
@@ -132,7 +132,8 @@ def stirling_rest(z: Any) -> Any:
 
     .. math:: \log\Gamma(z) - (z - \tfrac12) \log z + z - \tfrac12 \log 2\pi
 
-    From 16 on by the series 1/(12 z) - 1/(360 z³) + ..., to 1e-14; below by the log-gamma function itself.
+    For z >= 16 by the series 1/(12 z) - 1/(360 z³) + ..., with an error of 1e-14. For smaller z by the log-gamma
+    function.
     """
     xp, _ = namespace(z)
     small = z < 16
@@ -157,7 +158,7 @@ def _rest_by_series(z: Any) -> Any:
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function with JAX in float64, whatever the user's global setting, which stays as it is."""
+    """Run a function with JAX in float64. The user's global setting does not change."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -173,5 +174,5 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def to_numpy(tree: Any) -> Any:
-    """Copy every JAX array of a tree into a NumPy array, so that its precision is the caller's to keep."""
+    """Copy every JAX array of a tree into a NumPy array, whose precision does not depend on JAX's settings."""
     return jax.tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, tree)

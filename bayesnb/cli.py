@@ -43,7 +43,7 @@ def compare_command(
 ) -> None:
     """Fit one naive Bayes model in closed form and with NUTS, and say whether they agree.
 
-    The exit status is 0 if they agree, 1 if they do not or the draws cannot tell, 2 if the data cannot be used.
+    The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the data cannot be used.
     """
     console = Console()
     try:

@@ -13,16 +13,16 @@ __all__ = ["enable_compilation_cache"]
 def enable_compilation_cache(directory: Any = None) -> Path:
     """Keep what JAX compiles on disk, so that the next process reads it instead of compiling.
 
-    The closed form compiles nothing, or next to nothing. NUTS and the maximisation of the evidence compile for seconds,
-    once for each shape of the model in each process; with the cache, once for each shape on this computer. This is
-    JAX's own cache, and it holds for every function that JAX compiles in this process from here on. Nothing turns it on
-    but this call, and nothing deletes what it wrote but you.
+    The closed form compiles little or nothing. NUTS and the maximisation of the evidence compile for seconds, once for
+    each shape of the model in each process; with the cache, once for each shape on this computer. This is JAX's own
+    cache. It then applies to every function that JAX compiles in this process. Only this call turns it on, and this
+    package never deletes its files.
 
     Parameters
     ----------
     directory : path, optional
-        Where to keep it; made if it is not there. By default what JAX is already set to, else ``bayesnb`` in the
-        user's folder for caches (``$XDG_CACHE_HOME``, or ``~/.cache``).
+        Where to keep it; made if it is not there. By default JAX's current setting, else ``bayesnb`` in the user's
+        folder for caches (``$XDG_CACHE_HOME``, or ``~/.cache``).
 
     Returns
     -------
@@ -45,7 +45,7 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default JAX keeps what took a second or more; many small functions take as long together.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    # JAX looks at the folder when it first compiles with one, which may have been another.
+    # JAX reads the setting only when it first compiles with a cache, which may have been in another folder.
     compilation_cache.reset_cache()
     return folder
 

@@ -13,8 +13,9 @@ from scipy.special import logsumexp
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters, off_boundary, prior_densities
-from bayesnb.draws import log_joint_under
-from bayesnb.families.fast import draw, random_generator
+from bayesnb.densities_under_draws import log_joint_under
+from bayesnb.families.draw import draw
+from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import coordinate
 from bayesnb.sparse import dense
@@ -37,7 +38,7 @@ def tree_of_draws(
     inference: str,
     key: Any = 0,
 ) -> xr.DataTree:
-    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` says what is in it.
+    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` lists its groups.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def tree_of_draws(
     parameters : ModelParameters
         Leading axes (chain, draw).
     sample_stats : mapping
-        What the sampler reported of each draw; empty if no sampler made them.
+        The sampler's statistics of each draw; empty if no sampler made the draws.
     X, y, predictions, key
         As for `Posterior.to_datatree`.
     library, inference : str
@@ -62,7 +63,7 @@ def tree_of_draws(
         "prior": dict_to_dataset(model.sites.by_name(prior), coords=coords, dims=dims),
     }
     if model.feature_inclusion is None:
-        # Parameters that classes may share have no density: part of the prior lies where they are equal.
+        # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = dict_to_dataset(_log_prior(model, parameters))
     if sample_stats:
         groups["sample_stats"] = dict_to_dataset(dict(sample_stats))
@@ -126,7 +127,10 @@ def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:
-    """Joint densities; a row that draws from a wide prior make impossible under every class keeps the class's own."""
+    """Joint densities, with the class probabilities in place of those of a row that is impossible under every class.
+
+    Draws from a wide prior may make a row impossible.
+    """
     lost = np.isneginf(joint).all(axis=-1, keepdims=True)
     return np.where(lost, log(parameters.class_prob)[:, :, None, :], joint)
 

@@ -1,4 +1,4 @@
-"""What to do about a row: labels of least expected loss, abstention, and the parts of a prediction's uncertainty."""
+"""Decisions about rows: labels of least expected loss, abstention, and the parts of a prediction's uncertainty."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from bayesnb.tables.labels import as_labels
 __all__ = ["NATS", "decision_rule", "entropy_split"]
 
 Rule = Callable[[np.ndarray], np.ndarray]
-"""From log class probabilities, shape (rows, classes), to what is decided, shape (rows,)."""
+"""Maps log class probabilities, shape (rows, classes), to decisions, shape (rows,)."""
 
 NATS = {"nats": 1.0, "bits": float(np.log(2))}
 """Units of entropy, in nats."""
@@ -20,7 +20,7 @@ NATS = {"nats": 1.0, "bits": float(np.log(2))}
 def decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
-    """What to decide, given class probabilities; `Posterior.predict` says what the arguments mean.
+    """The decision rule for given arguments; `Posterior.predict` explains them.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
     Parameters
     ----------
     draws : iterable of array, shape (draws, rows, classes)
-        Class probabilities under draws of the parameters, in pieces that need not stand in memory together.
+        Class probabilities under draws of the parameters, in pieces, so that they need not be in memory together.
 
     Returns
     -------

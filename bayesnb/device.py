@@ -25,10 +25,10 @@ from bayesnb.tables.schema import Schema
 __all__ = ["count_on_device", "log_joint_on_device"]
 
 DEVICE_CELLS = 2**24
-"""Cells read at a time: a temporary array of float64 has 128 mebibytes."""
+"""Cells read at a time; a temporary array of float64 takes 128 mebibytes."""
 
 DEVICE_DENSITIES = 2**26
-"""Densities, rows times classes times columns, taken at a time, should they need an array of their own."""
+"""Densities (rows times classes times columns) computed at a time, in case they need an array of their own."""
 
 
 def count_on_device(
@@ -47,7 +47,7 @@ def count_on_device(
     schema : Schema
     blocks : sequence of Block
     columns : sequence of sequence of int
-        Where the columns of each block stand in the table.
+        Positions of each block's columns in the table.
     codes : array of int, shape (rows,)
         Position of each row's class.
     weights : array, shape (rows,), or None
@@ -55,8 +55,8 @@ def count_on_device(
     Returns
     -------
     callable
-        Of the rows to count, and of the first and the number of the rows to read, which include those to count. It
-        returns NumPy arrays, or None if a cell is not allowed.
+        Arguments: the rows to count, the first row to read, and the number of rows to read. The rows to read include
+        the rows to count. It returns NumPy arrays, or None if the model does not allow a cell.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def log_joint_on_device(
         As for `count_on_device`.
     class_probs : array, shape (classes,)
     densities : sequence of tuple
-        For each block a family, and its parameters or None, which stands for the predictive density.
+        For each block its family and parameters. None in place of parameters means the predictive density.
     normalised : bool
         Whether to give log class probabilities instead.
 
@@ -121,15 +121,15 @@ def log_joint_on_device(
 
 
 def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequence[int]) -> tuple[Any, Any]:
-    """Columns of a block, None where they are all of the table's, and how its categories are coded.
+    """Columns of a block (None for all columns of the table), and its categories.
 
-    Categories are their number where they are their own codes, else an array of shape (columns, categories), and None
-    where there are none.
+    The categories are given by their number if they are 0, 1, 2, ..., else by an array of shape (columns, categories),
+    and by None for a block without categories.
 
     Raises
     ------
     NotImplementedError
-        If a category is no number, so that no cell of a JAX array can be of it.
+        If a category is not a number that a cell of a JAX array can hold.
     """
     index = None if columns == range(len(table.names)) else jnp.asarray(list(columns), jnp.int32)
     if not block.has_categories:
@@ -161,7 +161,7 @@ def _count(
     size: int,
     num_classes: int,
 ) -> tuple[ModelStatistics, Any]:
-    """Statistics of some rows, but for the first of them that are skipped, and whether the model allows their cells."""
+    """Statistics of some rows without the first `skipped` ones, and whether the model allows their cells."""
     rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(jnp.float64)
     codes = jax.lax.dynamic_slice_in_dim(codes, start, size)
     weight = 1.0 if weights is None else jax.lax.dynamic_slice_in_dim(weights, start, size)[:, None]
@@ -201,7 +201,7 @@ def _log_joint(
 
 @jax.jit
 def _log_normalised(log_joint: Any) -> Any:
-    """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
+    """Log class probabilities; -inf in every class for rows whose joint density is zero in every class."""
     highest = log_joint.max(axis=1, keepdims=True)
     relative = log_joint - jnp.where(jnp.isneginf(highest), 0.0, highest)
     total = jnp.exp(relative).sum(axis=1, keepdims=True)

@@ -33,7 +33,7 @@ INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, ML
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     """Read a posterior that `Posterior.save` wrote.
 
-    Nothing in the file is run: it holds names of this package's classes, JSON and numbers.
+    No code in the file runs: it holds names of this package's classes, JSON and numbers.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     Returns
     -------
     Posterior
-        Predicts bit for bit what the saved one did.
+        Its predictions equal those of the saved one bit for bit.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Chunks of a table in several threads: NumPy, BLAS and SciPy let go of Python's lock while they compute."""
+"""Apply a function to the chunks of a table in several threads.
+
+NumPy, BLAS and SciPy release Python's lock while they compute.
+"""
 
 import contextvars
 import os
@@ -15,11 +18,11 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["in_order", "num_threads"]
 
 WAITING = 4
-"""Results of each thread that may wait for those before them: what bounds the memory."""
+"""Largest number of results per thread that wait for earlier ones; it bounds the memory."""
 
 
 def num_threads() -> int:
-    """Processors that this process may use, or ``OMP_NUM_THREADS`` where that says fewer."""
+    """Processors that this process may use, or ``OMP_NUM_THREADS`` if that is smaller."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
@@ -28,18 +31,18 @@ def num_threads() -> int:
 def in_order[T, R](
     function: Callable[[T], R], items: Sequence[T], *, stop: Callable[[], object] = lambda: None
 ) -> Iterator[R]:
-    """Results of a function of each item, in the order of the items, whichever thread is done first.
+    """Apply a function to items in several threads, and yield the results in the order of the items.
 
-    A single item is not worth a thread. The items' own order makes sums of the results the same with any number of
-    threads, and the first item that fails is the one whose error is raised.
+    A single item is computed in the caller's thread. The fixed order makes a sum of the results independent of the
+    number of threads. If several items fail, the error of the first one is raised.
 
     Parameters
     ----------
     function : callable
     items : sequence
     stop : callable, optional
-        Called where no more results are wanted, after an error or an interruption, before the threads are waited for:
-        what makes a long `function` return.
+        Called when no more results are needed, also after an error or an interruption, and before the threads are
+        joined. It should make a long `function` return early.
 
     Yields
     ------
@@ -52,7 +55,7 @@ def in_order[T, R](
     in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
 
     def run(item: T) -> R:
-        # JAX keeps its precision and its default device by thread.
+        # JAX's precision and default device are settings of a thread.
         with jax.enable_x64(in_float64), jax.default_device(device):
             return function(item)
 
@@ -60,7 +63,7 @@ def in_order[T, R](
     with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
-                # NumPy keeps its error handling in the context.
+                # NumPy's error handling is a setting of the context.
                 waiting.append(pool.submit(contextvars.copy_context().run, run, item))
                 if len(waiting) > WAITING * workers:
                     yield waiting.popleft().result()
@@ -77,9 +80,10 @@ _limiting = Lock()
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """The threads of the chunks are enough; those of BLAS would wait for each other.
+    """Limit BLAS to one thread, because each chunk already has a thread.
 
-    The limit is the process's, so that only one caller at a time sets it and sets it back; those beside it let it be.
+    The limit applies to the whole process. Therefore one caller at a time sets and resets it, and callers that run at
+    the same time leave it unchanged.
     """
     if not _limiting.acquire(blocking=False):
         yield

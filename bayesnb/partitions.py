@@ -79,7 +79,7 @@ def delayed_partitions(data: Any) -> list[Any]:
 
 
 def as_graph_value(name: str, value: Any) -> Any:
-    """A value that enters Dask's graph once and unchanged; Dask would traverse a dataclass and build it anew."""
+    """A value that enters Dask's graph once and unchanged. Dask would traverse a dataclass and copy it."""
     from uuid import uuid4
 
     from dask import delayed

@@ -25,7 +25,7 @@ __all__ = ["Problem", "check_decay"]
 
 @dataclass(frozen=True)
 class Problem:
-    """What inference is given: a bound model and the statistics of its data.
+    """The input of an inference: a bound model and the statistics of its data.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Problem:
     @cached_property
     @in_float64
     def statistics_to_pool(self) -> tuple[Statistics, ...]:
-        """Each block's statistics of all rows, with and without a label; right once pooled over the classes."""
+        """Each block's statistics of all rows, also without a label; only their sum over the classes has a meaning."""
         if self.unlabelled is None:
             return self.statistics.blocks
         anywhere = np.outer(self.unlabelled.weights, np.eye(len(self.statistics.classes.n))[0])
@@ -181,7 +181,7 @@ class Problem:
         return total
 
     def add(self, statistics: ModelStatistics, *, decay: float = 1.0) -> "Problem":
-        """The problem with more data, those so far weighing `decay` times what they did.
+        """The problem with more data, after the weights of the data so far were multiplied by `decay`.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class Problem:
 
 
 def check_decay(decay: Any) -> float:
-    """What old data keep of their weight at an update.
+    """The factor for the weight of old data at an update.
 
     Raises
     ------

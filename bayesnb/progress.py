@@ -9,7 +9,7 @@ __all__ = ["shows_progress", "tqdm"]
 
 
 def shows_progress(asked: bool | None) -> bool:
-    """Whether to show a progress bar: as asked, else on a terminal and in a notebook, and not where CI is set."""
+    """Whether to show a progress bar: as the user asks; by default on a terminal and in a notebook without CI set."""
     if asked is not None:
         return asked
     return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)

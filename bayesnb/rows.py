@@ -29,7 +29,7 @@ def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np
 
 
 def any_missing(x: np.ndarray) -> bool:
-    """Whether a cell is NaN; a sum says so without an array as large as `x`."""
+    """Whether a cell is NaN. A sum shows it without an array as large as `x`."""
     if x.dtype.kind != "f":
         return False
     with np.errstate(over="ignore", invalid="ignore"):

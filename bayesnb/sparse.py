@@ -11,7 +11,7 @@ __all__ = ["csr_pieces", "csr_rows", "dense", "filled", "missing_entries", "shar
 
 
 def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """A CSR array of these arrays themselves; SciPy's constructor copies what is a view of less than half an array."""
+    """A CSR array that shares these arrays; SciPy's constructor copies a view of less than half of an array."""
     result = scipy.sparse.csr_array(shape)
     result.data, result.indices, result.indptr = data, indices, indptr.astype(indices.dtype, copy=False)
     return result
@@ -34,9 +34,9 @@ def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
 
 
 def without_duplicates(x: Any) -> Any:
-    """A CSR array without entries stored in parts: those are one cell each, and log x! is not additive.
+    """A CSR array in which each cell is stored once. Parts of a cell are added up, because log x! is not additive.
 
-    What it shares with the caller's data stays as it is.
+    Arrays that are shared with the caller's data do not change.
     """
     if x.has_canonical_format:
         return x
@@ -54,7 +54,7 @@ def missing_entries(x: Any) -> Any:
 
 
 def dense(x: Any) -> np.ndarray:
-    """The cells as a NumPy array, whatever they came as."""
+    """The cells of a dense or sparse array as a NumPy array."""
     return x.toarray() if scipy.sparse.issparse(x) else x
 
 

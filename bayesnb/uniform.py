@@ -1,4 +1,4 @@
-"""Uniform values: their empirical distribution function, the band that it keeps to, and p-values in print."""
+"""Uniform values: their empirical distribution function, a band that contains it, and p-values as text."""
 
 import numpy as np
 from scipy.stats import binom
@@ -7,9 +7,9 @@ __all__ = ["ecdf_difference", "shown_p", "uniform_band"]
 
 
 def uniform_band(num_values: int, prob: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Band that the whole empirical distribution function of uniform values keeps to.
+    """Band that contains the whole empirical distribution function of uniform values with a given probability.
 
-    Pointwise binomial intervals, widened until all of them hold together: Säilynoja, Bürkner and Vehtari (2022),
+    Pointwise binomial intervals, widened until all of them hold simultaneously: Säilynoja, Bürkner and Vehtari (2022),
     *Statistics and Computing* 32, 32. The widening is found by simulation.
 
     Parameters
@@ -42,5 +42,5 @@ def ecdf_difference(pit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shown_p(p_value: float) -> str:
-    """A p-value for the eye, with its sign of relation: the test's own digits end near 1e-15."""
+    """A p-value as text, with its relation sign: the test's own precision ends near 1e-15."""
     return f"= {p_value:.1g}" if p_value > 1e-12 else "< 1e-12"

@@ -1,4 +1,4 @@
-"""Rows whose label is missing: kept as they are, since no statistic of them stands for all labels at once."""
+"""Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Unlabelled:
         return len(self.weights)
 
     def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
-        """A cache-sized number of rows at a time: where they stand, and their cells block by block."""
+        """A cache-sized number of rows at a time: their positions, and their cells block by block."""
         stored = sum(x.nnz if scipy.sparse.issparse(x) else x.size for x in self.blocks)
         step = max(256, PIECE_CELLS * len(self) // max(stored, 1))
         for start in range(0, len(self), step):
@@ -74,7 +74,7 @@ def read_rows(
     codes : array of int, shape (rows,)
         Position of each row's class; -1 for a row without a label.
     weights : array, shape (rows,), or None
-        Rows without a label that weigh nothing are left out.
+        Rows of weight zero without a label are left out.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 import bayesnb as nb
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.fast import quantile
+from bayesnb.families.cdf import quantile
 
 Spoil = Callable[[str, np.ndarray], np.ndarray]
 """Changes the uniform numbers, shape (chains, draws, ...), of which a parameter is made; first argument its name."""

@@ -5,7 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import bayesnb as nb
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
 import bayesnb as nb
-from bayesnb.checks import rest as leave_one_out
+from bayesnb.checks import left_out_fixed_prior as leave_one_out
 from bayesnb.checks.comparison import densities, marginals
 from bayesnb.checks.predictive import agreement, replicates
 from bayesnb.estimators import MultinomialNB
@@ -375,7 +375,7 @@ def _number_of_replicates(rng):
 
 
 IN_PIECES = {
-    "bayesnb.checks.rest.PIECE_CELLS": _leaving_out,
+    "bayesnb.checks.left_out_fixed_prior.PIECE_CELLS": _leaving_out,
     "bayesnb.rows.PIECE_CELLS": _averaged_over_subsets,
     "bayesnb.posterior.convergence.SLAB_CELLS": _convergence,
     "bayesnb.checks.comparison.densities.PIECE_CELLS": _densities_of_draws,

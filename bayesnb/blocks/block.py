@@ -60,7 +60,7 @@ class Block:
 
     @property
     def members(self) -> Sequence[int | None]:
-        """What results name: each column of the block, or (None) the block as a whole."""
+        """Columns that results name one by one; a single None if they name the block as a whole."""
         return range(len(self.columns)) if self.by_column else [None]
 
     @property

@@ -26,7 +26,7 @@ def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
 
 
 def summed(densities: Iterable[Any]) -> np.ndarray:
-    """Sum of log densities, one of which is made at a time; a single one is itself, and not copied."""
+    """Sum of log densities, computed one at a time. A single term is returned without a copy."""
     return reduce(np.add, map(np.asarray, densities))
 
 
@@ -49,7 +49,7 @@ def statistics_program(
 
     Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
     `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
-    probability's site to a `LogProbability`, whose logarithms the families' log likelihood then takes. Returns the
+    probability's site to a `LogProbability`, whose logarithms the families' log likelihood then uses. Returns the
     values of the sites.
     """
     class_prob = None

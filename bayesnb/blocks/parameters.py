@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 
 __all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary", "prior_densities"]
 
@@ -44,7 +44,8 @@ def draw_parameters(
 ) -> ModelParameters:
     """Independent draws of all parameters from priors (or posteriors, which have their form).
 
-    Where the priors' arrays have leading axes, one for each value of the `hyperparameters`, so have the draws.
+    If the priors' arrays have leading axes (one entry for each value of the `hyperparameters`), the draws have them
+    too.
     """
 
     def sample(_: str, distribution: dist.Distribution) -> np.ndarray:
@@ -66,7 +67,7 @@ def draw_parameters(
 
 
 def off_boundary(value: Any) -> np.ndarray:
-    """A parameter's draws; those that underflowed or were rounded to one are moved to the next normal number inside.
+    """Draws of a parameter; values that underflowed or were rounded to one become the next number inside the support.
 
     Every density is finite there, without a logarithm of zero or a product of zero and infinity.
     """

@@ -1,7 +1,7 @@
 """Are the class probabilities believable?
 
-Of the rows that get a class with probability 0.8, it should be the class of eight in ten. Naive Bayes counts
-features that say the same twice, so that its probabilities lie too near 0 and 1; the numbers here say how much.
+Of the rows that get a class with probability 0.8, eight in ten should have that class. Naive Bayes counts dependent
+features twice, so that its probabilities are too close to 0 and 1. The numbers here measure by how much.
 """
 
 from collections.abc import Mapping
@@ -13,25 +13,26 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from bayesnb.families.fast import proportion, random_generator, whole_number
+from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["Calibration", "calibration"]
 
 DIGITS = 12
-"""Predictions that differ by less are equal: two sums of the same numbers may differ in the last place."""
+"""Predictions that differ by less count as equal, because two sums of the same numbers may differ by rounding."""
 
 SIMULATIONS = 400
-"""Sets of labels drawn from the predictions themselves, to know the calibration error that chance makes."""
+"""Number of sets of labels drawn from the predictions, to estimate the calibration error by chance."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What `calibration` found.
+    """The result of `calibration`.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ def calibration(
     prob: float = 0.89,
     key: Any = 0,
 ) -> Calibration:
-    r"""Judge predicted class probabilities by labels, alone or beside another model's.
+    r"""Compare predicted class probabilities with labels, for one model or for two.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def calibration(
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
         with ``predict_proba`` and ``classes_``, as scikit-learn's.
     bins : int, default 10
-        Number of bins, of equal count as far as equal predictions, which stay together, allow.
+        Number of bins. Equal predictions are in the same bin; otherwise bins have equal counts.
     prob : float, default 0.89
         Probability of the intervals of the observed frequencies.
     key : int or JAX key, default 0
@@ -117,29 +118,29 @@ def calibration(
     Raises
     ------
     TypeError
-        If the first is not a posterior, or `other` is nothing that predicts.
+        If the first is not a posterior, or `other` cannot predict.
     ValueError
         If there are no rows, a label is not among the classes, or the other's classes or probabilities do not fit.
 
     Notes
     -----
-    Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), that reach to 0 or 1
-    where no or every row was of the class (Brown, Cai and DasGupta 2001, *Statistical Science* 16, 101-133). Each row
+    Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), extended to 0 or 1 if
+    no row or every row is in the class (Brown, Cai and DasGupta 2001, *Statistical Science* 16, 101-133). Each row
     enters the bins of kind "classes" once for each class, so that these bins depend on each other.
 
-    The Brier score (Brier 1950) is parted into reliability, resolution and uncertainty (Murphy 1973, *Journal of
-    Applied Meteorology* 12, 595-600) class by class through isotonic regression of the labels on the predictions, whose
-    bins nobody has to choose and whose parts add up exactly (CORP; Dimitriadis, Gneiting and Jordan 2021, *PNAS* 118,
-    e2016191118):
+    The Brier score (Brier 1950) is divided into reliability, resolution and uncertainty (Murphy 1973, *Journal of
+    Applied Meteorology* 12, 595-600) separately for each class, by isotonic regression of the labels on the
+    predictions, which needs no choice of bins and gives parts that add up exactly (CORP; Dimitriadis, Gneiting and
+    Jordan 2021, *PNAS* 118, e2016191118):
 
     .. math:: \mathrm{REL} = S(p) - S(r), \quad \mathrm{RES} = S(f) - S(r), \quad \mathrm{UNC} = S(f)
 
-    with S the Brier score, r the isotonic fit and f the class frequencies. The fit follows chance too, so that
-    calibrated predictions, too, have a small positive reliability.
+    with S the Brier score, r the isotonic fit and f the class frequencies. The fit also follows chance, so that
+    calibrated predictions have a small positive reliability.
 
-    Each score is a mean over rows, and its standard error theirs: r and f minimise S, so that their own error does not
-    enter in first order; the calibration error's bins and signs are taken as known, which errs on the large side
-    where predictions are calibrated.
+    Each score is a mean over rows, and its standard error is that of this mean. The errors of r and f do not enter to
+    first order, because r and f minimise S. The bins and signs of the calibration error are taken as known. This makes
+    its standard error too large if predictions are calibrated.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def _positions(theirs: Any, labels: list[Any]) -> list[int]:
 
 
 def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: int) -> dict[str, np.ndarray]:
-    """What each row adds to each score, shape (rows,): a score is the mean."""
+    """Terms of each score by row, shape (rows,). The score is their mean."""
     rows = np.arange(len(codes))
     truth = np.zeros(probs.shape)
     truth[rows, codes] = 1.0
@@ -318,7 +319,7 @@ def _hit(probs: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple[np.ndarray, np.ndarray]:
-    """Equal-tailed interval of a frequency under Jeffreys' prior, open to 0 or 1 where all outcomes are alike.
+    """Equal-tailed interval of a frequency under Jeffreys' prior, which reaches 0 or 1 if all outcomes are equal.
 
     Parameters
     ----------

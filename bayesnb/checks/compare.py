@@ -14,10 +14,10 @@ import pandas as pd
 
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
-from bayesnb.families.fast import proportion
 from bayesnb.pictures.comparison import plot_comparison
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.validate import proportion
 
 __all__ = ["Comparison", "compare"]
 
@@ -46,17 +46,17 @@ SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
     Attributes
     ----------
     agree : bool
-        Whether the draws are shown to come from the exact posterior, as far as their number tells. False both when they
-        contradict it and when they cannot tell; `verdict` says which.
+        Whether the tests find no difference between the draws and the exact posterior. False if they find one, and also
+        if the draws do not suffice for the tests; `verdict` says which.
     verdict : str
         The answer in words.
     reasons : tuple of str
-        The differences that the tests found, or why the draws cannot tell; empty if they agree.
+        The differences that the tests found, or why the draws do not suffice for the tests; empty if they agree.
     table : pandas.DataFrame
         A row for each scalar parameter: ``exact_mean``, ``sampled_mean``, ``mcse_mean``, ``exact_sd``, ``sampled_sd``;
         ``z_mean``, ``z_sd``, ``z_skew`` and ``z_tails``, the differences in location, spread, skewness and tails of the
@@ -69,15 +69,15 @@ class Comparison:
         A row for each part of the tests (parameters, densities, dependence, probabilities): ``num_tests``,
         ``critical_z``, ``num_against``, ``largest_z`` (absolute) and ``least_ess``.
     probabilities : pandas.DataFrame or None
-        For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data), where z is for
-        the eye: it is near normal only where no few draws carry most of the density; ``z_rank`` and
-        ``z_rank_spread``, the tests of p(y=c | x, theta) over the draws, and their ``ess_of_...``.
+        For each given row and class: ``exact``, ``sampled``, ``mcse`` and ``z`` of p(y=c | x, data), where z is not a
+        test: it is near normal only if the density is spread over many draws; ``z_rank`` and ``z_rank_spread``, the
+        tests of p(y=c | x, theta) over the draws, and their ``ess_of_...``.
     smallest_shift : float
         Smallest shift of one parameter, in posterior standard deviations, that the tests find 19 times in 20.
     error_rate : float
         Share of right draws that get a NO, if the tests are exact.
     critical_z : float
-        Absolute z beyond which a parameter speaks against.
+        Absolute z above which a parameter counts as different.
     exact, sampled : Posterior
         What was compared.
     """
@@ -134,7 +134,7 @@ def compare(
     Comparison
         Its verdict is
 
-        - NO if the posteriors record different priors or data, which takes no test;
+        - NO if the posteriors record different priors or data, without a test;
         - UNDECIDED if a chain diverged, an R-hat is above 1.01, or a tested quantity has fewer than 400 effective
           draws, whatever the tests say;
         - NO if a test finds a difference;
@@ -216,7 +216,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
     mine, theirs = (posterior.model.sites.axes() for posterior in (exact, sampled))
     for site in [*mine, *theirs]:
         if site not in mine or site not in theirs:
-            raise ValueError(f"the parameters differ: {site!r} stands in only one of the posteriors")
+            raise ValueError(f"the parameters differ: {site!r} is in only one of the posteriors")
         if mine[site] != theirs[site]:
             raise ValueError(f"the labels of {site!r} differ: {mine[site]} and {theirs[site]}")
     if sampled.num_chains < 2:
@@ -229,7 +229,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
 
 
 def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:
-    """Why the draws cannot tell, in words; empty if they can."""
+    """Why the draws do not suffice for the tests, in words; empty if they do."""
     diagnostics = sampled.diagnostics
     found = diagnostics.problems(min_ess_per_chain=MIN_ESS / diagnostics.num_chains)
     few = tests[tests["ess"] < MIN_ESS]

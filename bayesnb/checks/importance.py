@@ -14,7 +14,7 @@ from bayesnb.tables.weights import check_weights
 __all__ = ["psis_loo"]
 
 MIN_DRAWS = 25
-"""Smallest number of draws: with fewer, the smoothed tail has less than the five draws that its fit needs."""
+"""Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
 
 
 def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> tuple[ELPDDataLOO, list[str]]:

@@ -8,13 +8,14 @@ from arviz_stats import ELPDDataLOOKFold
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
-from bayesnb.checks.rest import LabelledRows
-from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.keys import random_generator
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.table import Table
+from bayesnb.validate import whole_number
 
 __all__ = ["kfold"]
 

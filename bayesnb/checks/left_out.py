@@ -8,8 +8,8 @@ import numpy as np
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
-from bayesnb.checks.refits import every_class_without, refits
-from bayesnb.checks.rest import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
+from bayesnb.checks.left_out_data_prior import every_class_without, refits
+from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
 from bayesnb.model.inclusion import log_evidences, log_inclusion
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
@@ -95,7 +95,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
                 densities = every_class_without(block, statistics, x, some, densities)
                 of_own += densities[own]
             else:
-                # Only the row's own class loses the row.
+                # Only the row's own class changes without the row.
                 of_own += own_class_without(block, statistics, x, some)
             features += densities
         features[own] = of_own

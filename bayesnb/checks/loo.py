@@ -17,19 +17,18 @@ from bayesnb.posterior.sampled import SampledPosterior
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k, which an exact result has no need of but ELPDDataLOO prints."""
+"""ArviZ's threshold for Pareto k. An exact result does not need it, but ELPDDataLOO prints it."""
 
 
 def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
     r"""Leave-one-out estimate of how well labels are predicted.
 
-    The expected log predictive density is
-    :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27, Eq. 4),
-    with the parameters integrated out as in `predict_proba`. For an exact posterior it is exact, the same as a fit to
-    the other rows: the statistics of row i are subtracted, and hyperparameters that follow the data's scale and class
-    probabilities that are frequencies (``class_probs="empirical"``) are those of the other rows. For a sampled
-    posterior it is estimated by Pareto-smoothed importance sampling over the draws, whose weights 1 / p(y_i | x_i,
-    theta) give the same quantity.
+    The expected log predictive density is :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017,
+    *Statistics and Computing* 27, Eq. 4), with the parameters integrated out as in `predict_proba`. For an exact
+    posterior it is exact, the same as a fit to the other rows. The statistics of row i are subtracted. Hyperparameters
+    that follow the data's scale, and class probabilities that are frequencies (``class_probs="empirical"``), are those
+    of the other rows. For a sampled posterior it is estimated by Pareto-smoothed importance sampling over the draws,
+    whose weights 1 / p(y_i | x_i, theta) give the same quantity.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a true value lies in a posterior: its probability integral transform (PIT)."""
+"""The probability integral transform (PIT) of a true value under a posterior."""
 
 import jax
 import numpy as np

@@ -1,8 +1,8 @@
-"""Does an inference give the posterior it says? Simulation-based calibration.
+"""Is the posterior of an inference calibrated? Simulation-based calibration.
 
 Parameters drawn from the prior, and rows drawn from them, are a draw of the joint distribution; so the parameters are
-also a draw from the posterior given these rows. Where in its posterior each of them falls, its probability integral
-transform (PIT), is then uniform over simulations if the posterior is right, whatever the model.
+also a draw from the posterior given these rows. If the posterior is right, the probability integral transform (PIT) of
+each parameter under it is uniform over simulations, for every model.
 """
 
 import warnings
@@ -27,11 +27,12 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import as_key, draw, proportion, random_generator, whole_number
+from bayesnb.families.draw import draw
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
+from bayesnb.keys import as_key, random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
@@ -44,11 +45,12 @@ from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.uniform import shown_p
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["JOINT", "SBC", "sbc"]
 
 MIN_SIMULATIONS = 20
-"""Fewer PIT values show no shape."""
+"""Smallest number of simulations; fewer PIT values do not show a deviation from uniform."""
 
 LEAST_ESS, LARGEST_R_HAT = 50, 1.05
 """Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
@@ -63,7 +65,7 @@ MOST_PROBLEMS = 0.1
 
 @dataclass(frozen=True)
 class SBC:
-    """What `sbc` found.
+    """The result of `sbc`.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ class SBC:
     model : BoundModel
         The model simulated from, hyperparameters in numbers.
     inference : object
-        What was judged.
+        The inference under test.
     """
 
     uniform: bool
@@ -128,7 +130,7 @@ class SBC:
         return tree
 
     def plot(self, **options: Any) -> Any:
-        """How far the PIT values stray from uniform; see `bayesnb.plot_sbc`."""
+        """Differences of the PIT values from uniform; see `bayesnb.plot_sbc`."""
         return plot_sbc(self, **options)
 
     def __repr__(self) -> str:
@@ -164,8 +166,8 @@ def sbc(
     model : NaiveBayes, BoundModel or Family
         Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
     inference : Inference, optional
-        What to judge; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one chain is
-        run per simulation, with the other settings as they are.
+        The inference to test; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one
+        chain is run per simulation, with the other settings as they are.
     num_simulations : int, default 200
         At least 20.
     num_rows : int, default 50
@@ -189,10 +191,10 @@ def sbc(
     Raises
     ------
     TypeError
-        If the model or the inference is none.
+        If `model` is not a model, or `inference` not an inference.
     ValueError
-        If the model is not bound and no table comes with it, a hyperparameter is left to the scale of data that are not
-        there, the inference gives a point or cannot solve the problem, or a number is out of range.
+        If the model is not bound and no table comes with it, a hyperparameter follows the scale of data that are not
+        given, the inference gives a point or cannot solve the problem, or a number is out of range.
 
     Notes
     -----
@@ -300,7 +302,7 @@ def _ready_inference(inference: Any, model: BoundModel) -> Any:
     if isinstance(inference, MAP | MLE):
         raise ValueError(no_distribution(inference))
     if isinstance(inference, NUTS):
-        # Simulations are replications enough; further chains would only cost time.
+        # The simulations are the replications, so that one chain is enough.
         return replace(inference, num_chains=1, progress=False)
     return inference
 
@@ -388,12 +390,12 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
 
 
 def _too_many(problems: pd.DataFrame) -> bool:
-    """Whether so many fits have problems that uniform PIT values show nothing."""
+    """Whether too many fits have problems for uniform PIT values to be evidence."""
     return bool(problems.any(axis=1).mean() > MOST_PROBLEMS)
 
 
 def _in_words(problems: pd.DataFrame) -> str:
-    """How many fits have problems, and of which kinds; empty where none has."""
+    """Number of fits with problems, and the kinds of problems; empty without problems."""
     number = int(problems.any(axis=1).sum())
     if not number:
         return ""

@@ -1,8 +1,8 @@
-"""How much do the posterior and its predictions hang on the prior, and how much on the data?
+"""How much do the posterior and its predictions depend on the prior, and how much on the data?
 
-Power-scaling raises the prior's density, or the likelihood, to a power near one and watches the posterior move: a prior
-raised to a power above one says the same more strongly. Draws have to be weighted for that; in an exponential family
-with its conjugate prior the scaled posterior has the posterior's own form, so that nothing is estimated here.
+Power-scaling raises the prior's density, or the likelihood, to a power near one and measures how much the posterior
+changes. A power above one makes the prior stronger. Draws would have to be weighted. In an exponential family with its
+conjugate prior, the scaled posterior has the form of the posterior, so that nothing is estimated here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ import scipy.special
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.families.fast import cdf, quantile
+from bayesnb.families.cdf import cdf, quantile
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -30,7 +30,7 @@ THRESHOLD = 0.05
 standard deviation when the power is doubled."""
 
 DRAWS = 4000
-"""Distances are taken over the range that so many draws would span: four chains of 1000."""
+"""Distances are taken over the range that this number of draws would span: four chains of 1000."""
 
 NODES = 129
 """Points of the quadrature, at quantiles of the posterior."""
@@ -38,7 +38,7 @@ NODES = 129
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What `sensitivity` found.
+    """The result of `sensitivity`.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ def sensitivity(
     .. math:: \sqrt{\int P \log_2 \frac{P}{M} + Q \log_2 \frac{Q}{M} \,dx \bigg/ \int P + Q \,dx},
 
     the larger of that for the parameter and for its negative (Nguyen and Vreeken 2015, *Non-parametric Jensen-Shannon
-    divergence*, ECML PKDD). The integrals do not converge on an unbounded range, and those who compute them from draws
-    take the range of the draws; here it is that between the quantiles 1/4001 and 4000/4001, which 4000 draws span.
-    The sensitivity is the mean over both powers a of the distance over :math:`|\log_2 a|`.
+    divergence*, ECML PKDD). The integrals do not converge on an unbounded range, and computations from draws take the
+    range of the draws. Here the range is that between the quantiles 1/4001 and 4000/4001, which 4000 draws span. The
+    sensitivity is the mean over both powers a of the distance over :math:`|\log_2 a|`.
 
     Priors are scaled as they were resolved: a default that follows the data is taken as if it had been given.
 

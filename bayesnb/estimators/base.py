@@ -1,4 +1,4 @@
-"""What all estimators share: fit, partial_fit, forget and the predictions."""
+"""The base class of all estimators: fit, partial_fit, forget and the predictions."""
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
@@ -211,7 +211,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         inference.check(problem)
         if problem.model.feature_inclusion is not None and self.predictive == "plugin":
             raise ValueError(
-                'predictive="plugin" stands for one model, and feature_inclusion averages over many: use '
+                'predictive="plugin" uses one model, and feature_inclusion averages over many: use '
                 'predictive="exact", or leave feature_inclusion out'
             )
         self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())
@@ -240,7 +240,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self.posterior_
 
     def _predictor(self) -> Posterior:
-        """What predicts: the posterior, or its mean as a point."""
+        """The posterior that predicts: the fitted one, or its mean as a point."""
         posterior = self._posterior()
         if self.predictive == "exact" or isinstance(posterior, PointPosterior):
             return posterior

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from bayesnb.estimators.read import named, read_numbers, refuse_infinity
 from bayesnb.estimators.smoothing import Smoothed
-from bayesnb.estimators.tables import named, read_numbers, refuse_infinity
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.statistics.counts import Counts

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative
 
 from bayesnb.arrays import warn
+from bayesnb.estimators.read import read_mixed
 from bayesnb.estimators.smoothing import Discrete
-from bayesnb.estimators.tables import read_mixed
 from bayesnb.families.categorical import Categorical
 from bayesnb.growth import with_categories
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -162,7 +162,7 @@ def highest_numbers(table: Table) -> np.ndarray | None:
     if not (isinstance(table, ArrayTable) and table.array.dtype.kind in "iu"):
         return None
     array = table.array
-    # NumPy goes through few long rows faster than through many short ones.
+    # NumPy reduces few long rows faster than many short ones.
     width = 64 if array.flags.c_contiguous and len(array) >= 64 else 1
     long = array[: len(array) // width * width].reshape(-1, width * array.shape[1]).max(axis=0)
     return np.vstack([long.reshape(width, -1), array[len(array) // width * width :]]).max(axis=0)

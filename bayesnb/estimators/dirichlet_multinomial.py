@@ -4,8 +4,8 @@ from typing import Any
 
 from bayesnb.arrays import log
 from bayesnb.estimators.classes import class_probs
+from bayesnb.estimators.read import read_counts
 from bayesnb.estimators.smoothing import Counting
-from bayesnb.estimators.tables import read_counts
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem

@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.tables import named, read_numbers
+from bayesnb.estimators.read import named, read_numbers
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import NaiveBayes

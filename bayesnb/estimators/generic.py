@@ -3,7 +3,7 @@
 from typing import Any
 
 from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.tables import read_mixed
+from bayesnb.estimators.read import read_mixed
 from bayesnb.families.base import Family
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem

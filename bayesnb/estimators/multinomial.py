@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.estimators.read import read_counts
 from bayesnb.estimators.smoothing import Smoothed
-from bayesnb.estimators.tables import read_counts
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.statistics.counts import Counts

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_non_negative
 from bayesnb.arrays import log
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.classes import class_probs
-from bayesnb.estimators.tables import named, read_numbers
+from bayesnb.estimators.read import named, read_numbers
 from bayesnb.families.poisson import Poisson
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem

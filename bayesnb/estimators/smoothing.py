@@ -1,4 +1,4 @@
-"""What the estimators of counts and of categories share: scikit-learn's smoothing and fitted attributes."""
+"""The base classes of estimators of counts and categories: scikit-learn's smoothing and fitted attributes."""
 
 from abc import abstractmethod
 from numbers import Real

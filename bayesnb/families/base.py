@@ -1,4 +1,4 @@
-"""What a family of feature distributions states.
+"""The interface of a family of feature distributions.
 
 A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ExponentialFamily`
 if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's type. Register the
@@ -12,8 +12,8 @@ class as a pytree, and everything else in the package works with it::
         ...
 
 Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
-column has categories. The methods must not care about the leading axes: the package calls them for one column, for one
-class a row, and under ``jax.vmap``.
+column has categories. The methods must work for any leading axes: the package calls them for one column, for one class
+per row, and under ``jax.vmap``.
 """
 
 import inspect
@@ -89,7 +89,7 @@ class Family(ABC):
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
     why_no_maximum_likelihood
-        What it says of the data where `maximum_likelihood` is NaN, for the error message.
+        Why `maximum_likelihood` may be NaN, for the error message.
     categories, other
         For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
         occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
@@ -105,7 +105,7 @@ class Family(ABC):
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
-    # Without annotations, because they would make fields of them.
+    # Without annotations: a dataclass would make fields of annotated names.
     categories = None
     other = False
 
@@ -118,7 +118,7 @@ class Family(ABC):
 
     @property
     def accepts_fractions(self) -> bool:
-        """Whether cells may be any number from zero, where the support says whole ones: the field ``fractional``."""
+        """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
         return getattr(self, "fractional", False)
 
     @abstractmethod
@@ -181,9 +181,10 @@ class Family(ABC):
         return self.statistics(x, np.eye(num_classes)[codes])
 
     def device_statistics(self, x: Any, codes: Any, membership: Any) -> Statistics:
-        """As `statistics`, for JAX to compile and to run where the table lives.
+        """As `statistics`, for JAX to compile and to run on the table's device.
 
-        The default says that there is none: the table then comes to the host chunk by chunk, and `statistics` counts.
+        The default raises NotImplementedError. The table is then copied to the host chunk by chunk, and `statistics`
+        counts it.
 
         Parameters
         ----------
@@ -261,7 +262,7 @@ class Family(ABC):
             return log_density_of_rows(self, partial(self.likelihood, **spread), x)
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        """As `row_log_likelihood`, but for a term of each row that all classes share: enough to tell classes apart."""
+        """As `row_log_likelihood`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_likelihood(parameters, x)
 
     def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
@@ -309,14 +310,14 @@ class Family(ABC):
         Raises
         ------
         NotImplementedError
-            If the family is one of count vectors and does not define it: `row_log_likelihood` then does it.
+            If the family is one of count vectors and does not define it. `row_log_likelihood` is then used.
         """
         return sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
-        The default asks NumPyro's likelihood: it sums over counts, and integrates over quantiles.
+        The default uses NumPyro's likelihood: it sums over counts, and integrates over quantiles.
 
         Parameters
         ----------

@@ -15,14 +15,14 @@ __all__ = ["Beta", "Logistic", "beta_mode"]
 
 
 class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
-    """Numbers between zero and one, which a sampler moves by `Logistic`."""
+    """Numbers between zero and one, with `Logistic` as the map from a sampler's coordinate."""
 
 
 class Logistic(transforms.SigmoidTransform):
     """The logistic function p; its derivative p (1 - p) has the two logarithms that a beta density has."""
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-        # Far out 1 - p has lost half of its digits, and the derivative is that of the exponential function to as many.
+        # If |x| is large, 1 - p has lost half of its digits, and log p(1 - p) equals -|x| to that precision.
         far = -0.5 * np.log(jnp.finfo(y.dtype).eps)
         return jnp.where(jnp.abs(x) > far, -jnp.abs(x), jnp.log(y) + jnp.log1p(-y))
 
@@ -35,8 +35,8 @@ def _(constraint: Any) -> Any:
 class Beta(dist.Beta):
     """NumPyro's beta distribution, written in log(p) and log(1 - p).
 
-    A Bernoulli likelihood holds the same two logarithms, so that a compiled density takes them once. NumPyro's own goes
-    through a Dirichlet distribution of two categories.
+    A Bernoulli likelihood has the same two logarithms, so that a compiled density computes them once. NumPyro's own
+    density is that of a Dirichlet distribution of two categories.
     """
 
     support = _Probability()

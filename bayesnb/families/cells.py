@@ -11,7 +11,7 @@ from bayesnb.rows import row_pieces
 __all__ = ["log_density_of_cells"]
 
 LARGEST_TABLE = 512
-"""Counts up to this look their log density up, if the table has fewer densities than there are cells."""
+"""Log densities of counts up to this are looked up, if the table has fewer densities than there are cells."""
 
 
 def log_density_of_cells(log_density: Callable[[Any], Any], cells: Any, *, are_counts: bool) -> Any:

@@ -27,7 +27,7 @@ def _(distribution: GammaVector) -> dist.Distribution:
 
 
 def dirichlet_marginal(concentration: object) -> dist.Distribution:
-    """Beta distribution of each component of a Dirichlet; that of a single component is certain to be one."""
+    """Beta distribution of each component of a Dirichlet. A single component is one with certainty."""
     numbers = np.asarray(concentration)
     if numbers.shape[-1] == 1:
         return dist.Delta(np.ones_like(numbers))

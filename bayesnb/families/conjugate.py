@@ -109,8 +109,8 @@ class ConjugateFamily(Family):
     def cell_log_predictive(self, x: Any) -> Any:
         """Log density of one new cell, the parameters integrated out.
 
-        Predictions, leave-one-out and averages over features follow, so that this formula should keep its digits for
-        large hyperparameters. The default asks `predictive`.
+        Predictions, leave-one-out and averages over features use it. It should therefore be accurate for large
+        hyperparameters. The default uses `predictive`.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class ConjugateFamily(Family):
         return found
 
     def independent_pit(self, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draws of the parameters as uniform numbers, independent of each other if the draws follow this distribution.
+        """Draws of the parameters as numbers that are uniform and independent if the draws follow this distribution.
 
         `bayesnb.compare` uses them to test the dependence between parameters. The default takes each parameter given
         those that `prior` draws before it, and one component of a Dirichlet vector after the other. The default is
@@ -325,9 +325,9 @@ class ConjugateFamily(Family):
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
 
-        `bayesnb.sensitivity` needs it. The scaled prior need not be proper for the posterior to be; hence no family is
-        made of it. A density of the form exp(h . t(theta)) b(theta) has power times h, and the exponents that b adds:
-        Gamma(a, r) becomes Gamma(power (a - 1) + 1, power r).
+        `bayesnb.sensitivity` needs it. The posterior may be proper though the scaled prior is not. The result is
+        therefore a dictionary and not a family. A density of the form exp(h . t(theta)) b(theta) has power times h, and
+        the exponents that b adds: Gamma(a, r) becomes Gamma(power (a - 1) + 1, power r).
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ def dirichlet_mode(concentration: Any) -> Any:
 
 
 def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
-    """Log of concentration and count, less one that is left out; minus infinity where there is none to leave out."""
+    """Log of concentration plus count minus one, the one that is left out; -inf if the count is below one."""
     rest = clear_rounding(count - 1, count)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(rest < 0, -np.inf, np.log(concentration + rest))

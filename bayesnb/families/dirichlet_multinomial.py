@@ -1,4 +1,4 @@
-"""Vectors of counts whose rows differ more than a multinomial allows: words that come in bursts."""
+"""Vectors of counts with more variance than a multinomial's, such as words that come in bursts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ from scipy.special import digamma, polygamma
 from bayesnb.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.draw_words import draw_words
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.words import draw_words
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
 
 __all__ = ["DirichletMultinomial"]
 
 MAX_STEPS = 1000
-"""Steps of the fit of one class; a few tens are enough where Newton's method is not refused."""
+"""Largest number of steps of the fit of one class; a few tens suffice if Newton's steps are accepted."""
 
 NEWTON_SHARES = (1.0, 0.25, 0.0625)
-"""Shares of Newton's step that are tried."""
+"""Fractions of Newton's step that are tried, one after the other."""
 
 LONGEST_STEP = 3.0
 """Largest change of a logarithm in one step."""
@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 """Relative error of a density."""
 
 FAR = 1e3
-"""A sum of concentrations, in lengths of the longest document, at which a maximum at infinity is looked for."""
+"""Sum of concentrations, in lengths of the longest document, above which the maximum may be at infinity."""
 
 
 @jax.tree_util.register_dataclass
@@ -89,7 +89,7 @@ class DirichletMultinomial(Family):
 
     Examples
     --------
-    Both classes use both words equally often, but the documents of the first stay with one of them.
+    Both classes use both words equally often. Each document of the first class uses mainly one of them.
 
     >>> import bayesnb as nb
     >>> X = [[9, 0], [1, 8], [0, 7], [8, 1], [4, 5], [5, 4], [3, 4], [4, 3]]
@@ -152,7 +152,7 @@ class DirichletMultinomial(Family):
         return {"concentration": _maximise(statistics, self.concentration, self.rate)}
 
     def statistics_of_each_column(self, statistics: Levels) -> Counts:
-        """Effective number of tokens: so many independent tokens carry the same information."""
+        """Effective number of tokens: the number of independent tokens with the same information."""
         total = np.asarray(statistics.total)
         length = total.sum(axis=-1, keepdims=True)
         effect = _design_effect(statistics)[:, None]
@@ -302,7 +302,7 @@ class _OneClass:
 def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Maximum for one class, shape (columns,); NaN where there is none."""
     holding, documents = likelihood.documents[:-1], likelihood.documents[-1]
-    # Near zero the density behaves as these powers of one concentration, and of all of them together.
+    # Near zero the density is proportional to these powers: of one concentration, and of all of them together.
     power = holding + a - 1
     scale = power.sum() - documents
     bounded = (power > 0) | ((power == 0) & (holding == 0))
@@ -315,11 +315,19 @@ def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.n
 
 
 def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Maximum over positive concentrations from a start, NaN if it lies at infinity.
+    """Maximum over positive concentrations from a start; NaN if it is at infinity.
 
-    A step of Newton's method on the logarithms, where the Hessian is a diagonal plus a rank-one matrix, or where that
-    does not climb a step that maximises a lower bound, which always does, and as far beyond as the density grows. Both
-    are in Minka (2000), *Estimating a Dirichlet distribution*, the second as its fixed-point iteration.
+    Each iteration changes the logarithms of the concentrations by the first of these steps that does not decrease the
+    density:
+
+    1. Newton's step, or a fraction of it (`NEWTON_SHARES`). The Hessian is a diagonal matrix plus a matrix of rank one,
+    so that the step needs no matrix of columns times columns.
+
+    2. Minka's fixed-point step. It maximises a lower bound that touches the density at the present point, so that it
+    never decreases the density.
+
+    `_stretched` doubles the step as long as the density increases. Both steps are in Minka (2000), *Estimating a
+    Dirichlet distribution*.
     """
 
     def density(alpha: np.ndarray) -> float:
@@ -339,7 +347,7 @@ def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarra
         steps.append(np.log((alpha * slope + a - 1) / (slope_of_sum + b) / alpha))
         for step in steps:
             proposal, proposed = _stretched(density, alpha, step)
-            # Near the maximum the differences are rounding.
+            # Near the maximum the differences are rounding errors.
             if proposed >= height - ROUNDING * abs(height):
                 break
         alpha, height = proposal, proposed
@@ -347,7 +355,7 @@ def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarra
 
 
 def _stretched(density: Callable[[np.ndarray], float], alpha: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, float]:
-    """The concentrations after a step in their logarithms, doubled as long as that climbs, and their density."""
+    """Concentrations after a step in their logarithms, doubled while the density increases; and the density there."""
     best, height = alpha * np.exp(step), density(alpha * np.exp(step))
     while np.abs(step).max() < LONGEST_STEP:
         step = 2 * step
@@ -359,10 +367,10 @@ def _stretched(density: Callable[[np.ndarray], float], alpha: np.ndarray, step: 
 
 
 def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> np.ndarray | None:
-    """Newton's step in the logarithms of the concentrations; None if it does not climb.
+    """Newton's step in the logarithms of the concentrations; None if it is not an ascent direction.
 
-    The Hessian is D + q alpha alpha', solved by the formula of Sherman and Morrison. Where it bends upwards along a
-    ray, q is made small enough that it does not.
+    The Hessian is D + q alpha alpha', with a diagonal matrix D, and the formula of Sherman and Morrison inverts it. It
+    is not negative definite if 1 + q alpha' D^-1 alpha <= 0. The step then uses a smaller q.
     """
     curvatures = likelihood.curvatures(alpha)
     of_sum = curvatures[-1]

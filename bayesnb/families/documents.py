@@ -32,7 +32,7 @@ LEVELS = 16
 """Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
-"""Entries of a sparse array that are changed for a product at a time, so that they stay in the processor's cache."""
+"""Entries of a sparse array that are changed for a product at a time; so many fit the processor's cache."""
 
 LONG = 2.0**22
 """Documents of at least this length take a density summed by counts, in a form that does not cancel: sums of n log n
@@ -43,7 +43,7 @@ LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
 @dataclass(frozen=True)
 class Documents:
-    """Rows of counts, most of them one: a one has no factorial, and adds log alpha to a log rising factorial.
+    """Rows of counts. Most counts are one: a one has no factorial, and its log rising factorial is log alpha.
 
     Attributes
     ----------
@@ -173,14 +173,14 @@ def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.nd
 
 
 def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:
-    """Where the class and column of each entry of a CSR array stand in a flat array of shape (classes * columns,)."""
+    """Position of each entry's class and column in a flat array of shape (classes * columns,), for a CSR array."""
     places = np.repeat(codes.astype(np.int64) * entries.shape[1], np.diff(entries.indptr))
     places += entries.indices
     return places
 
 
 def _rest(count: np.ndarray, taken: Any) -> np.ndarray:
-    """What is left of the counts, NaN where it is less than nothing."""
+    """Remaining counts; NaN where they are negative."""
     rest = clear_rounding(count - taken, count)
     return np.where(rest < 0, np.nan, rest)
 
@@ -195,7 +195,7 @@ def _where(counts: Any, keep: np.ndarray) -> Any:
 
 
 def _with_data(counts: Any, data: np.ndarray) -> Any:
-    """Other numbers in the places of a CSR array's entries."""
+    """A CSR array with the same positions and other numbers."""
     return shared_csr(data, counts.indices, counts.indptr, counts.shape)
 
 
@@ -212,7 +212,7 @@ def log_coefficient_on_device(x: Any) -> Any:
 
 
 def _log_factorial(counts: np.ndarray) -> np.ndarray:
-    """Log of x!, looked up where all are small whole numbers, as counts of words are."""
+    """Log of x!, looked up in a table if all are small whole numbers, as counts of words are."""
     if counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
         whole = counts.astype(np.uint8)
         if (whole == counts).all():
@@ -240,7 +240,7 @@ def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: C
     total = np.asarray(statistics.total)
     documents = Documents.of(x)
     length, others = documents.length, documents.others
-    # As if every count were one, from a table; then what the others are more than that.
+    # A table gives the terms as if every count were one. For larger counts, the difference from that is added.
     of_one = log_of_rest(concentration, total)
     one, at = (places_of_entries(entries, codes) for entries in (documents.counts, others))
     with np.errstate(invalid="ignore"):
@@ -249,7 +249,7 @@ def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: C
         result = _with_data(documents.counts, of_one.take(one)).sum(axis=1) + _with_data(others, more).sum(axis=1)
         rest_of_class = _rest(total.sum(axis=1)[codes], length)
         result -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
-    # Whether a class without documents has words, too, is for the general way to see.
+    # The general way checks whether a class without other documents still has words.
     peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
     result = result + documents.log_coefficient()
     for rows, counts in _long_documents(documents.counts, length, total.shape[1]):

@@ -18,7 +18,7 @@ __all__ = ["ExponentialFamily"]
 
 @dataclass(frozen=True)
 class ExponentialFamily(Family):
-    r"""A family whose density is a product of what the cell says and what the parameters say.
+    r"""A family whose log density is a product of sufficient statistics and natural parameters.
 
     .. math:: \log p(x \mid \theta) = \sum_k T_k(x)\, \eta_k(\theta) - A(\theta) + \log h(x)
 
@@ -118,7 +118,7 @@ class ExponentialFamily(Family):
     def common_origin(self, x: np.ndarray) -> Any:
         """One origin for all classes and draws that keeps the digits of these cells; None if each class needs its own.
 
-        Only families that state `origin` are asked.
+        It is called only for families that define `origin`.
         """
         return None
 

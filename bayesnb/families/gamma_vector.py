@@ -1,4 +1,4 @@
-"""Independent gamma variables as one vector, which a sampler moves by its sum and its proportions."""
+"""Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates."""
 
 from typing import Any, ClassVar
 
@@ -59,8 +59,8 @@ class GammaVector(dist.Distribution):
     """Independent gamma variables as one vector.
 
     The density is that of ``Gamma(concentration, rate).to_event(1)``. Where data fix the proportions of the vector far
-    better than its sum, all its logarithms move together, which takes a sampler many steps; on this scale the sum is a
-    coordinate of its own.
+    better than its sum, all its logarithms move together, which takes a sampler many steps; on this scale the sum is
+    one coordinate.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> No
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{family}({name}={value!r}): a hyperparameter is a number or an array of numbers") from None
-    # One of the numbers that are broadcast over an axis is enough.
+    # A broadcast axis repeats its numbers, so that one entry of it is checked.
     numbers = numbers[(*(slice(None if step else 1) for step in numbers.strides), ...)]
     if numbers.size and numbers.min() > (0.0 if positive else -np.inf) and numbers.max() < np.inf:
         return

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 from scipy.special import gammaln, ndtr, xlogy
 
-from bayesnb.families.fast import quantile
+from bayesnb.families.cdf import quantile
 from bayesnb.families.large_counts import log_poisson
 
 __all__ = [

@@ -24,11 +24,11 @@ from bayesnb.families.documents import (
     log_coefficient_on_device,
     with_long_documents,
 )
+from bayesnb.families.draw_words import draw_words
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.log_probability import log_of
 from bayesnb.families.product import Weights, times
-from bayesnb.families.words import draw_words
 from bayesnb.sparse import csr_rows
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import Counts, class_sums
@@ -41,19 +41,18 @@ __all__ = ["Multinomial"]
 class Multinomial(ConjugateFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
 
-    All columns of a block are one observation, of density
-    :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}` given the class (Murphy 2012, Eq. 3.78). The posterior is
-    :math:`\mathrm{Dirichlet}(\alpha_v + \sum_i x_{iv})`; the predictive of a whole document is the
-    Dirichlet-multinomial (Eq. 3.79), which knows that the words of a long document share one uncertain
-    :math:`\theta_c`, and not the product of the words' predictive probabilities.
+    All columns of a block are one observation, of density :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}`
+    given the class (Murphy 2012, Eq. 3.78). The posterior is :math:`\mathrm{Dirichlet}(\alpha_v + \sum_i x_{iv})`; the
+    predictive of a whole document is the Dirichlet-multinomial (Eq. 3.79). It is not the product of the words'
+    predictive probabilities, because all words of a document share one uncertain :math:`\theta_c`.
 
     Parameters
     ----------
     concentration : float or array, default 1.0
         Prior weight of each column; broadcasts to (columns,) or (classes, columns).
     fractional : bool, default False
-        Accept weights that are no counts, such as tf-idf. The formulas go through with gamma functions for factorials,
-        but the result is not a probability of anything observed, and with small concentrations the posterior mean
+        Accept weights that are no counts, such as tf-idf. The formulas then have gamma functions in place of
+        factorials, and the result is not a probability of the data. With small concentrations the posterior mean
         predicts labels better: ``posterior.plugin()``.
 
     Raises

@@ -6,7 +6,7 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 
-from bayesnb.families.fast import cdf
+from bayesnb.families.cdf import cdf
 from bayesnb.families.gamma_vector import GammaVector
 
 __all__ = ["independent_pit", "pit"]

@@ -42,10 +42,10 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         Shape of the gamma prior; broadcasts to (columns,) or (classes, columns).
     rate : float or array, optional
         Rate of the gamma prior. By default `concentration` over the column's mean, so that the prior's mean is the mean
-        of the data, whatever the unit.
+        of the data in any unit.
     fractional : bool, default False
-        Accept numbers that are no counts. The formulas go through with gamma functions for factorials, but what comes
-        out is no probability of anything that was observed.
+        Accept numbers that are not counts. The formulas then have gamma functions in place of factorials, and the
+        result is not a probability of the data.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return (x,)
 
     def natural(self, parameters: Parameters, origin: Any) -> tuple[tuple[Any], Any]:
-        # Measured from a rate near its own, large counts multiply a small number.
+        # With the origin near the rate, large counts multiply a small number.
         rate = parameters["rate"]
         excess = rate - origin
         return (log_ratio(excess, namespace(rate)[0].maximum(origin, TINY), rate),), excess

@@ -89,7 +89,7 @@ class Product:
 
     Terms and natural parameters are measured from an origin for each class and column, the average over the draws of
     `ExponentialFamily.origin`. One origin for all classes would lose the digits of classes that are far apart in units
-    of their own spread. Where draws are far from their own average, the formula itself takes the place of the product.
+    of their own spread. If draws are far from their average, the formula itself replaces the product.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Product:
         return next(iter(self.parameters.values())).shape
 
     def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """What the weights of a frame are multiplied with, shape (rows, entries)."""
+        """The factors of a frame's weights, shape (rows, entries)."""
         with np.errstate(over="ignore"):
             terms = self.family.terms(cells, *frame.origin) if frame.terms else ()
             parts = [np.asarray(terms[k]) for k in frame.terms]

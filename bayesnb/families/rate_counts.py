@@ -48,7 +48,7 @@ class RateCounts(Counts):
 
     def __sub__(self, other: Self) -> Self:
         rest = super().__sub__(other)
-        # Rounding may leave a little less than nothing.
+        # Rounding may leave a small negative number.
         some = (rest.n > 0) & (rest.total > 0)
         left = replace(rest, n=rest.n * (rest.n > 0), total=rest.total * some)
         return replace(rest, log_base=rest.log_base - left.at(self.mean) - other.at(self.mean))

@@ -22,7 +22,7 @@ SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
 GROUP = 8
-"""Factors under one logarithm: seven multiplications are faster than seven logarithms."""
+"""Number of factors under one logarithm: a multiplication is faster than a logarithm."""
 
 
 def default_rate(pooled: Moments) -> np.ndarray:
@@ -34,7 +34,7 @@ def default_rate(pooled: Moments) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StudentT:
-    r"""The predictive density of a Gaussian cell, written in what a pass over the cells needs.
+    r"""The predictive density of a Gaussian cell, in the form that a pass over the cells computes.
 
     Student-t with 2 a degrees of freedom, location loc and squared scale :math:`b (\kappa + 1) / (a \kappa)` is
     :math:`c - (a + 1/2) \log(1 + p (x - loc)^2)` with :math:`p = \kappa / (2 b (\kappa + 1))`.
@@ -88,7 +88,7 @@ class StudentT:
 
     def of_rows_on_device(self, x: Any) -> Any:
         """As `of_rows`, for JAX to compile; cells in the precision of `x`, sums over columns in float64."""
-        # Where x is float32, so are both parts of a location, whose difference from x keeps the digits that x has.
+        # For float32 cells the location is the sum of two float32 numbers, so that x - location keeps the digits of x.
         high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
         high, low, scale, exponent = (
             value.astype(x.dtype) for value in (high, self.loc - high, jnp.sqrt(self.precision), self.exponent)
@@ -102,7 +102,7 @@ class StudentT:
             excess,
             exponent,
         )
-        # A square or a product of several that overflows: not a number sends the rows to the host.
+        # A square or a product of several may overflow. The result is then NaN, and the host computes these rows.
         sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
         return sums + jax.lax.cond(
             missing.any(),
@@ -120,10 +120,14 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
 
 
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
-    """Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
+    r"""Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
 
-    The logarithm is taken of products over `group` columns, which must have the exponent in common. The products are
-    stored minus one, (1 + u)(1 + v) - 1 = u + v + u v, so that numbers far below one keep their digits.
+    A multiplication is faster than a logarithm. Columns with the same exponent e therefore share one logarithm,
+
+    .. math:: e \log(1 + u) + e \log(1 + v) + \dots = e \log\big((1 + u)(1 + v) \cdots\big),
+
+    over `group` columns, which must have the exponent in common. If u is far below one, 1 + u loses its digits. The
+    products are therefore stored minus one, (1 + u)(1 + v) - 1 = u + v + u v, and log1p is taken of the result.
 
     Parameters
     ----------
@@ -171,7 +175,7 @@ def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, 
 def _left_out(
     x: Any, codes: Any, loc: Any, share: Any, concentration: Any, constant: Any, mean: Any, spread: Any
 ) -> tuple[Any, Any]:
-    """Log density of each row given the others of its class, and the largest share that a cell has in its spread."""
+    """Log density of each row given the others of its class, and the largest share of a cell in its spread."""
     xp, _ = namespace(x)
     missing = xp.isnan(x)
     cells = constant[codes] + concentration[codes] * xp.log1p(-((x - loc[codes]) ** 2) * share[codes])

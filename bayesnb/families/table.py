@@ -1,4 +1,4 @@
-"""Families of cells with finitely many values, whose densities are tables that the cells look up."""
+"""Families of cells with finitely many values, whose densities are looked up in tables."""
 
 from abc import abstractmethod
 from collections.abc import Callable

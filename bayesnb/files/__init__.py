@@ -1,1 +1,1 @@
-"""Posteriors in files: netCDF that holds JSON and numbers, and nothing that runs."""
+"""Posteriors in files: netCDF with JSON and numbers, and without code."""

@@ -97,7 +97,7 @@ def _name_of(family: type[Family]) -> str:
 def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
     """The class of a saved family: among those given, those of the package, and those that are defined.
 
-    Nothing is imported, because that would run what a file names.
+    No module is imported, because that would run code that a file names.
 
     Raises
     ------

@@ -23,7 +23,7 @@ __all__ = ["read_problem", "write_problem"]
 
 
 def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
-    """What a file says of the problem, other than its model; its arrays are added to `arrays`."""
+    """The problem without its model, for a file; its arrays are added to `arrays`."""
     if problem is None:
         return {"learned_from": None, "statistics": None, "growing": False, "unlabelled": None}
     source = problem.learned_from

@@ -40,7 +40,7 @@ def save(
     parameters : ModelParameters or None
         None for a closed form, which the problem determines.
     sample_stats : mapping or None
-        What the sampler reported of each draw; None for a posterior that is not sampled.
+        The sampler's statistics of each draw; None for a posterior that is not sampled.
     """
     require_backend("save")
     if not Path(path).resolve().parent.is_dir():

@@ -1,4 +1,4 @@
-"""What an inference is."""
+"""The interface of an inference."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ __all__ = ["ConvergenceWarning", "Inference"]
 
 
 class ConvergenceWarning(UserWarning):
-    """What an iteration gave should not be trusted as it is."""
+    """An iteration has not converged, so that its result may be wrong."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Inference(ABC):
 
     @abstractmethod
     def check(self, problem: Problem) -> None:
-        """Refuse a problem that this inference cannot solve, saying what is missing and what would work.
+        """Raise an error for a problem that this inference cannot solve; it names what is missing and what would work.
 
         Raises
         ------

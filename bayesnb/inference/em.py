@@ -17,7 +17,7 @@ from bayesnb.unlabelled import Unlabelled
 __all__ = ["TOLERANCE", "Estimate", "first_responsibilities", "iterate", "label_log_joint", "maximise"]
 
 STARTS = 10
-"""Random starts where a class has no labelled row; the best of them counts."""
+"""Number of random starts if a class has no labelled row; the best one is used."""
 
 START_STEPS = 20
 """Steps from each start, parameters integrated out, before the best is chosen."""
@@ -38,11 +38,11 @@ def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: Model
 def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Probabilities of the missing labels, near an optimum, shape (rows, classes).
 
-    They begin with what the labelled rows predict. A class without a labelled row begins with one unlabelled row drawn
-    at random, so that classes of equal priors part; of ten such starts, twenty short steps each, the one that gives the
-    unlabelled rows the highest predictive density counts (short runs of EM: Biernacki, Celeux and Govaert 2003,
-    *Computational Statistics and Data Analysis* 41, 561-575). The steps have the parameters integrated out, so that no
-    probability can be trapped at zero.
+    They start at the predictions from the labelled rows. A class without a labelled row starts at one unlabelled row
+    drawn at random, because classes with equal priors would otherwise stay equal. Of ten such starts, with twenty steps
+    each, the one with the highest predictive density of the unlabelled rows is used (short runs of EM: Biernacki,
+    Celeux and Govaert 2003, *Computational Statistics and Data Analysis* 41, 561-575). The parameters are integrated
+    out in these steps, so that no probability stays at zero.
     """
     rows = problem.unlabelled
     assert rows is not None

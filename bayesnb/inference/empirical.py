@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.statistics import ModelStatistics, log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import random_generator
 from bayesnb.inference.base import Inference
+from bayesnb.keys import random_generator
 from bayesnb.model.learned import LearnedPrior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -22,7 +22,7 @@ from bayesnb.problem import Problem
 __all__ = ["EmpiricalBayes"]
 
 STARTS = 4
-"""Draws of the hyperparameters from which the search begins; the best end counts."""
+"""Number of draws of the hyperparameters from which the search starts; the best result is used."""
 
 STEP = 3.0
 """Unconstrained distance (a factor of twenty for a positive number) at which the evidence must have fallen on both
@@ -36,11 +36,11 @@ FALL = 1e-3
 class EmpiricalBayes(Inference):
     """The closed form under the hyperparameters that maximise the evidence (type-II maximum likelihood).
 
-    A hyperparameter is learned where a NumPyro distribution stands for its number. The distribution says which numbers
-    it may take and where the search begins; its density has no part (Murphy 2012, section 5.6). The uncertainty of the
-    hyperparameters is left out of the posterior: `NUTS` keeps it.
+    A hyperparameter is learned if a NumPyro distribution is given in place of a number. The distribution determines the
+    allowed numbers and the starts of the search; its density is not used (Murphy 2012, section 5.6). The uncertainty of
+    the hyperparameters is left out of the posterior: `NUTS` keeps it.
 
-    The maximum has seen all the data. Its value is not the evidence of a prior, so that `compare_models` gives the
+    The maximum depends on all the data. Its value is not the evidence of a prior, so that `compare_models` gives the
     model no probability. `loo` keeps the hyperparameters learned from all rows and warns that its score tends to be too
     high; `kfold` learns them anew from each training part.
 
@@ -64,7 +64,7 @@ class EmpiricalBayes(Inference):
         source = problem.learned_from or problem.model
         if not source.hyperpriors:
             raise ValueError(
-                "no hyperparameter is learned: put a NumPyro distribution where a number stands, as in "
+                "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
                 "nb.Categorical(concentration=dist.Gamma(1, 1)), or use nb.Exact()"
             )
         for block in source.blocks:
@@ -101,7 +101,7 @@ Point = dict[str, Any]
 
 
 def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
-    """Log evidence and place of the top of the hill that the start stands on."""
+    """Local maximum of the log evidence from a start: its value and its place."""
     line, unravel = ravel_pytree(start)
 
     def descend(line: np.ndarray) -> tuple[float, np.ndarray]:

@@ -11,14 +11,15 @@ from bayesnb.arrays import in_float64, warn
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
 from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.ways import ways_to_fit
+from bayesnb.keys import random_generator
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
+from bayesnb.validate import whole_number
 
 __all__ = ["Gibbs"]
 
@@ -34,15 +35,15 @@ class Gibbs(Inference):
         p(y_i = c \mid x_i, \pi, \theta) \propto \pi_c \prod_j p(x_{ij} \mid \theta_{cj}), \qquad
         \pi, \theta \mid x, y \sim \text{the posterior of labelled rows.}
 
-    It needs conjugate families, and no gradient, no step size and no compiling; sparse rows stay sparse. All chains go
-    side by side in NumPy. (NumPyro's ``Gibbs`` kernel would compile each sweep and needs dense arrays.) Each chain
-    starts on its own near an optimum. The better the features tell the classes apart, the faster the chains mix. Where
-    every row has a label, the draws are independent.
+    It needs conjugate families, and no gradient, no step size and no compiling; sparse rows stay sparse. All chains run
+    together in NumPy. (NumPyro's ``Gibbs`` kernel would compile each sweep and needs dense arrays.) Each chain starts
+    on its own near an optimum. The better the features tell the classes apart, the faster the chains mix. Where every
+    row has a label, the draws are independent.
 
-    Classes that nothing names, because they have no labelled row and the same prior, are named alike in all draws: each
-    draw's classes take the order in which its probabilities of the rows' labels agree most with those of the draw of
-    highest density (Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics* 19(2),
-    313-331, with probabilities in place of labels).
+    Classes without a labelled row and with the same prior are exchangeable. They are relabelled so that a label means
+    the same in all draws: each draw's classes take the order in which its probabilities of the rows' labels agree most
+    with those of the draw of highest density (Papastamoulis and Iliopoulos 2010, *Journal of Computational and
+    Graphical Statistics* 19(2), 313-331, with probabilities in place of labels).
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ class Gibbs(Inference):
             fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
             if fractions.size:
                 raise ValueError(
-                    f"a row without a label has the weight {fractions[0]:g}: Gibbs draws a label for each of the rows "
-                    "it stands for, and needs a whole number; use nb.NUTS() or nb.MAP()"
+                    f"a row without a label has the weight {fractions[0]:g}: Gibbs draws a label for each copy of the "
+                    "row, and needs a whole number; use nb.NUTS() or nb.MAP()"
                 )
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
-        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
         rng = random_generator(key)
         parameters, of_rows = self._sample(problem, rng)
@@ -146,7 +147,7 @@ class Gibbs(Inference):
 
 
 def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How many of the rows that each row stands for fall into each class, shape (chains, rows, classes)."""
+    """Number of copies of each row, out of its weight, in each class, shape (chains, rows, classes)."""
     return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
 
 
@@ -155,7 +156,7 @@ def _draw_given(problem: Problem, labels: np.ndarray, rng: np.random.Generator) 
     rows, model = problem.unlabelled, problem.resolved
     assert rows is not None
     chains, _, classes = labels.shape
-    # To the families the classes of all chains are so many classes.
+    # The families get one class axis with the classes of all chains.
     counted = rows.count(model, np.moveaxis(labels, 0, 1).reshape(len(rows), chains * classes))
     by_chain = jax.tree.map(lambda leaf: leaf.reshape(chains, classes, *leaf.shape[1:]), counted)
     statistics: ModelStatistics = problem.statistics + by_chain

@@ -16,16 +16,17 @@ from numpyro.infer.hmc import hmc
 from numpyro.infer.util import ParamInfo
 
 from bayesnb.arrays import to_numpy, warn
-from bayesnb.families.fast import as_key, random_generator, whole_number
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.targets import Target, target_of
+from bayesnb.keys import as_key, random_generator
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
+from bayesnb.validate import whole_number
 
 __all__ = ["NUTS", "ConvergenceWarning"]
 
@@ -33,10 +34,10 @@ Coordinates = dict[str, Coordinate]
 """By site."""
 
 FIRST_STEPS = 25
-"""Steps of the first call, the fewest between two looks at the progress bar and two chances to interrupt."""
+"""Steps of the first call. A run can be interrupted, and shows its progress, only between calls."""
 
 LONG = 0.1
-"""Seconds of a call that are enough: the next is not to be longer."""
+"""Seconds of a call above which the next call has no more steps."""
 
 MOST_STEPS, MOST_CELLS = 250, 2**22
 """The most steps of a call, and the most numbers that a chain returns from it."""
@@ -47,16 +48,17 @@ class NUTS(Inference):
     """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
 
     Where hyperparameters are learned, only they are sampled, against the closed-form evidence, and the parameters are
-    drawn exactly given each draw of them: few dimensions, and none of the funnel that hyperparameters and parameters
-    make together. Families without a closed form are sampled along.
+    drawn exactly given each draw of them: this has few dimensions, and avoids the funnel in the joint density of
+    hyperparameters and parameters. The parameters of families without a closed form are sampled together with the
+    hyperparameters.
 
     The density is that of the statistics, which equals that of the rows up to a constant: a step costs the same at a
     thousand rows and at a billion. On a processor each chain has a thread, on a GPU all chains run side by side, in
     float64; another fit of the same shape does not compile again. Chains start at draws from a tempered posterior,
     overdispersed for R-hat to mean something.
 
-    Where every family has a closed form, draws from it tell the sampler the scale of each parameter, and warm-up has
-    only the size of a step to find. The density that is sampled, and what is accepted, do not use the closed form.
+    Where every family has a closed form, draws from it give the scale of each parameter, and warm-up adapts only the
+    step size. The density that is sampled, and what is accepted, do not use the closed form.
 
     The sampler moves in unconstrained coordinates, which are chosen by the prior distribution of each parameter, for
     families outside the package as well. Probabilities with a Dirichlet or Beta prior are represented by logarithms,
@@ -65,18 +67,19 @@ class NUTS(Inference):
     in standard deviations. The closed form only tunes the coordinates; the density is that of prior and likelihood.
 
     Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
-    chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes that
-    nothing names, because they have no labelled row and the same prior, are named alike in all draws.
+    chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes without
+    a labelled row and with the same prior are exchangeable; they are relabelled so that a label means the same in all
+    draws.
 
     Parameters
     ----------
     num_warmup : int, optional
-        Steps of adaptation in each chain, not kept; by default 150 where the closed form tells the scale, else 500.
+        Steps of adaptation in each chain, not kept; by default 150 where the closed form gives the scale, else 500.
     num_samples : int, default 1000
         Draws kept in each chain.
     num_chains : int, default 4
     target_accept_prob : float, optional
-        Raise it towards 1 against divergences. By default 0.6 where the closed form tells the scale, which is near the
+        Raise it towards 1 against divergences. By default 0.6 where the closed form gives the scale, which is near the
         cheapest (Betancourt, Byrne and Girolami 2014, arXiv:1411.6669), else 0.8.
     max_tree_depth : int, default 10
         A trajectory has at most 2 to this power, less one, steps.
@@ -119,7 +122,7 @@ class NUTS(Inference):
             )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
-        """Sample the problem's posterior; an interrupted run leaves nothing behind."""
+        """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
         target = target_of(problem)
         settings = self._settings(target)
@@ -140,7 +143,8 @@ class NUTS(Inference):
 
     def _run(self, advance: Callable, states: list[Any], num_warmup: int) -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
-        # What two threads ask for at once is compiled twice: have it compiled before they do.
+        # Two threads that need the same function at once would both compile it. It is therefore compiled before they
+        # start.
         advance(states[0], 0)
         total = num_warmup + self.num_samples
         stopped, one_at_a_time = Event(), Lock()
@@ -179,7 +183,7 @@ class NUTS(Inference):
 
 
 class _Settings(NamedTuple):
-    """What is compiled into the sampler."""
+    """Settings that are compiled into the sampler."""
 
     num_warmup: int
     target_accept_prob: float
@@ -238,7 +242,8 @@ def _advance(
 ) -> Any:
     """Run one chain, or all in one state, for some steps.
 
-    Returns the state, and room for the most steps with parameters and statistics, axes chain and draw in front.
+    Returns the state, and arrays of parameters and statistics with space for the most steps, axes chain and draw in
+    front.
     """
 
     def with_gradient(state: Any) -> Any:

@@ -13,12 +13,13 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_mode
-from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
 from bayesnb.inference.ways import gives_mode, ways_to_fit
+from bayesnb.keys import random_generator
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
+from bayesnb.validate import whole_number
 
 __all__ = ["MAP", "MLE"]
 
@@ -50,8 +51,8 @@ class _PointEstimate(Inference):
 class MLE(_PointEstimate):
     """Maximum likelihood: the frequencies, means and variances of the data, priors ignored.
 
-    An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. Where the data say
-    nothing about a parameter, or the likelihood grows without bound, there is no estimate and `fit` says so.
+    An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. If the data do not
+    determine a parameter, or the likelihood grows without bound, no estimate exists and `fit` raises an error.
 
     Where labels are missing, their sum is maximised by EM, as for `MAP`. That of Gaussian columns grows without bound
     as a class shrinks to a single cell; what EM finds is a local maximum.
@@ -98,14 +99,14 @@ class MAP(_PointEstimate):
 
     The density is that of the parameters as named (probabilities, rates, mean and variance), not of a transformation.
     With uniform priors it is the maximum likelihood estimate; a concentration below one can leave the density
-    unbounded, which `fit` reports.
+    unbounded, for which `fit` raises an error.
 
     Where labels are missing, the density with the labels summed out is maximised by EM (Dempster, Laird and Rubin 1977,
     *Journal of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000,
     *Machine Learning* 39, 103-134): each row counts in every class for the probability of that label, the estimate is
     made as if from labelled rows, and so on until no probability of a label changes by more than 1e-7. The density
-    never falls, and the end is a local maximum: that nearest to what the labelled rows say; or, where a class has none,
-    the end of the best of ten random starts.
+    never decreases, and the result is a local maximum: the one reached from the predictions of the labelled rows or, if
+    a class has no labelled row, from the best of ten random starts.
 
     Parameters
     ----------

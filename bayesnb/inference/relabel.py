@@ -1,4 +1,4 @@
-"""Classes that only their number tells apart, named alike in every draw."""
+"""Exchangeable classes, relabelled so that a label means the same in every draw."""
 
 import jax
 import numpy as np
@@ -7,18 +7,18 @@ from scipy.special import softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten, in_pieces
+from bayesnb.densities_under_draws import flatten, in_pieces
 from bayesnb.inference.em import label_log_joint
 from bayesnb.problem import Problem
 
 __all__ = ["exchangeable", "relabel"]
 
 MATCHED_ROWS = 500
-"""Rows, evenly spaced, whose labels decide which class is which."""
+"""Number of evenly spaced rows whose label probabilities determine the relabelling."""
 
 
 def exchangeable(problem: Problem) -> list[np.ndarray]:
-    """Groups of two or more classes whose names the posterior does not depend on.
+    """Groups of two or more exchangeable classes: the posterior does not depend on their order.
 
     They have no labelled row, and the same prior.
     """
@@ -33,13 +33,14 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
 
 @in_float64
 def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarray) -> ModelParameters:
-    """Draws whose exchangeable classes are named as in the draw of highest density.
+    """Draws with exchangeable classes in the order of the draw of highest density.
 
-    Nothing in the posterior names such classes, so that chains, and draws of one chain, may name them in any order, and
-    averages over draws mean nothing (Stephens 2000, *Journal of the Royal Statistical Society B* 62(4), 795-809). Here
-    each draw's classes take the order in which its probabilities of the rows' labels agree most with those of the draw
-    of highest density, the pivot: the equivalence classes representatives algorithm of Papastamoulis and Iliopoulos
-    (2010, *Journal of Computational and Graphical Statistics* 19(2), 313-331), with probabilities in place of labels.
+    The posterior does not depend on the order of such classes. Chains, and draws of one chain, may have them in any
+    order, and averages over draws then have no meaning (Stephens 2000, *Journal of the Royal Statistical Society B*
+    62(4), 795-809). Here each draw's classes take the order in which its probabilities of the rows' labels agree most
+    with those of the draw of highest density, the pivot: the equivalence classes representatives algorithm of
+    Papastamoulis and Iliopoulos (2010, *Journal of Computational and Graphical Statistics* 19(2), 313-331), with
+    probabilities in place of labels.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
 
 
 def _orders(responsibilities: np.ndarray, reference: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
-    """For each draw, which of its classes stands at each place, shape (draws, classes)."""
+    """For each draw, the class at each position, shape (draws, classes)."""
     agreement = np.einsum("src,rk->skc", responsibilities, reference)
     order = np.tile(np.arange(reference.shape[1]), (len(responsibilities), 1))
     for group in groups:

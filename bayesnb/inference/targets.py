@@ -1,4 +1,4 @@
-"""What NUTS samples: every parameter, or the hyperparameters alone where parameters have a closed form.
+"""The densities that NUTS samples: of all parameters, or of the hyperparameters alone if parameters have a closed form.
 
 Missing labels are never sampled, but summed out.
 """
@@ -48,7 +48,7 @@ class Target(ABC):
     ----------
     problem : Problem
     program : callable
-        The program; one object for all problems of its kind, so that what is compiled for one serves the next.
+        The program; one object for all problems of its kind, so that compiled code is used again.
     """
 
     program: Callable
@@ -73,7 +73,7 @@ class Target(ABC):
     @property
     @abstractmethod
     def knows_scale(self) -> bool:
-        """Whether the closed form tells the scale of every parameter, so that nothing is left to adapt but the step."""
+        """Whether the closed form gives the scale of every parameter, so that warm-up adapts only the step size."""
 
     @abstractmethod
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
@@ -178,7 +178,7 @@ def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
     if block.is_vector:
         return cells, cells.sum(axis=-1)
     observed = ~np.isnan(cells)
-    # Any value of the support stands in for a missing cell.
+    # Any value of the support replaces a missing cell.
     cells = np.where(observed, cells, cells[observed][0] if observed.any() else 0.0)
     return cells.astype(np.int64) if block.has_categories else cells, observed
 
@@ -253,7 +253,7 @@ class _Hyperparameters(Target):
 
 
 def target_of(problem: Problem) -> Target:
-    """What NUTS samples for a problem."""
+    """The density that NUTS samples for a problem."""
     if problem.unlabelled is not None:
         return _Mixture(problem)
     return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)

@@ -1,1 +1,1 @@
-"""The model: what a user writes (`describe`), and what it becomes with the columns and classes of a table (`bound`)."""
+"""The user's description of a model (`describe`), and the model bound to a table's columns and classes (`bound`)."""

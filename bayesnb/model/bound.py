@@ -16,7 +16,8 @@ from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.families.draw import draw
+from bayesnb.keys import random_generator
 from bayesnb.model.describe import Description
 from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
 from bayesnb.model.layout import lay_out
@@ -35,6 +36,7 @@ from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.read import as_table
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.weights import check_weights
+from bayesnb.validate import whole_number
 
 __all__ = ["BoundModel", "bind"]
 
@@ -196,7 +198,7 @@ class BoundModel:
         Parameters
         ----------
         classes : sequence or int
-            Labels that may occur, in the order wanted; or their number.
+            All labels that may occur, in the order of the results; or their number.
 
         Raises
         ------

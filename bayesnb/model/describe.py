@@ -1,4 +1,4 @@
-"""What a user writes: which family each column has, and the class prior."""
+"""The user's description of a model: the family of each column, and the class prior."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -52,8 +52,8 @@ class Description:
         object.__setattr__(self, "feature_inclusion", inclusion)
         if inclusion is not None and self.hyperpriors:
             raise ValueError(
-                f"feature_inclusion is averaged over in closed form, which leaves no room for {[*self.hyperpriors]} to "
-                "be learned: give them numbers, or leave feature_inclusion out"
+                f"feature_inclusion is averaged over in closed form, in which {[*self.hyperpriors]} cannot be learned: "
+                "give them numbers, or leave feature_inclusion out"
             )
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:

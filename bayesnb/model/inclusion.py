@@ -24,7 +24,7 @@ __all__ = [
     "draw_averaged",
     "feature_names",
     "features_of",
-    "in_order",
+    "in_column_order",
     "log_evidences",
     "log_inclusion",
     "mixed",
@@ -41,11 +41,11 @@ def features_of(block: Block) -> tuple[Any, ...]:
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:
     """Names of all features, in the order of the table's columns."""
-    return in_order(blocks, [features_of(block) for block in blocks])
+    return in_column_order(blocks, [features_of(block) for block in blocks])
 
 
-def in_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]:
-    """What each feature of each block has, in the order of the table's columns."""
+def in_column_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]:
+    """Values of the features of all blocks, in the order of the table's columns."""
     placed = [
         (position, value)
         for block, of_block in zip(blocks, values, strict=True)

@@ -1,8 +1,8 @@
 """Hyperparameters that are learned: a distribution in the place of a number.
 
 `Family.spread` lays out numbers only. The blocks are therefore laid out twice, with ones and with different numbers in
-the places of the learned hyperparameters. The second tells which hyperparameter is where. The arrays for any values of
-the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
+the places of the learned hyperparameters. The second layout shows the place of each hyperparameter. The arrays for any
+values of the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
 from bayesnb.model.read import block_name
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FIRST_CODE = 2.0
-"""The least of the numbers that tell the places of learned hyperparameters; above one, which is the placeholder."""
+"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
 
 
 def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:

@@ -34,8 +34,8 @@ class NaiveBayes(Description):
         y_i \mid \pi \sim \mathrm{Categorical}(\pi), \quad
         x_{ij} \mid y_i = c \sim \mathrm{Family}_j(\theta_{cj})
 
-    A description of a model, which knows no table and never changes. `dataclasses.replace` gives one with other
-    parameters, and `bind` gives the model of a table.
+    A description of a model. It has no table and never changes. `dataclasses.replace` gives one with other parameters,
+    and `bind` gives the model of a table.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class NaiveBayes(Description):
     """
 
     if not TYPE_CHECKING:
-        # For a type checker a description has none of these.
+        # A type checker sees none of these attributes.
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
 
     @classmethod
@@ -80,8 +80,8 @@ class NaiveBayes(Description):
         """Guess a family for each column from its type.
 
         Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
-        `Categorical`. The model's repr tells the guess. `Poisson` is better for counts, which the type of a column does
-        not tell from other integers.
+        `Categorical`. The model's repr shows the guess. `Poisson` is better for counts, which the type of a column does
+        not distinguish from other integers.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class NaiveBayes(Description):
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
 
-        Hyperparameters that follow the data stay open until `fit`.
+        Hyperparameters that follow the data have no numbers until `fit`.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class NaiveBayes(Description):
         y : labels, shape (rows,), optional if `classes` is given
             Missing labels name no class.
         classes : sequence, optional
-            Labels that may occur, in the order wanted.
+            All labels that may occur, in the order of the results.
 
         Returns
         -------

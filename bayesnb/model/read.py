@@ -1,4 +1,4 @@
-"""What a user may write to describe a model, read and checked."""
+"""The arguments that describe a model, read and checked."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
@@ -10,11 +10,11 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
-from bayesnb.families.fast import whole_number
 from bayesnb.families.hyperparameters import require_hyperprior
 from bayesnb.tables.labels import as_labels, learn_classes
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.schema import Schema
+from bayesnb.validate import whole_number
 
 __all__ = [
     "EVERY_COLUMN",
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class _EveryColumn(Enum):
-    # An enumeration's member stays itself through copies and pickles.
+    # A member of an enumeration stays the same object when it is copied or pickled.
     EVERY_COLUMN = "every column"
 
 

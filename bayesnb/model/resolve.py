@@ -68,7 +68,7 @@ def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[
 
 
 def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
-    """The features in numbers: each column that is a site of its own becomes a feature of its own."""
+    """The features with numbers: each column that is a site becomes a feature."""
     features: dict[Any, tuple[Family, Any]] = {}
     whole = {block.columns[0]: block for block in blocks if not block.by_column}
     single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}

@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.families.base import Parameters
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 from bayesnb.tables.schema import Schema
 
 __all__ = ["draw_cells", "to_table", "total_counts"]
@@ -66,7 +66,7 @@ def total_counts(total_count: Any, num_rows: int) -> np.ndarray:
 
 
 def to_table(schema: Schema, blocks: Sequence[Block], cells: Sequence[np.ndarray]) -> Any:
-    """Cells of each block as a table like the one that taught the schema, with its categories."""
+    """Cells of all blocks as one table, with the columns and categories of the schema."""
     columns: dict[int, np.ndarray] = {}
     for block, x in zip(blocks, cells, strict=True):
         for j, position in enumerate(block.columns):

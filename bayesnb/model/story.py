@@ -1,4 +1,4 @@
-"""A description in words, as its repr tells it."""
+"""The text of a model's repr."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -12,7 +12,7 @@ from bayesnb.model.read import EVERY_COLUMN
 __all__ = ["story"]
 
 STORIES = 24
-"""Features that a repr tells of."""
+"""Largest number of features that a repr shows."""
 
 
 def story(

@@ -1,4 +1,4 @@
-"""The picture of a comparison: exact marginal densities over the sampled histograms."""
+"""The figure of a comparison: exact marginal densities over the sampled histograms."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ __all__ = ["plot_comparison"]
 
 
 class Marginals(Protocol):
-    """What the picture shows of a `Comparison`."""
+    """The part of a `Comparison` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:

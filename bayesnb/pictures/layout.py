@@ -1,4 +1,4 @@
-"""What several pictures share: panels in a grid, rows down a page, and text that does not overlap."""
+"""Layout that several figures share: panels in a grid, a band for each row, and text that does not overlap."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.fast import whole_number
 from bayesnb.tables.read import as_table
+from bayesnb.validate import whole_number
 
 __all__ = [
     "LINES",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-"""Markers that tell apart without colour."""
+"""Markers that differ without colour."""
 
 LINES: tuple[Any, ...] = (
     "-",
@@ -35,11 +35,11 @@ LINES: tuple[Any, ...] = (
     (0, (1, 3)),
     (0, (4, 1, 4, 1, 1, 1)),
 )
-"""Line styles that tell apart without colour."""
+"""Line styles that differ without colour."""
 
 
 def wrap(text: Any, width: int) -> str:
-    """Text in lines of at most so many characters; a dollar sign is one, and no formula."""
+    """Text in lines of at most `width` characters; a dollar sign does not start a formula."""
     return fill(str(text), width).replace("$", r"\$")
 
 
@@ -51,7 +51,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def panel_grid(number: int, across: int, *, width: float = 3.2, height: float = 2.3) -> tuple[Any, list[Any]]:
-    """A figure and so many axes, row by row."""
+    """A figure and its axes, row by row."""
     from bayesnb.pictures.picture import Picture
 
     across = min(whole_number("columns", across), number)
@@ -67,7 +67,7 @@ def panel_grid(number: int, across: int, *, width: float = 3.2, height: float = 
 
 
 def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all.
+    """The first rows of a table, their number and the number of all rows.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
 
 
 def names_of_rows(labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """What stands beside each row that is shown: its label, else its position.
+    """Text beside each row that is shown: its label, or its position if there are no labels.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def make_room(figure: Any, *texts: str) -> None:
 
 
 def legend(figure: Any, entries: Sequence[tuple[Any, str]]) -> None:
-    """A legend below the picture, in as many columns as fit."""
+    """A legend below the figure, in as many columns as fit."""
     texts = [wrap(text, 40) for _, text in entries]
     widest = max(text_width(text, 8) for text in texts) + 0.55
     columns = min(len(texts), max(1, int((figure.get_figwidth() - 0.3) / widest)))

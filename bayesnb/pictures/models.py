@@ -1,4 +1,4 @@
-"""The picture of models side by side: their probabilities, and how well they predict."""
+"""The figure of several models: their probabilities, and how well they predict."""
 
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ __all__ = ["plot_model_comparison"]
 
 
 class Models(Protocol):
-    """What the picture shows of a `ModelComparison`."""
+    """The part of a `ModelComparison` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -23,7 +23,7 @@ class Models(Protocol):
 
 
 def plot_model_comparison(comparison: Models) -> Any:
-    """Posterior probability of each model, and its leave-one-out score beside the best one's.
+    """Posterior probability of each model, and its leave-one-out score relative to the best one.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def plot_model_comparison(comparison: Models) -> Any:
     -------
     matplotlib.figure.Figure
         On the left the posterior probability, with the prior one as a stroke; on the right the difference of elpd to
-        the highest, with one standard error of the paired difference to either side. What is not known is not drawn.
+        the highest, with one standard error of the paired difference to either side. Unknown values are not drawn.
     """
     from bayesnb.pictures.picture import Picture
 

@@ -10,8 +10,8 @@ __all__ = ["Picture"]
 class Picture(Figure):
     """A matplotlib figure that shows itself as the value of a notebook's cell.
 
-    Jupyter learns to show figures when pyplot is imported. Nothing here imports it: pyplot keeps every figure alive,
-    and may open a window on the screen.
+    Jupyter shows other figures only after pyplot is imported. This package does not import it, because pyplot keeps
+    every figure in memory and may open a window on the screen.
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The picture of a posterior predictive check: replicated statistics and the observed ones."""
+"""The figure of a posterior predictive check: replicated statistics and the observed ones."""
 
 from textwrap import fill
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ __all__ = ["plot_check"]
 
 
 class Replication(Protocol):
-    """What the picture shows of a `Check`."""
+    """The part of a `Check` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:

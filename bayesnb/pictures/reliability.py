@@ -1,4 +1,4 @@
-"""The picture of a calibration: observed frequencies over predicted probabilities."""
+"""The figure of a calibration: observed frequencies over predicted probabilities."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ AXES = {
 
 
 class Reliability(Protocol):
-    """What the picture shows of a `Calibration`."""
+    """The part of a `Calibration` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The picture of simulation-based calibration: how far PIT values stray from uniform."""
+"""The figure of simulation-based calibration: differences of PIT values from uniform."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ __all__ = ["plot_sbc"]
 
 
 class Uniformity(Protocol):
-    """What the picture shows of an `SBC`."""
+    """The part of an `SBC` that the figure reads."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -33,8 +33,8 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
 
     Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus the
-    error rate if the posterior is right. A line above zero at the left says that the posterior lies too high, one below
-    zero that it lies too low; above at the left and below at the right, that it is too narrow.
+    error rate if the posterior is right. A line above zero shows a posterior that is too high, a line below zero one
+    that is too low. A line above zero at the left and below zero at the right shows one that is too narrow.
 
     Parameters
     ----------

@@ -1,1 +1,4 @@
-"""Pictures of posteriors, one file each, without mathematics of their own."""
+"""Figures of posteriors, one file each: functions that a user calls.
+
+They take what they draw from the methods of posteriors. `bayesnb.pictures` draws the results of checks and comparisons.
+"""

@@ -1,4 +1,4 @@
-"""The picture of predictive densities: how each class says a number is distributed."""
+"""The figure of predictive densities: the distribution of a number in each class."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks.block import Block
-from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_densities"]
 
@@ -18,7 +18,7 @@ GRID = 300
 """Points of a density."""
 
 SIMULATED = 2000
-"""Rows drawn to find where the densities lie, where no table says it."""
+"""Number of rows drawn to find the range of the densities, if no table is given."""
 
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
 
@@ -37,8 +37,8 @@ def plot_densities(
     """Predictive density of each number given the class (lines), over histograms of the data, one panel a column.
 
     The density is p(x_j | y=c, data), the parameters integrated out, or the average over draws for a sampled posterior,
-    or the density itself for a point. It is read off `Posterior.log_joint` for rows in which every other cell is
-    missing, because a missing cell integrates to one. Counts have probabilities, drawn as points on thin lines.
+    or the density itself for a point. It comes from `Posterior.log_joint` of rows in which every other cell is missing,
+    because a missing cell integrates to one. Counts have probabilities, drawn as points on thin lines.
 
     Parameters
     ----------

@@ -1,15 +1,15 @@
-"""The picture of log odds: how strongly each row speaks for one class against another."""
+"""The figure of log odds: how strongly each row favours one class over another."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bayesnb.families.fast import proportion
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.labels import encode_labels, learn_classes
+from bayesnb.validate import proportion
 
 __all__ = ["plot_log_odds"]
 
@@ -28,13 +28,13 @@ def plot_log_odds(
     num_chains: int | None = None,
     key: Any = 0,
 ) -> Any:
-    """Log odds of one class against another for each row (points), and how sure they are (bars).
+    """Log odds of one class against another for each row (points), with credible intervals (bars).
 
-    The picture of Mosteller and Wallace (1964), *Inference and Disputed Authorship: The Federalist*. A point is the
+    The figure of Mosteller and Wallace (1964), *Inference and Disputed Authorship: The Federalist*. A point is the
     difference of two columns of `Posterior.predict_log_proba`, with the parameters integrated out; the bar is the
     equal-tailed interval of the same difference under single draws of the parameters. A point may lie outside its bar,
-    mostly on the side of zero: densities are averaged over the draws, their logarithms are not, and a class with few
-    data gains by it.
+    mostly on the side of zero: densities are averaged over the draws, and not their logarithms, which favours a class
+    with few data.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def plot_log_odds(
     prob : float, default 0.89
         Posterior probability of the interval.
     labels : sequence, shape (rows,), optional
-        What to write beside each row; by default its position.
+        Text beside each row; by default its position.
     sort : bool, default False
         Whether to put the rows in the order of their log odds, the largest at the top.
     max_rows : int, default 60

@@ -1,25 +1,25 @@
-"""The picture of mutual information: how much the features say about the class."""
+"""The figure of mutual information: how much information the features have about the class."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bayesnb.families.fast import whole_number
 from bayesnb.pictures.layout import row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.mutual_information import mutual_information
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_mutual_information"]
 
 
 def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: int = 20, **options: Any) -> Any:
-    """Mutual information of features and class, the most informative first (points), and how sure it is (bars).
+    """Mutual information of features and class, the most informative first (points), with intervals (bars).
 
     Parameters
     ----------
     found : Posterior or pandas.DataFrame
-        What `mutual_information` gave, or a posterior to ask it of.
+        The result of `mutual_information`, or a posterior to compute it for.
     max_features : int, default 20
         The most informative features that are shown.
     **options

@@ -1,4 +1,4 @@
-"""The picture of learning: each parameter before and after the data."""
+"""The figure of prior and posterior: the density of each parameter before and after the data."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,16 +9,18 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.families.fast import quantile, random_generator, whole_number
+from bayesnb.families.cdf import quantile
+from bayesnb.keys import random_generator
 from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_prior_posterior"]
 
 LEVELS = (0.002, 0.25, 0.5, 0.75, 0.998)
-"""Quantiles of the posterior that say where it lies."""
+"""Quantiles of the posterior that determine the range of a panel."""
 
 TAIL = 4
 """Quartile distances from the median beyond which a heavy tail is not shown."""
@@ -174,7 +176,7 @@ def _quantiles(distribution: Any, levels: Sequence[float]) -> list[np.ndarray]:
 
 
 def _range(new: Sequence[float], prior: Sequence[float]) -> tuple[float, float]:
-    """Where to draw: the posterior, and as much of the prior as leaves the posterior room."""
+    """Range of a panel: the posterior, and as much of the prior as leaves the posterior visible."""
     first, lower, median, upper, last = new
     reach = TAIL * (upper - lower)
     low, high = max(first, median - reach), min(last, median + reach)
@@ -187,7 +189,7 @@ def _densities(distribution: Any, indices: list[tuple[int, ...]], grids: list[np
     """Density of each indexed parameter along its own grid; None for draws."""
     if not isinstance(distribution, dist.Distribution):
         return None
-    # All the site's panels at once: each grid stands at its parameter's place, the other places hold a median.
+    # All the site's panels at once: each grid is at the position of its parameter, and a median at the other positions.
     points: Any = np.repeat(_quantiles(distribution, (0.5,))[0][None], GRID, axis=0)
     for index, grid in zip(indices, grids, strict=True):
         points[(..., *index)] = grid

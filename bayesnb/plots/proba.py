@@ -1,4 +1,4 @@
-"""The picture of class probabilities: a point and a credible interval for each row and class."""
+"""The figure of class probabilities: a point and a credible interval for each row and class."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,11 +26,11 @@ def plot_proba(
     num_chains: int | None = None,
     key: Any = 0,
 ) -> Any:
-    """Class probabilities of each row (points) and how sure they are (bars).
+    """Class probabilities of each row (points), with credible intervals (bars).
 
     A point is `Posterior.predict_proba`, with the parameters integrated out; the bar beside it is the equal-tailed
-    interval of the probability under single draws of the parameters, `Posterior.proba_interval`. A long bar says that
-    more data could change the answer; a point near one half with a short bar, that they would not.
+    interval of the probability under single draws of the parameters, `Posterior.proba_interval`. A long bar shows that
+    more data could change the answer. A point near one half with a short bar shows that they would not.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plot_proba(
     classes : sequence, optional
         Classes to show; by default all, but only the second of two, whose probabilities add up to one.
     labels : sequence, shape (rows,), optional
-        What to write beside each row; by default its position.
+        Text beside each row; by default its position.
     max_rows : int, default 30
         The first rows that are shown.
     num_draws, num_chains, key

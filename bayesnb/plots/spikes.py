@@ -1,15 +1,15 @@
-"""The picture of class-conditional probabilities: a spike for each column, a panel for each class."""
+"""The figure of class-conditional probabilities: a spike for each column, a panel for each class."""
 
 from typing import Any
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.draws import flatten
-from bayesnb.families.fast import whole_number
+from bayesnb.densities_under_draws import flatten
 from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_spikes"]
 
@@ -22,8 +22,8 @@ def plot_spikes(
     """Probability of each column given the class, a thin spike at the posterior mean, one panel a class.
 
     Murphy (2012), *Machine Learning: a Probabilistic Perspective*, Figure 3.8. The tallest spikes of each class carry
-    the names of their columns. Those about as tall in every class tell nothing about the class: they have an open
-    marker and the words "alike in every class".
+    the names of their columns. Spikes of about the same height in every class give no information about the class: they
+    have an open marker and the words "alike in every class".
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def _span(texts: list[str]) -> float:
 
 
 def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], everywhere: np.ndarray, width: float) -> None:
-    """Names above the panel, each near its spike and none upon another, with a line down to the spike."""
+    """Names above the panel, each near its spike, without overlap, and with a line down to the spike."""
     widths = [text_width(text, LABEL_SIZE) / width + 0.15 / width for text in texts.values()]
     low, high = axis.get_xlim()
     wanted = [(j - low) / (high - low) for j in texts]
-    # From the left each name makes room for its left neighbour, then from the right for the panel's edge.
+    # From the left, each name moves away from its left neighbour; then, from the right, away from the panel's edge.
     lefts: list[float] = []
     for centre, size in zip(wanted, widths, strict=True):
         before = lefts[-1] + widths[len(lefts) - 1] if lefts else 0.0

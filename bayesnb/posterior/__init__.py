@@ -1,1 +1,1 @@
-"""What is known about the parameters: exact, sampled or at a point."""
+"""Posteriors of the parameters: exact, sampled or at a point."""

@@ -9,9 +9,9 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
+from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import cdf, quantile
-from bayesnb.model.inclusion import draw_averaged, feature_names, in_order, mixed, shared_families
+from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.problem import Problem
@@ -36,8 +36,8 @@ class AveragedPosterior(ClosedFormPosterior):
         \right], \qquad w_d = \frac{p_d B_d}{1 - p_d + p_d B_d},
 
     with :math:`B_d` the Bayes factor of `feature_evidence` and :math:`p(x_d \mid D)` the predictive of a parameter that
-    all classes share. It answers whatever a posterior answers: draws share a feature's parameters among the classes
-    with probability :math:`1 - w_d`.
+    all classes share. It has all methods of a posterior: draws share a feature's parameters among the classes with
+    probability :math:`1 - w_d`.
 
     `ExactPosterior.averaged`, or a fit of ``nb.NaiveBayes(..., feature_inclusion=0.5)``, gives one.
 
@@ -59,7 +59,7 @@ class AveragedPosterior(ClosedFormPosterior):
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
+        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
         names = pd.Index(feature_names(self.model.blocks), name="feature")
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
 
@@ -150,7 +150,7 @@ def _summary_of_mixture(
 
 
 def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
-    """Average of a feature's own value and the shared one; what has no weight does not count, even if infinite."""
+    """Average of a feature's own value and the shared one; values of weight zero do not count, even infinite ones."""
     with np.errstate(invalid="ignore"):
         return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
 

@@ -1,4 +1,4 @@
-"""What every posterior answers, however it was made."""
+"""The interface of every posterior."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
@@ -8,9 +8,8 @@ import numpy as np
 from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
-from bayesnb.draws import log_joint_under, proba_under
+from bayesnb.densities_under_draws import log_joint_under, proba_under
 from bayesnb.families.base import Family, Parameters
-from bayesnb.families.fast import proportion
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.by_partition import partition_by_partition
@@ -21,12 +20,13 @@ from bayesnb.posterior.uncertainty import uncertainty_under
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import with_fallback
+from bayesnb.validate import proportion
 
 __all__ = ["Fitting", "Posterior"]
 
 
 class Fitting(Protocol):
-    """What a posterior keeps of the inference that made it: enough to run it again on other statistics."""
+    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
 
     def fit(self, problem: Problem, *, key: Any) -> "Posterior":
         """Condition the problem's model on its data."""
@@ -44,7 +44,7 @@ class Posterior(ABC):
     problem : Problem or None
         Model and statistics of the data; None where the parameters were given without data.
     inference : object or None
-        What made the posterior; None where its draws or parameters were given.
+        The inference that made the posterior; None if its draws or parameters were given.
     """
 
     model: BoundModel
@@ -58,7 +58,7 @@ class Posterior(ABC):
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
-        """What a sampler reported of each draw; only sampled posteriors have it.
+        """The sampler's statistics of each draw; only sampled posteriors have them.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        """Parameters of rows of the given classes, drawn anew for each row, shape (rows, columns, ...)."""
+        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
     def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
         """For each block its family and the parameters, or None for its predictive, that an accelerator computes with.
@@ -169,7 +169,7 @@ class Posterior(ABC):
         confidence : float, optional
             Abstain where no label has at least this probability, above 0 and at most 1.
         abstain : scalar, default None
-            What stands for an abstention.
+            The value that means an abstention.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Posterior(ABC):
         num_chains: int | None = None,
         key: Any = 0,
     ) -> Any:
-        r"""How unsure the label of each row is, and how much of that more data could take away.
+        r"""Uncertainty of each row's label, and the part of it that more data could remove.
 
         With :math:`\bar p_c = \mathrm{E}_{\theta \mid D} \, p(y=c \mid x, \theta)` and H the entropy of a label,
 
@@ -292,34 +292,34 @@ class Posterior(ABC):
         X : table, shape (rows, columns)
         unit : {"nats", "bits"}, default "nats"
         num_draws, num_chains, key
-            As for `proba_draws`. All rows see the same draws.
+            As for `proba_draws`. All rows use the same draws.
 
         Returns
         -------
         pandas.DataFrame
             A row for each row of X, by position: ``total``; ``aleatoric``, which would be left if the parameters were
             known; and ``epistemic``, their difference, the mutual information between label and parameters. The last
-            says which labels are worth asking for (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005;
+            shows which labels are worth asking for (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005;
             Houlsby, Huszár, Ghahramani and Lengyel 2011, arXiv:1112.5745, who call it BALD).
 
         Raises
         ------
         ValueError
-            If the posterior is a point, which says nothing about how unsure its parameters are; or the unit is unknown.
+            If the posterior is a point, whose parameters have no uncertainty; or the unit is unknown.
 
         Notes
         -----
-        The average is that of `proba_draws`, not `predict_proba`: the label's distribution under the parameters as the
-        data leave them, before the row itself speaks about them. Only with that average are the two parts those of one
-        whole, both of them expectations over the same draws. The entropy of `predict_proba` differs from ``total`` by
-        the order of the parameters' posterior variance.
+        The average is that of `proba_draws`, not `predict_proba`: the label's distribution under the posterior of the
+        parameters, without information from the features of the row itself. Only with that average do the two parts add
+        up to the total, because both are expectations over the same draws. The entropy of `predict_proba` differs from
+        ``total`` by the order of the parameters' posterior variance.
 
         The entropy of an average over S independent draws is too small by (classes - 1) / (2 S) nats at most, to first
         order, and ``epistemic`` with it: 0.0005 for two classes and the default's thousand draws.
 
         Examples
         --------
-        A coin seen often, and one that was seen twice: the same entropy, and another reason.
+        One coin was tossed 400 times, the other twice. The entropy is the same, for different reasons.
 
         >>> import pandas as pd
         >>> import bayesnb as nb
@@ -427,8 +427,8 @@ class Posterior(ABC):
 
         Count vectors are described given their totals. Evidences compare models of the same data in the same form only.
 
-        It belongs to the model and its data, so that every inference of the same problem gives the same number: a
-        maximum likelihood estimate, too, reports the evidence under the priors that it did not use.
+        It depends on the model and its data only, so that every inference of the same problem gives the same number.
+        For a maximum likelihood estimate, too, it is the evidence under the model's priors.
 
         Raises
         ------
@@ -460,9 +460,9 @@ class Posterior(ABC):
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
         decay : float, default 1.0
-            What the data so far count for from now on, above 0 and at most 1: their statistics are multiplied by it
-            before the new ones are added, so that a row weighs ``decay**age``, its age counted in updates. The prior
-            does not fade. Batches of n rows come to weigh n / (1 - decay) rows in all.
+            Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
+            before the new ones are added, so that a row has the weight ``decay**age``, with its age in updates. The
+            weight of the prior does not change. With batches of n rows, the total weight tends to n / (1 - decay).
         key : int or JAX key, default 0
             For posteriors that are sampled.
 
@@ -488,7 +488,7 @@ class Posterior(ABC):
         return inference.fit(problem.add(counted, decay=decay), key=key)  # type: ignore[return-value]
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
-        """The posterior without data that it was given, the same as a fit to the rest.
+        """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
 
         No class and no category is removed.
 
@@ -497,14 +497,14 @@ class Posterior(ABC):
         X : table, shape (rows, columns)
         y : labels, shape (rows,)
         sample_weight : array, shape (rows,), optional
-            The weight that the rows have: what they were given with, times every `decay` since.
+            The weight that the rows have now: their first weight, times `decay` for each later update.
         key : int or JAX key, default 0
             For posteriors that are sampled.
 
         Raises
         ------
         ValueError
-            If these rows cannot have been among the data; nothing changes.
+            If these rows cannot have been among the data.
         """
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)
@@ -516,8 +516,8 @@ class Posterior(ABC):
         Returns
         -------
         tuple of array of shape (columns,) and float
-            w and a, such that log p(y=classes[1] | x) - log p(y=classes[0] | x) = w . x + a. The text behind this
-            formula (Barber 2012, *Bayesian Reasoning and Machine Learning*, section 10.2.1) leaves out the logarithms.
+            w and a, such that log p(y=classes[1] | x) - log p(y=classes[0] | x) = w . x + a. The source of this formula
+            (Barber 2012, *Bayesian Reasoning and Machine Learning*, section 10.2.1) leaves out the logarithms.
 
         Raises
         ------
@@ -542,7 +542,7 @@ class Posterior(ABC):
         ----------
         X : table, shape (rows, columns), optional
         y : labels, shape (rows,), optional
-            With both, the groups that look at data are there too.
+            With both, the tree also has the groups that need data.
         predictions : table, shape (new rows, columns), optional
             Rows without labels, for the group of that name.
         num_chains, num_draws : int, optional
@@ -590,7 +590,7 @@ class Posterior(ABC):
     """Name of the package that made the draws, for ArviZ."""
 
     def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
-        """What a sampler reported of the draws that `draws` gives; empty if no sampler made them."""
+        """The sampler's statistics of the draws that `draws` gives; empty if no sampler made them."""
         return {}
 
     def save(self, path: Any) -> None:
@@ -656,5 +656,5 @@ class Posterior(ABC):
         return html(repr(self), self.model.sites, self.summary)
 
     def _details(self) -> str:
-        """What the first line of the repr says of the posterior beside its classes."""
+        """The end of the repr's first line: how the posterior was made."""
         return ""

@@ -18,8 +18,8 @@ from bayesnb.reading.cells import Cells
 __all__ = ["CollapsedPosterior", "posterior_given"]
 
 MIXTURE = 400
-"""Draws of the hyperparameters over which predictions average closed forms. The closed form leaves them so little to
-say that more would only take longer."""
+"""Number of draws of the hyperparameters over which predictions average closed forms. More draws take longer and remove
+little Monte Carlo error, because the closed form has removed most of it."""
 
 
 class CollapsedPosterior(SampledPosterior):

@@ -67,7 +67,7 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r_hat, bulk = _rhat(scores), _ess(scores)
     # Of an odd number of draws, halves lack the middle one.
     every = ordered if whole.shape[2] % 2 == 0 else np.sort(whole.reshape(len(whole), -1), axis=1)
-    # What is not above a quantile is not above the draw next below it.
+    # A draw is at most the quantile exactly if it is at most the sorted draw next below the quantile.
     edges = (every[:, int(level * (whole[0].size - 1))][:, None, None] for level in TAILS)
     lower, upper = (_ess((halves <= edge).astype(np.float64)) for edge in edges)
     middle = ordered.shape[1] // 2
@@ -85,7 +85,7 @@ def _split(x: np.ndarray) -> np.ndarray:
 
 
 def _order(x: np.ndarray, kind: Literal["quicksort", "stable"] = "quicksort") -> np.ndarray:
-    """Where the sorted numbers of each row stand in the whole array, taken as one row, shape of `x`."""
+    """Positions of the sorted numbers of each row in the flattened array, shape of `x`."""
     order = np.argsort(x, axis=1, kind=kind)
     order += x.shape[1] * np.arange(len(x))[:, None]
     return order
@@ -97,7 +97,7 @@ def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     order : array of int, shape (parameters, draws)
-        Where the sorted draws stand in the array of all.
+        Positions of the sorted draws in the flattened array.
     ordered : array, shape (parameters, draws)
         The sorted draws.
     """
@@ -120,7 +120,7 @@ def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 
 @cache
 def _quantiles(size: int) -> np.ndarray:
-    """Normal scores of so many ranks, which are halves at the finest: one table serves all parameters."""
+    """Normal scores of the ranks 1, 1.5, 2, ..., `size`: ties have half ranks. One table is used for all parameters."""
     return ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
 
 
@@ -133,7 +133,7 @@ def _rhat(x: np.ndarray) -> np.ndarray:
 
 
 def _ess(x: np.ndarray) -> np.ndarray:
-    """Draws that as many independent ones would be worth for the mean, by Geyer's initial monotone sequence."""
+    """Effective sample size for the mean, by Geyer's initial monotone sequence."""
     chains, n = x.shape[1:]
     covariance = _autocovariance(x)
     within = covariance[:, 0] * n / (n - 1)
@@ -142,8 +142,8 @@ def _ess(x: np.ndarray) -> np.ndarray:
         pooled = pooled + x.mean(axis=2).var(axis=1, ddof=1)
     correlation = 1 - (within[:, None] - covariance) / pooled[:, None]
     correlation[:, 0] = 1.0
-    # Sums of neighbours are positive and decrease; the sequence ends with the first that is not positive, for which its
-    # even member stands in where that is.
+    # Sums of neighbouring correlations are made positive and decreasing. The sequence ends at the first sum that is not
+    # positive; of that sum, the even member counts if it is positive.
     pairs = max(1, (n - 1) // 2)
     even = correlation[:, : 2 * pairs : 2]
     sums = even + correlation[:, 1 : 2 * pairs : 2]

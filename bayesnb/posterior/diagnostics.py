@@ -137,8 +137,8 @@ def diagnose(
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
         labels += [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
-        # A known parameter does not move, nor does the probability of an only category: neither has to converge. Any
-        # other that stands still has not begun to.
+        # A known parameter and the probability of an only category are constant, and need not converge. Any other
+        # parameter whose draws are constant has not converged.
         still = (flat == flat[:, :1]).all(axis=(0, 1))
         constant = still & ((site in known) | (flat == 1.0).all(axis=(0, 1)))
         of_site = np.full((3, flat.shape[2]), np.nan)

@@ -13,20 +13,22 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.cdf import quantile
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.fast import quantile, random_generator, whole_number
+from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
+from bayesnb.validate import whole_number
 
 __all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
 
 
 class ClosedFormPosterior(Posterior):
-    """What posteriors made of updated families have in common."""
+    """Methods that all posteriors of updated families share."""
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
         self.problem: Problem = problem
@@ -111,7 +113,7 @@ class ExactPosterior(ClosedFormPosterior):
         found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
         for site, marginal in marginals.items():
             lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
-            # Next to no data leave some means and variances infinite.
+            # With very few data, some means and variances are infinite.
             with np.errstate(divide="ignore", invalid="ignore"):
                 found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
         return found
@@ -132,7 +134,8 @@ class ExactPosterior(ClosedFormPosterior):
         Raises
         ------
         TypeError, ValueError
-            If the probabilities are none, the priors of a column differ by class, or the hyperparameters were learned.
+            If a number is not a probability, the priors of a column differ by class, or the hyperparameters were
+            learned.
 
         Examples
         --------

@@ -13,7 +13,7 @@ from bayesnb.families.base import Family
 __all__ = ["log_mean_joint"]
 
 ROWS = 256
-"""Rows at a time, whose densities under all draws and one class are in memory."""
+"""Number of rows whose densities under all draws and one class are in memory at a time."""
 
 
 @in_float64

@@ -85,12 +85,12 @@ def plugin(model: BoundModel, mean: ModelParameters) -> PointPosterior:
     Raises
     ------
     ValueError
-        If a mean is infinite, as that of a variance which next to no data inform.
+        If a mean is infinite, such as that of a variance with very few data.
     """
     for site, value in model.sites.by_name(mean).items():
         if not np.isfinite(value).all():
             raise ValueError(
-                f"the posterior mean of {site!r} is infinite, so that no point can stand for the posterior: predict "
+                f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
                 "with the posterior itself, or give a prior with a finite mean"
             )
     return PointPosterior(model, mean)

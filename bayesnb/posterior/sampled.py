@@ -8,8 +8,7 @@ import numpy as np
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
-from bayesnb.families.fast import whole_number
+from bayesnb.densities_under_draws import flatten
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
@@ -17,6 +16,7 @@ from bayesnb.posterior.log_mean import log_mean_joint
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
+from bayesnb.validate import whole_number
 
 __all__ = ["SampledPosterior"]
 
@@ -29,7 +29,7 @@ class SampledPosterior(Posterior):
     parameters : ModelParameters
         The draws, leading axes (chain, draw).
     sample_stats : dict
-        What the sampler reported, arrays of shape (chain, draw), in ArviZ's names; empty for draws from elsewhere.
+        The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names; empty for draws of another sampler.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SampledPosterior(Posterior):
         return jax.tree.map(lambda value: value[:chains, kept], self.parameters)
 
     def _kept(self, num_draws: int) -> np.ndarray:
-        """Evenly spaced draws, which stand for the whole chain better than its beginning."""
+        """Evenly spaced draws, which represent the whole chain better than its first draws."""
         return np.linspace(0, self.num_draws - 1, num_draws).round().astype(int)
 
     def thinned_stats(self, num_chains: int | None = None, num_draws: int | None = None) -> dict[str, np.ndarray]:

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.families.fast import draw, random_generator, whole_number
+from bayesnb.families.draw import draw
+from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
+from bayesnb.validate import whole_number
 
 __all__ = ["mean_total_count", "simulate_rows"]
 

@@ -44,7 +44,7 @@ def headline(name: str, classes: list[Any], problem: Problem | None, details: st
 
 
 def html(text: str, sites: Sites, summary: Any) -> str:
-    """What a notebook shows: the text of the repr, and a table unless there are very many parameters.
+    """The HTML that a notebook shows: the text of the repr, and a table unless there are very many parameters.
 
     Parameters
     ----------

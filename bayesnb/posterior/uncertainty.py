@@ -1,4 +1,4 @@
-"""How unsure the labels of rows are, and how much of that more data could take away."""
+"""Uncertainty of the labels of rows, and the part of it that more data could remove."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, entropy_split
-from bayesnb.draws import in_pieces
+from bayesnb.densities_under_draws import in_pieces
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import normalise
@@ -15,7 +15,7 @@ __all__ = ["uncertainty_under"]
 
 
 def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, unit: str) -> Any:
-    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` says what they are.
+    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` defines them.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def encode_block(
     Raises
     ------
     TypeError, ValueError
-        If a cell is not what the family takes. The error names the column, the row and the value.
+        If a cell is not in the family's support. The error names the column, the row and the value.
     """
     compact = compact and block.family.compact
     if block.has_categories:

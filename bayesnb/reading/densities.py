@@ -1,4 +1,4 @@
-"""What a posterior says of encoded rows, and the three forms in which `densities` gives it."""
+"""Densities of encoded rows under a posterior, and the three forms in which `densities` returns them."""
 
 from typing import Literal, Protocol
 

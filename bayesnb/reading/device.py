@@ -23,8 +23,8 @@ __all__ = ["DeviceChunks"]
 class DeviceChunks(HostChunks):
     """The rows of a table on an accelerator.
 
-    What `bayesnb.device` does not cover comes to the host chunk by chunk. So do rows with a cell that the model does
-    not allow: the host raises the error, or finds the values that are not among the categories.
+    Chunks that `bayesnb.device` cannot compute are copied to the host. So are rows with a cell that the model does not
+    allow: the host raises the error, or finds the values that are not among the categories.
     """
 
     table: DeviceTable
@@ -64,10 +64,11 @@ class DeviceChunks(HostChunks):
                 yield from (self.count_slice(rows, codes, weights) for rows in slices)
 
     def _batches(self, prepare: Callable[[], Callable], num_cells: int) -> Iterator[tuple[Sequence[slice], Any]]:
-        """Slices of rows that follow each other, and what the device computes for them; None where the host has to.
+        """Successive slices of rows, and the device's result for them; None if the host has to compute it.
 
-        `prepare` gives a function of the rows wanted, and of the first and the number of those to read: always as many,
-        so that one compilation serves. It returns None for rows with a cell that the model does not allow.
+        `prepare` returns a function of the rows wanted, the first row to read, and the number of rows to read. This
+        number is the same in all calls, so that the function is compiled once. It returns None for rows with a cell
+        that the model does not allow.
         """
         slices, num_rows = self.slices, self.table.num_rows
         step = max((rows.stop - rows.start for rows in slices), default=1)

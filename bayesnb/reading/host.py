@@ -22,7 +22,7 @@ __all__ = ["HostChunks"]
 class HostChunks:
     """The rows of a table, encoded chunk by chunk.
 
-    `count` and `densities` are what every kind of table answers; the others give the encoded cells themselves. A value
+    Every kind of table has the methods `count` and `densities`; the others give the encoded cells themselves. A value
     that is not among the categories counts as a missing cell: `count` reports it, the others warn of it.
 
     Attributes
@@ -62,7 +62,7 @@ class HostChunks:
         return total
 
     def densities(self, density: Density, form: Form) -> np.ndarray:
-        """What a posterior says of each row and class, shape (rows, classes).
+        """Densities of each row and class under a posterior, shape (rows, classes).
 
         Parameters
         ----------

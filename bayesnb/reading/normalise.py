@@ -17,7 +17,7 @@ def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
 
 
 def log_normalised(log_joint: np.ndarray) -> np.ndarray:
-    """Log class probabilities; minus infinity in every class where the joint density is zero in every class."""
+    """Log class probabilities; -inf in every class for rows whose joint density is zero in every class."""
     result = np.empty(log_joint.shape)
     for rows in row_pieces(log_joint.shape[-2], log_joint[..., :1, :].size):
         by_class = _less_highest(log_joint[..., rows, :])

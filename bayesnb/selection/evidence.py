@@ -11,7 +11,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.inclusion import (
     feature_names,
-    in_order,
+    in_column_order,
     log_evidences,
     log_inclusion,
     read_inclusion,
@@ -37,7 +37,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     Parameters
     ----------
     posterior : Posterior
-        However it was made: the evidence belongs to the model and the statistics of its data.
+        Of any inference: the evidence depends only on the model and the statistics of its data.
     prior_inclusion : float, array of shape (features,), or mapping from feature to float, default 0.5
         Prior probability that a feature depends on the class.
 
@@ -57,8 +57,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
 
     Notes
     -----
-    A Bayes factor depends on the prior: the wider it is, the more the factor speaks for the shared parameter (Murphy
-    2012, section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
+    A Bayes factor depends on the prior: the wider it is, the more the factor favours the shared parameter (Murphy 2012,
+    section 5.3.4). Hyperparameters that follow the data's scale have the numbers of ``posterior.model`` in both
     hypotheses. So do those that `EmpiricalBayes` learned. It learned them with a parameter for every class, so that the
     factor then favours the feature too much.
 
@@ -84,8 +84,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     posteriors = [np.exp(log_inclusion(p, found)[0]) for p, found in zip(prior, log_bayes_factors, strict=True)]
     return pd.DataFrame(
         {
-            "log_bayes_factor": in_order(blocks, log_bayes_factors),
-            "inclusion_probability": in_order(blocks, posteriors),
+            "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
+            "inclusion_probability": in_column_order(blocks, posteriors),
         },
         index=pd.Index(feature_names(blocks), name="feature"),
         dtype=np.float64,

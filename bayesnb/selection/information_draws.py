@@ -9,17 +9,18 @@ import numpy as np
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.fast import random_generator, whole_number
 from bayesnb.families.information import PIECE_CELLS
+from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import draw_averaged
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.validate import whole_number
 
 __all__ = ["family_of_each_column", "information_at_mean", "mean_information"]
 

@@ -1,4 +1,4 @@
-"""Models of the same data side by side: evidence, and leave-one-out."""
+"""Comparison of models of the same data: evidence, and leave-one-out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ __all__ = ["ModelComparison", "compare_models"]
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """What `compare_models` found.
+    """The result of `compare_models`.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ def compare_models(
 ) -> ModelComparison:
     r"""Evidence, posterior probability and leave-one-out score of models of the same data.
 
-    The evidence :math:`p(D \mid M)`, all parameters integrated out, says how well a model with its prior predicts
-    features and labels from nothing; the posterior probability of a model is proportional to the evidence times the
-    prior one (Murphy 2012, section 5.3). The leave-one-out score says how well it predicts labels from features and all
-    other rows (`loo`). They answer different questions and may disagree.
+    The evidence :math:`p(D \mid M)`, all parameters integrated out, measures how well a model with its prior predicts
+    features and labels without data; the posterior probability of a model is proportional to the evidence times the
+    prior one (Murphy 2012, section 5.3). The leave-one-out score measures how well it predicts labels from features and
+    all other rows (`loo`). They answer different questions and may disagree.
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ def compare_models(
     Returns
     -------
     ModelComparison
-        Models whose families are all conjugate are compared in closed form, whatever inference made the posterior.
+        Models whose families are all conjugate are compared in closed form, for every inference that made the
+        posterior.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Poster
 
 
 def _same(one: ModelStatistics, other: ModelStatistics) -> bool:
-    """Whether statistics are those of the same rows, up to the rounding of other orders of summation."""
+    """Whether statistics are those of the same rows, up to rounding."""
     return all(
         np.allclose(mine, theirs, rtol=1e-8, atol=1e-9 * max(np.abs(mine).max(initial=0.0), 1e-300))
         for mine, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
@@ -310,7 +311,7 @@ def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
 
 
 def _difference_of_form(one: Posterior, other: Posterior) -> str:
-    """What two models describe differently, in words; nothing where their evidences are densities of the same."""
+    """The difference between the data that two models describe, in words; empty if they describe the same data."""
     mine, theirs = _form(one), _form(other)
     for position in sorted(mine | theirs):
         name = one.model.schema.columns[position]
@@ -321,7 +322,7 @@ def _difference_of_form(one: Posterior, other: Posterior) -> str:
 
 
 def _form(posterior: Posterior) -> dict[int, str]:
-    """How a model describes each column, by position."""
+    """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
     for block in posterior.model.blocks:
         kind = "as a value" if block.family.support.is_discrete else "as a measurement"

@@ -1,4 +1,4 @@
-"""How much does a feature say about the class? Mutual information, compared with its size by chance."""
+"""How much information does a feature have about the class? Mutual information, compared with its size by chance."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import pandas as pd
 
 from bayesnb.arrays import in_float64
 from bayesnb.decisions import NATS
-from bayesnb.families.fast import proportion
-from bayesnb.model.inclusion import in_order
+from bayesnb.model.inclusion import in_column_order
 from bayesnb.posterior.base import Posterior
 from bayesnb.selection.evidence import column_inclusion
 from bayesnb.selection.independence import information_in_data
 from bayesnb.selection.information_draws import information_at_mean, mean_information
+from bayesnb.validate import proportion
 
 __all__ = ["information_estimate", "mutual_information"]
 
@@ -121,10 +121,12 @@ def mutual_information(
         "mean": mean_information(posterior, num_draws, key),
     }
     p_value = in_nats.pop("p_value")
-    columns = {name: np.array(in_order(posterior.model.blocks, values)) / nats for name, values in in_nats.items()}
-    columns["p_value"] = np.array(in_order(posterior.model.blocks, p_value))
-    columns["inclusion_probability"] = np.array(in_order(posterior.model.blocks, column_inclusion(posterior)))
-    labels = in_order(posterior.model.blocks, [block.labels for block in posterior.model.blocks])
+    columns = {
+        name: np.array(in_column_order(posterior.model.blocks, values)) / nats for name, values in in_nats.items()
+    }
+    columns["p_value"] = np.array(in_column_order(posterior.model.blocks, p_value))
+    columns["inclusion_probability"] = np.array(in_column_order(posterior.model.blocks, column_inclusion(posterior)))
+    labels = in_column_order(posterior.model.blocks, [block.labels for block in posterior.model.blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature"))
     found.attrs |= {"unit": unit, "prob": prob}
     return found[["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]]
@@ -133,9 +135,9 @@ def mutual_information(
 @in_float64
 def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray:
     """The column ``estimate`` of `mutual_information`, ``at_posterior_mean`` where that is NaN, shape (columns,)."""
-    estimate = np.array(in_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"]))
+    estimate = np.array(in_column_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"]))
     if np.isnan(estimate).any():
-        at_mean = np.array(in_order(posterior.model.blocks, information_at_mean(posterior)))
+        at_mean = np.array(in_column_order(posterior.model.blocks, information_at_mean(posterior)))
         estimate = np.where(np.isnan(estimate), at_mean, estimate)
     return estimate / _nats(unit)
 

@@ -1,4 +1,4 @@
-"""Mutual information as scikit-learn's feature selection asks for it."""
+"""Mutual information as a score function for scikit-learn's feature selection."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Where data come from: each source is read into a `Problem`, whatever its form and size."""
+"""Sources of data: each file reads one kind of source into a `Problem`."""

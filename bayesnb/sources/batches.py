@@ -1,4 +1,4 @@
-"""A table that comes in batches from the user's own code."""
+"""A table in batches that the user's code gives."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -17,7 +17,7 @@ __all__ = ["read_batches"]
 def read_batches(
     model: Model, batches: Any, classes: Any, check: Callable[[Problem], None], progress: bool | None
 ) -> Problem:
-    """The problem of all batches, of which one is in memory at a time; parameters and errors as for `fit_batches`.
+    """The problem of all batches, one of them in memory at a time; parameters and errors as for `fit_batches`.
 
     `check` gets the problem before the statistics are counted, and may raise an error.
     """

@@ -24,7 +24,7 @@ def count(model: BoundModel, batch: Batch) -> Counted | None:
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
-    """The problem of a bound model without rows, by which an inference can tell early whether it can solve it."""
+    """The problem of a bound model without rows, with which an inference checks early whether it can solve it."""
     num_classes = len(model.schema.classes)
     nothing = tuple(np.empty((0, len(block.columns))) for block in model.blocks)
     return Problem(model, model.count(nothing, np.empty((0, num_classes))), growing=growing)

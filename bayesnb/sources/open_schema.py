@@ -1,4 +1,4 @@
-"""A schema whose classes and categories are not all known, and what rows add to it."""
+"""A schema whose classes and categories are not all known, and the classes and categories that rows add."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Found:
 
     @classmethod
     def nothing(cls) -> "Found":
-        """What no rows show."""
+        """Nothing found: the start of a sum."""
         return cls((), {}, {})
 
     def __add__(self, other: "Found") -> "Found":
@@ -65,7 +65,7 @@ def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class OpenSchema:
-    """A model and the columns of a table, of which some classes and categories may not be known yet.
+    """A model and the columns of a table; some classes and categories may not be known yet.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class OpenSchema:
 
     @classmethod
     def of(cls, model: Model, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
-        """What is known of a table before its rows are read; everything, if the model is bound.
+        """The schema as far as it is known before the rows are read; complete if the model is bound.
 
         Parameters
         ----------

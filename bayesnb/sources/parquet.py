@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.fast import whole_number
 from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches
 from bayesnb.sources.open_schema import Found, OpenSchema
+from bayesnb.validate import whole_number
 
 __all__ = ["ParquetFiles", "read_parquet"]
 
@@ -141,7 +141,7 @@ def _labels(column: Any) -> Any:
 
 
 def _open_parquet(path: Path) -> Any:
-    """A Parquet file of which a batch is in memory at a time."""
+    """A Parquet file that is read one batch at a time."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

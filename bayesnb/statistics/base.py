@@ -1,4 +1,4 @@
-"""What all sufficient statistics have in common: they add up.
+"""The interface of all sufficient statistics: they add up.
 
 The statistics of two tables together are the sum of their statistics. The statistics of the rows that are left
 after others are taken away are a difference. ``update``, ``forget``, leave-one-out, cross-validation without
@@ -16,7 +16,7 @@ from bayesnb.arrays import close, namespace
 __all__ = ["ROUNDING", "Statistics", "clear_rounding", "safe_ratio"]
 
 ROUNDING = 1e-11
-"""What a subtraction leaves, relative to what it was taken from, that is only rounding."""
+"""Largest difference, relative to the minuend, that counts as a rounding error."""
 
 
 class Statistics(ABC):
@@ -28,14 +28,14 @@ class Statistics(ABC):
 
     @abstractmethod
     def __sub__(self, other: Self) -> Self:
-        """Statistics of what is left when the rows behind `other` are taken away."""
+        """Statistics of the rows that remain when the rows behind `other` are removed."""
 
     @abstractmethod
     def __mul__(self, factor: float) -> Self:
         """Statistics of the same rows with every weight multiplied by `factor`."""
 
     def without_rounding(self, before: Self) -> Self:
-        """What a subtraction from `before` left, with differences that are only rounding set to zero."""
+        """The result of a subtraction from `before`, with rounding errors set to zero."""
         return jax.tree.map(clear_rounding, self, before)
 
     def same_rows(self, other: "Statistics") -> bool:
@@ -48,7 +48,7 @@ class Statistics(ABC):
 
 
 def clear_rounding(after: Any, before: Any) -> Any:
-    """Differences, those that are only rounding beside what they were taken from set to zero."""
+    """Differences, with those that are rounding errors of the minuend set to zero."""
     return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
 
 

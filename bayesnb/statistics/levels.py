@@ -13,17 +13,17 @@ from bayesnb.statistics.counts import class_sums
 __all__ = ["LEVELS", "Levels", "Tally", "levels"]
 
 LEVELS = 16
-"""Counts up to here are kept level by level, larger ones whole: a logarithm for each level, and no array as long as
-the largest count."""
+"""Counts up to this are stored level by level, with a logarithm for each level. Larger counts are stored as they are,
+so that no array is as long as the largest count."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Tally:
-    """Weights of the numbers met at each place, sorted, each once, zeros left out.
+    """Weights by place and number: sorted, each pair once, without zero weights.
 
-    The arrays are filled up with entries of weight zero to a power of two, so that what JAX compiled for one table
-    serves others of like size.
+    Entries of weight zero fill the arrays up to a power of two, so that JAX does not compile again for tables of
+    similar size.
 
     Attributes
     ----------
@@ -37,14 +37,15 @@ class Tally:
 
     @classmethod
     def of(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
-        """The tally of entries in any order, each met any number of times."""
+        """The tally of entries in any order; weights of equal entries are added up."""
         return cls._filled_up(*_summed(place, number, weight))
 
     @classmethod
     def _filled_up(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
         kept = weight != 0
         missing = (1 << max(int(kept.sum()) - 1, 0).bit_length()) - int(kept.sum())
-        # One is a number at which no formula is infinite, which zero times its weight would not survive.
+        # The number of these entries is one, where every formula is finite: infinity times their weight zero would be
+        # NaN.
         return cls(
             np.pad(place[kept], (0, missing)),
             np.pad(number[kept], (0, missing), constant_values=1),
@@ -62,7 +63,7 @@ class Tally:
         return type(self)(self.place, self.number, self.weight * factor)
 
     def without_rounding(self, before: Self) -> Self:
-        """What a subtraction from `before` left, with differences that are only rounding left out."""
+        """The result of a subtraction from `before`, without rounding errors."""
         nothing = np.zeros_like
         weights = np.stack(
             [
@@ -79,12 +80,14 @@ class Tally:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Levels(Statistics):
-    r"""In how many documents a word occurs more than k times, and how many documents are longer than k.
+    r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
 
     These are sufficient for the Dirichlet compound multinomial, because
-    :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k)`. Only
-    what occurs is held, so that the size is that of the distinct counts of words, and not classes times words times
-    levels. Merging runs in NumPy, not under ``jit``.
+
+    .. math:: \log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k).
+
+    Only numbers that occur are stored, so that the size is the number of distinct counts of words, and not classes
+    times words times levels. Merging runs in NumPy, not under ``jit``.
 
     Attributes
     ----------
@@ -99,7 +102,7 @@ class Levels(Statistics):
         times (columns + 1) plus column, where the column after the last word holds the length of the document.
     beyond : Tally
         Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places;
-        also for numbers that are not whole, where such are accepted, which count as above all levels.
+        also for fractions, if these are accepted: they count as above all levels.
     """
 
     n: Any
@@ -180,7 +183,8 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
     place = np.concatenate([start[chosen.row] + chosen.col, start + num_columns])
     count = np.concatenate([chosen.data, length])
     weight = np.concatenate([weight[chosen.row], weight])
-    # What is no whole number is held as if it were large: the identity of the gamma functions is the same.
+    # A fraction x counts as above all levels, because the gamma functions give for every x > 0: log rising(a, x) = sum
+    # of log(a + k) over the 16 levels + log Gamma(a + x) - log Gamma(a + 16).
     broken = count != np.rint(count)
     reached = [np.flatnonzero((count > level) | broken) for level in range(LEVELS)]
     low = np.concatenate(reached)

@@ -20,8 +20,8 @@ __all__ = ["Moments", "device_moments", "moments", "moments_by_class"]
 class Moments(Statistics):
     """Weight, mean and sum of squared deviations from the mean.
 
-    Raw sums of squares lose every digit of the variance once the mean is large; these do not. They merge by the
-    formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
+    Raw sums of squares lose the digits of the variance if the mean is large; sums of squared deviations do not. They
+    merge by the formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class Moments(Statistics):
     def __sub__(self, other: Self) -> Self:
         n = self.n - other.n
         xp, _ = namespace(n)
-        # A mean over a weight that is only rounding would be anything.
+        # If the remaining weight is a rounding error, the mean has no meaning.
         n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
         mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
         ssd = self.ssd - other.ssd - (other.mean - mean) ** 2 * n * safe_ratio(other.n, self.n)
-        # Where no weight is left, whatever spread is left says that other rows were taken away than were there.
+        # If no weight remains but a spread does, the removed rows were not among the data.
         excess = abs(self.ssd - other.ssd) + other.n * (self.mean - other.mean) ** 2
         return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
 
@@ -58,8 +58,8 @@ class Moments(Statistics):
         n = clear_rounding(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
         ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
-        # Cells that are all alike have that value as their mean in every class; what the subtraction left beside it
-        # would stand as a spread between the classes.
+        # If all cells are equal, every class has that value as its mean. A rounding error of the subtraction would
+        # count as a spread between the classes.
         size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
         grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
         return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
@@ -89,9 +89,9 @@ class Moments(Statistics):
 def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
     """Weighted moments per class of a table whose missing cells are NaN.
 
-    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is taken
-    out again, so that the result keeps its digits at any mean (the corrected two-pass algorithm of Chan, Golub and
-    LeVeque, 1983).
+    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is
+    corrected, so that the result is accurate for any mean (the corrected two-pass algorithm of Chan, Golub and LeVeque,
+    1983).
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def device_moments(x: Any, codes: Any, membership: Any) -> Moments:
 
 
 def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
-    """Moments without what is below the spacing of the numbers themselves: a constant column has no spread."""
+    """Moments without a spread that is below the rounding of the numbers: a constant column has no spread."""
     xp, _ = namespace(n)
     rounding = n * (4 * np.finfo(np.float64).eps * mean) ** 2
     return Moments(n, mean, xp.where(ssd <= rounding, 0.0, ssd))

@@ -78,6 +78,6 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
 def finite_and_not_negative(cells: np.ndarray) -> bool:
     """Whether all cells are float64 numbers that are finite and not negative (minus zero counts as negative).
 
-    Read as unsigned integers, the bits of infinity, NaN and negative numbers are not below those of infinity.
+    As unsigned integers, the bits of infinity, NaN and negative numbers are at least those of infinity.
     """
     return cells.dtype == np.float64 and bool(cells.view(np.uint64).max(initial=0) < INFINITY)

@@ -16,7 +16,7 @@ from bayesnb.tables.columns import as_index
 __all__ = ["DeviceTable", "is_on_device", "on_accelerator"]
 
 FEW_NUMBERS = 1024
-"""The device finds the distinct whole numbers of a column if they lie in a range of at most this length."""
+"""The device finds the distinct whole numbers of a column if their range is at most this long."""
 
 
 def is_on_device(X: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a model learns about its table: columns, classes and categories."""
+"""The schema of a model's table: columns, classes and categories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ __all__ = ["Schema"]
 
 @dataclass(frozen=True)
 class Schema:
-    """What a model has learned about its table.
+    """Columns, classes and categories of the table that a model is bound to.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The table that the rest of the package reads, whatever library made it."""
+"""The interface of tables, for every library that makes them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from scipy.special import betaincinv, ndtr
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.fast import random_generator
+from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem

@@ -27,8 +27,8 @@ import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
-from bayesnb.families.fast import as_key, random_generator
 from bayesnb.families.pit import pit
+from bayesnb.keys import as_key, random_generator
 
 
 def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import t as student_t
 
 import bayesnb as nb
-from bayesnb.checks import refits
+from bayesnb.checks import left_out_data_prior
 from bayesnb.families import gaussian
 
 
@@ -122,7 +122,11 @@ def test_the_fast_way_is_the_general_one(family, compiled, columns, holes, rng, 
         monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
     posterior = nb.fit(family, X, y)
     calls = []
-    monkeypatch.setattr(refits, "refits", lambda *a, general=refits.refits: calls.append(len(a[3])) or general(*a))
+    monkeypatch.setattr(
+        left_out_data_prior,
+        "refits",
+        lambda *a, general=left_out_data_prior.refits: calls.append(len(a[3])) or general(*a),
+    )
     fast = nb.loo_scores(posterior, X, y)
     assert calls == [0]
     monkeypatch.setattr(type(family), "row_log_refitted", lambda *_: None)

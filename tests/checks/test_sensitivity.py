@@ -13,7 +13,7 @@ from scipy import integrate, stats
 import bayesnb as nb
 from bayesnb.checks import sensitivity as module
 from bayesnb.checks.sensitivity import sensitivity
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
 
 POWERS = (0.8, 1.25)
 

@@ -34,7 +34,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     NaiveBayesClassifier,
     PoissonNB,
-    tables,
+    read,
 )
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
@@ -214,7 +214,7 @@ def test_sparse_equals_dense(estimator, form, counts):
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["array", "sparse"])
 @pytest.mark.parametrize(("value", "message"), [(-1.0, "Negative values"), (np.nan, "contains NaN")])
 def test_one_bad_count_among_many_is_refused_in_scikit_learns_words(form, value, message, monkeypatch):
-    monkeypatch.setattr(tables, "num_threads", lambda: 2)
+    monkeypatch.setattr(read, "num_threads", lambda: 2)
     X, y = np.ones((400, 400)), np.arange(400) % 2
     fitted = MultinomialNB().fit(form(X), y)
     X[-1, -1] = value

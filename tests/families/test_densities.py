@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
 
 BY_NAME = {case.name: case for case in CASES}

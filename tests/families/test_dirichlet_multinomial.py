@@ -19,9 +19,9 @@ from scipy.special import digamma, gammaln, logsumexp
 import bayesnb as nb
 from bayesnb.estimators import DirichletMultinomialNB
 from bayesnb.families import dirichlet_multinomial
-from bayesnb.families.fast import draw
+from bayesnb.families.draw import draw
+from bayesnb.families.draw_words import draw_words
 from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.families.words import draw_words
 from bayesnb.statistics.levels import LEVELS, levels
 
 CLASSES, COLUMNS = 2, 4

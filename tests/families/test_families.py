@@ -228,7 +228,7 @@ def test_marginals_have_the_moments_of_draws(case, rng):
 
 
 def test_draws_follow_the_marginals(case, rng):
-    from bayesnb.families.fast import cdf
+    from bayesnb.families.cdf import cdf
 
     x, m = table(case, rng, 40)
     posterior = case.family.update(case.family.statistics(x, m))
@@ -245,7 +245,7 @@ def test_draws_follow_the_marginals(case, rng):
 
 def test_likelihood_draws_follow_its_density(case, rng):
     """Goodness of fit of the cells that simulation draws, against NumPyro's density."""
-    from bayesnb.families.fast import draw as draw_fast
+    from bayesnb.families.draw import draw as draw_fast
 
     parameters = {name: value[0] for name, value in draw(case.family, rng).items()}
     n = 5000

@@ -197,7 +197,7 @@ def _pairs_and_verbs() -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("pair", "verb"), _pairs_and_verbs())
+@pytest.mark.parametrize(("pair", "verb"), [*_pairs_and_verbs()])
 def test_a_verb_gives_the_numbers_of_the_twin(pair: Pair, verb: str) -> None:
     outside, twin = (VERBS[verb](posterior, pair.X) for posterior in pair.posteriors)
     assert_same(outside, twin)

@@ -364,7 +364,7 @@ class TestAveraged:
                 nb.fit(model, *small, inference)
         with pytest.raises(ValueError, match="the program has a parameter for every class"):
             model.program(*small)
-        with pytest.raises(ValueError, match=r"leaves no room for .*'x_concentration1'"):
+        with pytest.raises(ValueError, match=r"'x_concentration1'.* cannot be learned"):
             nb.NaiveBayes(nb.Bernoulli(dist.Gamma(1, 1), 1.0), feature_inclusion=0.5)
         with pytest.raises(ValueError, match="feature_inclusion has 2 numbers, the model has 1 features"):
             nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=[0.5, 0.5]), *small)
@@ -392,7 +392,7 @@ class TestEstimators:
         in_parts = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9])
         in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
         np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
-        with pytest.raises(ValueError, match='predictive="plugin" stands for one model'):
+        with pytest.raises(ValueError, match='predictive="plugin" uses one model'):
             getattr(estimators, name)(feature_inclusion=0.5, predictive="plugin").fit(X, y)
         with pytest.raises(ValueError, match="no subsets of features to average over"):
             getattr(estimators, name)(feature_inclusion=0.5, inference="nuts").fit(X, y)

@@ -18,7 +18,7 @@ from bayesnb.checks.comparison.densities import Rows, exact_reference, log_densi
 from bayesnb.checks.comparison.dependence import dependence
 from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
-from bayesnb.families.fast import as_key, random_generator
+from bayesnb.keys import as_key, random_generator
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -32,7 +32,7 @@ PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_es
 
 
 class Battery(NamedTuple):
-    """What the tests found.
+    """Results of the tests.
 
     Attributes
     ----------

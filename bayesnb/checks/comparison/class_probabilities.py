@@ -24,8 +24,8 @@ def probability_frame(
 
     Two questions are asked of each row and class. ``z`` compares the predicted probabilities: a probability by draws is
     a ratio of two means of densities. Where a few draws carry most of a density (small concentrations, rare cells),
-    that ratio is far from normal, and no sample says how far; so ``z`` is for the eye. What is tested are the ranks of
-    p(y=c | x, theta) among those of independent exact draws, which are bounded and need no moments: their location,
+    that ratio is far from normal, and no sample shows how far. ``z`` is therefore not a test. The tests use the ranks
+    of p(y=c | x, theta) among those of independent exact draws, which are bounded and need no moments: their location,
     ``z_rank``, and their spread, ``z_rank_spread``.
 
     Parameters

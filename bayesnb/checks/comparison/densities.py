@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
+from bayesnb.densities_under_draws import flatten
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.simulate import mean_total_count
 
@@ -19,7 +19,7 @@ NUM_ROWS = 6
 """Rows whose log density is tested."""
 
 EXACT_DRAWS = 40_000
-"""Independent draws from the closed form, so many that their own error is small beside that of the draws tested."""
+"""Number of independent draws from the closed form; their error is small relative to that of the tested draws."""
 
 EXACT_CELLS = 2**26
 """Largest number of values drawn. Models of thousands of parameters get fewer exact draws; the tests allow for that."""

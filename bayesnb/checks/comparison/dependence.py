@@ -1,10 +1,11 @@
-r"""Are the parameters independent that are independent under the exact posterior?
+r"""Tests of the independence of parameters that are independent under the exact posterior.
 
 In a closed form the parameters of different cells (class and column) are independent. Inside a cell, the distribution
-function of each parameter given those before it yields a number that is independent of them. All of these numbers are
-independent and uniform. The product of first Legendre polynomials (a correlation of ranks) tests each pair. Inside a
-cell, the first polynomial of one times the second of the other tests spreads: a mean shuffled against its variance has
-the right marginal distribution and no correlation with the variance, but its spread no longer follows the variance.
+function of each parameter given the earlier ones, at its draw, is independent of the earlier ones. All of these numbers
+are independent and uniform. The product of first Legendre polynomials (a correlation of ranks) tests each pair. Inside
+a cell, the first polynomial of one times the second of the other tests spreads. If draws of a mean are shuffled against
+those of its variance, the mean has the right marginal distribution and no correlation with the variance, but its spread
+does not depend on the variance.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ LARGEST = 10
 """Number of pairs, those of the largest correlations, whose effective number of draws is computed."""
 
 GROUP = 2000
-"""Up to so many parameters all pairs are tested; with more, only pairs inside a class, so many parameters at a time."""
+"""Up to this number of parameters, all pairs are tested; above it, pairs inside a class, this many parameters at a
+time."""
 
 
 class Products(NamedTuple):

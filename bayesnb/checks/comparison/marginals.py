@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
-from bayesnb.families.fast import cdf
+from bayesnb.families.cdf import cdf
 from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.sampled import SampledPosterior

@@ -15,7 +15,7 @@ __all__ = ["differences"]
 
 
 def differences(mine: Problem, theirs: Problem) -> list[str]:
-    """Differences of prior and data, in words; empty where there is none."""
+    """Differences of prior and data, in words; empty if there are no differences."""
     found = []
     priors = _other_priors(mine, theirs)
     if priors:

@@ -7,8 +7,9 @@ import numpy as np
 from bayesnb.checks.predictive.builtin import read_statistics, statistics_of
 from bayesnb.checks.predictive.replicates import draws, encode, replicate
 from bayesnb.checks.predictive.result import Check, check_of
-from bayesnb.families.fast import random_generator, whole_number
+from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
+from bayesnb.validate import whole_number
 
 __all__ = ["check"]
 

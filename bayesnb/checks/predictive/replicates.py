@@ -12,8 +12,8 @@ import scipy.sparse
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.draws import flatten
-from bayesnb.families.fast import draw
+from bayesnb.densities_under_draws import flatten
+from bayesnb.families.draw import draw
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior

@@ -18,7 +18,7 @@ EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
 
 ENOUGH = 99
-"""Replicates from which on a line of a right model is extreme by chance as seldom as `EXTREME` says."""
+"""Smallest number of replicates at which a line of a right model is extreme by chance as seldom as `EXTREME` says."""
 
 SHOWN = 20
 """Statistics that a repr shows."""
@@ -37,8 +37,8 @@ class Check:
         A row per statistic: ``observed``; ``replicated_mean`` and ``replicated_sd``; ``p_value``, the share of
         replicates whose value is at least the observed one, ties counted half; ``p_value_mcse``, its Monte Carlo
         standard error: the standard deviation of Beta(k + 1/2, R - k + 1/2), Jeffreys' posterior of a share of k in R
-        replicates, which is not zero where k is; ``detail``, in a ``shape`` line the statistic and the class that the
-        value comes from, else empty.
+        replicates, which is positive also for k = 0; ``detail``, in a ``shape`` line the statistic and the class that
+        the value comes from, else empty.
     replicated : pandas.DataFrame, shape (replicates, statistics)
         Values of the statistics on the replicates, NaN where a replicate does not define one.
     dropped : tuple of str

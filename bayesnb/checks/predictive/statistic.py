@@ -66,7 +66,7 @@ class Statistic:
     next_step : str
         What to do if a line is extreme.
     next_step_below : str
-        What to do if the observed value is below the replicates, where that is another step.
+        What to do if the observed value is below the replicates, if that differs from `next_step`.
     """
 
     labels: list[str]

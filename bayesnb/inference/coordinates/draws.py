@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from bayesnb.families.base import Sample
 from bayesnb.families.beta import Beta
-from bayesnb.families.fast import draw, log_gammas
+from bayesnb.families.draw import draw, log_gammas
 from bayesnb.inference.coordinates.base import Drawn
 
 __all__ = ["Walk", "distributions", "draw_sites", "unwrapped"]

@@ -19,9 +19,8 @@ class Anchored(Coordinate):
     r"""Distance from the posterior's centre, in posterior standard deviations: :math:`\mu = c + s r z`.
 
     Here s is the prior's standard deviation, which the program gives and which may depend on another site, and r the
-    ratio of the posterior's standard deviation to it. In a normal-inverse-gamma posterior, z is standard normal
-    whatever the variance is. The spread of the mean itself changes with the variance, and samplers are slow on such a
-    shape.
+    ratio of the posterior's standard deviation to it. In a normal-inverse-gamma posterior, z is standard normal for
+    every variance. The spread of the mean itself changes with the variance, and samplers are slow on such a shape.
 
     Attributes
     ----------

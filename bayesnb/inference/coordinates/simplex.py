@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jax.scipy.special import gammaln, logsumexp
 
-from bayesnb.families.fast import log_gammas
+from bayesnb.families.draw import log_gammas
 from bayesnb.families.log_probability import LogProbability
 from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position
 from bayesnb.inference.coordinates.bend import bend, log_sigmoid, unbend

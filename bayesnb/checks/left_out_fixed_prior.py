@@ -1,8 +1,8 @@
 """Densities of rows under their own class, given the other rows, where all rows have the same prior.
 
-Statistics subtract, so the posterior without a row is the closed form given the other rows. Its predictive density of
-the row's cells is what is asked for; this holds for every conjugate family, every weight and every prior. A vector of
-counts has the evidence of the row as its density. A family may define a faster way in `row_log_left_out`.
+Statistics subtract, so the posterior without a row is the closed form given the other rows. The result is its
+predictive density of the row's cells, for every conjugate family, weight and prior. A vector of counts has the evidence
+of the row as its density. A family may define a faster way in `row_log_left_out`.
 """
 
 from collections.abc import Iterator
@@ -104,7 +104,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
 
 
 def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
-    """Slices of rows, so short that arrays with the hyperparameters of a class for each row and copy fit in memory."""
+    """Slices of rows, short enough that arrays with a class's hyperparameters for each row and copy fit in memory."""
     largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
     step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
     for start in range(0, num_rows, step):

@@ -1,4 +1,4 @@
-"""Tables, checked with scikit-learn's error messages."""
+"""Input of an estimator, checked with scikit-learn's error messages and read as a table."""
 
 from dataclasses import replace
 from numbers import Real
@@ -24,7 +24,7 @@ __all__ = ["named", "read_counts", "read_mixed", "read_numbers", "refuse_infinit
 
 
 def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Check a table of numbers, some of which may be missing; an array or a sparse array."""
+    """Check a table of numbers, which may be missing; returns an array or a sparse array."""
     return validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
 
 

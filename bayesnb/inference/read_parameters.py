@@ -1,4 +1,4 @@
-"""Probability tables given by hand, read into parameters."""
+"""Parameters that a user gives, read into the arrays of a model and checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,18 +20,18 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 
-__all__ = ["check_support", "posterior_from_tables"]
+__all__ = ["check_support", "posterior_from_parameters"]
 
 
-def posterior_from_tables(
+def posterior_from_parameters(
     model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
 ) -> PointPosterior:
-    """The work behind `from_parameters`."""
+    """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
     if not isinstance(parameters, Mapping):
         raise TypeError(
             f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
         )
-    parameters = _Tables(parameters)
+    parameters = _Given(parameters)
     names, named = _columns(model, parameters, columns)
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
@@ -53,7 +53,7 @@ def posterior_from_tables(
     bound = BoundModel.of(description, Schema(names, named, labels, categories))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
-    # No data: the defaults that follow a scale take the unit one. These priors are not used.
+    # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
     resolved = bound.resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features
@@ -94,23 +94,23 @@ def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | No
     return tuple(names), any(isinstance(name, str) for name in names)
 
 
-class _Tables(Mapping[Any, Any]):
-    """Tables by name that remember which of them were read."""
+class _Given(Mapping[Any, Any]):
+    """Values by name; records which names were read."""
 
-    def __init__(self, tables: Mapping[Any, Any]) -> None:
-        self._tables = tables
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        self._values = values
         self.read: set[Any] = set()
 
     def __getitem__(self, name: Any) -> Any:
-        value = self._tables[name]
+        value = self._values[name]
         self.read.add(name)
         return value
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._tables)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return len(self._values)
 
 
 def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Counts drawn word by word, in time that grows with the words of the documents and not with the vocabulary."""
+"""Draws of word counts, in time that grows with the words of the documents and not with the vocabulary."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb.arrays import to_numpy
 from bayesnb.blocks.block import Block
-from bayesnb.checks.rest import LabelledRows, pieces_of
+from bayesnb.checks.left_out_fixed_prior import LabelledRows, pieces_of
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics

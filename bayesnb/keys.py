@@ -1,0 +1,28 @@
+"""Random keys for JAX and random generators for NumPy, both from one seed."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+__all__ = ["as_key", "random_generator"]
+
+
+def as_key(key: Any) -> jax.Array:
+    """A JAX key from an int seed or a JAX key.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return jax.random.key(int(key))
+    if isinstance(key, jax.Array):
+        return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
+    raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
+
+
+def random_generator(key: Any) -> np.random.Generator:
+    """NumPy's generator seeded by an int or a JAX key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))).ravel().tolist())
