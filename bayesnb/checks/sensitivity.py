@@ -186,7 +186,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
     families = []
     for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
         family: Any = block.family
-        fields = to_numpy(family.power_scaled(counted, power))
+        fields = to_numpy(_power_scaled(family, counted, power))
         _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
         families.append(replace(block.family, **fields))
     classes = problem.resolved.class_prior
@@ -196,6 +196,18 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
         _require_proper({"concentration": concentration}, CLASS_SITE, power)
         classes = ClassPrior(concentration, None)
     return _with(posterior, families, classes)
+
+
+def _power_scaled(family: Any, statistics: Any, power: float) -> Mapping[str, Any]:
+    """What a family's `power_scaled` gives, where it names the family's own hyperparameters."""
+    scaled = family.power_scaled(statistics, power)
+    expected = list(family.hyperparameters())
+    if isinstance(scaled, Mapping) and set(scaled) == set(expected):
+        return scaled
+    given = f"a mapping with {list(scaled)}" if isinstance(scaled, Mapping) else f"an object of {type(scaled).__name__}"
+    raise TypeError(
+        f"power_scaled of {type(family).__name__} gives {given}: give a dict with the posterior's {expected}"
+    )
 
 
 def _require_proper(fields: Mapping[str, Any], name: str, power: float) -> None:

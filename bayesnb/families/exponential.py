@@ -137,7 +137,13 @@ class ExponentialFamily(Family):
         def summed(values: Any) -> Any:
             return class_sums(xp.where(observed, values, 0.0), membership)
 
-        sums = [summed(term) for term in self.terms(cells)]
+        terms = self.terms(cells)
+        if not isinstance(terms, tuple):
+            raise TypeError(
+                f"terms of {type(self).__name__} gives one array: give a tuple of arrays, one for each natural "
+                "parameter, as in return (x,)"
+            )
+        sums = [summed(term) for term in terms]
         total = sums[0] if len(sums) == 1 else xp.stack(sums, axis=-1)
         return Counts(observed_weight(x, membership), total, summed(self.log_base(cells)))
 

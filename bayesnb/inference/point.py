@@ -15,6 +15,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_mode
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
+from bayesnb.inference.ways import gives_mode, ways_to_fit
 from bayesnb.keys import random_generator
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
@@ -73,8 +74,8 @@ class MLE(_PointEstimate):
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no "
-                    "maximum_likelihood: "
-                    "use nb.Exact(), nb.MAP() or nb.NUTS()"
+                    f"maximum_likelihood: use {ways_to_fit(block.family)}; or define "
+                    "maximum_likelihood(statistics) in the class"
                 )
 
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
@@ -121,10 +122,11 @@ class MAP(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("MAP")
         for block in problem.model.blocks:
-            if not _gives_mode(type(block.family)):
+            if not gives_mode(type(block.family)):
+                method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
-                    "nb.Exact() or nb.NUTS()"
+                    f"{ways_to_fit(block.family)}; or define {method} in the class"
                 )
         problem.require_numbers()
 
@@ -144,14 +146,6 @@ class MAP(_PointEstimate):
             _require_estimate(problem, block, estimate, "mode", "density unbounded, for a concentration below one")
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
-
-
-def _gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
-    if not issubclass(family, ConjugateFamily):
-        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
-    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
-    return overridden or family.mode is not ConjugateFamily.mode
 
 
 def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
@@ -57,12 +58,14 @@ def encode_block(
     return x
 
 
+@in_float64
 def count_by_weight(blocks: Sequence[Block], cells: Cells, membership: np.ndarray) -> ModelStatistics:
     """Sufficient statistics of rows, given the weight of each row in each class (rows, classes)."""
     counted = tuple(block.family.statistics(x, membership) for block, x in zip(blocks, cells, strict=True))
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
 
 
+@in_float64
 def count_by_class(blocks: Sequence[Block], cells: Cells, codes: np.ndarray, num_classes: int) -> ModelStatistics:
     """Sufficient statistics of rows of weight one, given the position of each row's class (rows,)."""
     counted = tuple(

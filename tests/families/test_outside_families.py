@@ -416,9 +416,49 @@ class TestWaits:
     def test_what_a_family_has_to_define_is_named(self, posterior: Any) -> None:
         with pytest.raises(TypeError, match=r"define power_scaled\(statistics, power\) in the class"):
             nb.sensitivity(posterior)
-        with pytest.raises(ValueError, match="Exponential, which gives no mode"):
+        ways = r"use nb\.Exact\(\) for the closed form, nb\.NUTS\(\) for draws; or define mode\(\) in the class$"
+        with pytest.raises(ValueError, match=f"Exponential, which gives no mode: {ways}"):
             nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
         assert nb.mutual_information(posterior)["estimate"].isna().all()
+
+    @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 1.0, 3.0]], ids=["weight one", "weights"])
+    def test_formulas_of_cells_are_counted_in_float64(self, weights: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Logs(Exponential):
+            def log_base(self, x: Any) -> Any:
+                return jnp.log(x)
+
+        members = np.array([self.y == "a", self.y == "b"]) * (1.0 if weights is None else np.array(weights))
+        fitted = nb.fit(Logs(), self.x[:, None], self.y, sample_weight=weights)
+        found = fitted.problem.statistics.blocks[0].log_base[:, 0]
+        np.testing.assert_allclose(found, members @ np.log(self.x), rtol=1e-14)
+
+    def test_terms_are_a_tuple(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Bare(Exponential):
+            def terms(self, x: Any) -> Any:
+                return x
+
+        with pytest.raises(TypeError, match=r"terms of Bare gives one array: give a tuple"):
+            nb.fit(Bare(), self.x[:, None], self.y)
+
+    @pytest.mark.parametrize(
+        ("scaled", "error"),
+        [(Exponential(3.0, 4.0), "an object of Exponential"), ({"shape": 3.0}, r"a mapping with \['shape'\]")],
+        ids=["family", "other names"],
+    )
+    def test_a_power_of_the_prior_names_the_hyperparameters(self, scaled: Any, error: str) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Scaled(Exponential):
+            def power_scaled(self, statistics: Any, power: float) -> Any:
+                return scaled
+
+        ours = nb.fit(Scaled(2.0, 3.0), self.x[:, None], self.y)
+        with pytest.raises(TypeError, match=rf"power_scaled of Scaled gives {error}.*\['concentration', 'rate'\]"):
+            nb.sensitivity(ours)
 
     def test_a_power_of_the_prior(self) -> None:
         @jax.tree_util.register_dataclass
@@ -543,9 +583,11 @@ class TestNoClosedForm:
             "sensitivity": "the posterior is sampled",
             "loo_scores": "loo_scores takes rows away from a closed form, which draws do not have",
             "kfold": "kfold takes rows away from a closed form, which draws do not have",
-            "MAP": "column 0 is Durations, which gives no mode: use nb.Exact() or nb.NUTS()",
-            "MLE": "Durations",
-            "unlabelled Gibbs": "Durations",
+            "MAP": "column 0 is Durations, which gives no mode: use nb.NUTS() for draws; or define "
+            "maximum_a_posteriori(statistics) in the class",
+            "MLE": "column 0 is Durations, which gives no maximum_likelihood: use nb.NUTS() for draws; or define "
+            "maximum_likelihood(statistics) in the class",
+            "unlabelled Gibbs": "closed-form posterior given the labels: use nb.NUTS() for draws",
         }.items(),
     )
     def test_what_does_not_go_says_so(
@@ -556,7 +598,7 @@ class TestNoClosedForm:
             VERBS[verb](posterior, self.rows)
 
     def test_exact_says_so(self) -> None:
-        with pytest.raises(ValueError, match=r"Durations.*nb\.NUTS\(\)"):
+        with pytest.raises(ValueError, match=r"Durations.*nb\.NUTS\(\) for draws$"):
             nb.fit(Durations(), self.x, self.y)
         with pytest.raises(ValueError, match="Durations"):
             nb.fit(nb.NaiveBayes(Durations(), feature_inclusion=0.5), self.x, self.y)
