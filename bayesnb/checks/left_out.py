@@ -222,7 +222,7 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
         return posterior
     if isinstance(posterior, PointPosterior):
         raise ValueError(
-            f"{verb} leaves rows out of a posterior, and a point estimate is none: use nb.fit(model, X, y) for the "
+            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use nb.fit(model, X, y) for the "
             "closed form, or draws by nb.NUTS() with loo"
         )
     if isinstance(posterior, SampledPosterior):

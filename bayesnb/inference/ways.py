@@ -17,7 +17,7 @@ def ways_to_fit(family: Family) -> str:
 
 
 def gives_mode(family: type[Family]) -> bool:
-    """Whether a family says its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
     if not issubclass(family, ConjugateFamily):
         return family.maximum_a_posteriori is not Family.maximum_a_posteriori
     overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori

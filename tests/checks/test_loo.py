@@ -298,7 +298,7 @@ def test_what_is_refused(mixed, criticise):
         criticise(posterior, X, y, sample_weight=[1.0])
     with pytest.raises(ValueError, match="'moss' is missing"):
         criticise(posterior, X.drop(columns="moss"), y)
-    with pytest.raises(ValueError, match=r"point estimate is none: use nb\.fit"):
+    with pytest.raises(ValueError, match=r"point estimate is not one: use nb\.fit"):
         criticise(posterior.plugin(), X, y)
     with pytest.raises(TypeError, match="posterior is a str"):
         criticise("exact", X, y)
