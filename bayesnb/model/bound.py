@@ -147,7 +147,8 @@ class BoundModel:
         """Positions of the columns of each block."""
         return [block.columns for block in self.blocks]
 
-    @cached_property
+    # Not cached: JAX keeps its copy of an array that a program traced, in the precision of that time.
+    @property
     def class_prior(self) -> ClassPrior:
         """The prior on the class probabilities.
 

@@ -230,7 +230,8 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
 )
 def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, value, rtol):
     model, X, y = coins
-    settings = nb.NUTS(num_samples=70)
+    # Few steps, before rounding grows: trajectories that differ in the last digit part later on.
+    settings = nb.NUTS(num_warmup=10, num_samples=20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.ConvergenceWarning)
         usual = nb.fit(model, X, y, settings)
