@@ -147,8 +147,7 @@ class BoundModel:
         """Positions of the columns of each block."""
         return [block.columns for block in self.blocks]
 
-    # Not cached: JAX keeps its copy of an array that a program traced, in the precision of that time.
-    @property
+    @cached_property
     def class_prior(self) -> ClassPrior:
         """The prior on the class probabilities.
 
@@ -442,13 +441,15 @@ class BoundModel:
         cells = None
         if table is not None:
             cells = [dense(x) for x in model.read(table).whole()]
-        prior = model.class_prior, model.families
+        # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
+        class_prior, families = jax.tree.map(np.array, (model.class_prior, model.families))
         if model.hyperpriors:
-            prior = model.learned.given(sample_hyperparameters(model.hyperpriors))
+            class_prior, families = model.learned.given(sample_hyperparameters(model.hyperpriors))
         run_program(
             model.blocks,
             model.sites,
-            *prior,
+            class_prior,
+            families,
             len(self.schema.classes),
             size,
             codes=codes,

@@ -145,6 +145,24 @@ def test_svi_predictive_and_render_run_the_program(mixed):
     assert {"y", "flag", "words", "sizes"} <= set(relations["observed"])
 
 
+@pytest.mark.parametrize(
+    ("family", "site", "value"), [(nb.Multinomial(2.0), "x_prob", 1 / 3), (nb.Poisson(2.0, 1.0), "x_rate", 0.7)]
+)
+def test_a_program_runs_in_float64_and_then_in_float32(family, site, value):
+    X, y = np.array([[2, 0, 1], [1, 3, 0], [0, 1, 1]]), ["a", "b", "b"]
+    program = nb.fit(family, X, y).model.program
+    at = {"class_prob": np.array([0.4, 0.6]), site: np.full((2, 3), value)}
+
+    def density(at):
+        return log_density(program, (X, y), {}, at)[0]
+
+    with jax.enable_x64(True):
+        double = jax.jit(density)(at)
+    single = density(at)
+    assert (double.dtype, single.dtype) == (np.float64, np.float32)
+    assert float(single) == pytest.approx(float(double), rel=1e-5)
+
+
 def test_an_unbound_program_learns_its_table():
     X, y = np.array([[0, 1], [1, 1], [1, 0]]), np.array([0, 1, 1])
     trace = numpyro.handlers.trace(numpyro.handlers.seed(nb.NaiveBayes(nb.Bernoulli()).program, 0)).get_trace(X, y)
