@@ -71,8 +71,8 @@ class _Frame:
     terms : list of int
         Terms that the densities need; the natural parameters of the others are zero.
     weights : Weights
-        Shape (draws times classes, entries): the natural parameters of each term, the log partition with its sign
-        changed, and the number one for the base measure.
+        Shape (draws times classes, entries): the natural parameters of each term, and the log partition with its sign
+        changed.
     with_base : bool
         Whether the base measure counts.
     """
@@ -153,7 +153,7 @@ class Product:
                 for i in range(int(np.prod(leading)))
             ]
             return np.reshape(found, (*leading, len(cells), num_classes))
-        sums = [frame.weights.of_rows(self._design(frame, observed, cells)) for frame in self.frames]
+        sums = [self._of_frame(frame, observed, cells) for frame in self.frames]
         shape = (*leading, num_classes // len(sums), len(cells))
         by_class = np.concatenate([part.reshape(shape) for part in sums], axis=-2) if len(sums) > 1 else sums[0]
         return np.swapaxes(by_class.reshape(*leading, num_classes, len(cells)), -1, -2)
@@ -161,6 +161,16 @@ class Product:
     @property
     def _shape(self) -> tuple[int, ...]:
         return next(iter(self.parameters.values())).shape
+
+    def _of_frame(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Log densities under a frame's classes, shape (draws times classes, rows)."""
+        sums = frame.weights.of_rows(self._design(frame, observed, cells))
+        if frame.with_base:
+            # The base measure may be infinite, and is therefore no factor of the product.
+            base = np.asarray(self.family.log_base(cells, *frame.origin))
+            if base.any():
+                sums += np.where(observed, base, 0.0).sum(axis=-1)
+        return sums
 
     def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The factors of a frame's weights, shape (rows, entries)."""
@@ -170,10 +180,6 @@ class Product:
         if not self.complete:
             parts = [np.where(observed, part, 0.0) for part in parts]
         parts.append(np.ones((len(cells), 1)) if self.complete else observed.astype(np.float64))
-        if frame.with_base:
-            base = np.asarray(self.family.log_base(cells, *frame.origin))
-            of_row = np.where(observed, base, 0.0).sum(axis=-1) if base.any() else np.zeros(len(cells))
-            parts.append(of_row[:, None])
         return np.concatenate(parts, axis=1)
 
     def _by_formula(self, parameters: dict[str, np.ndarray], observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -215,7 +221,5 @@ def _frame(origin: tuple[Any, ...], natural: Any, partition: Any, *, complete: b
     terms = [k for k, eta in enumerate(natural) if eta.any()]
     parts = [natural[k] for k in terms]
     parts.append(partition.sum(axis=-1, keepdims=True) if complete else partition)
-    if with_base:
-        parts.append(np.ones((*partition.shape[:-1], 1)))
     weights = Weights.of(np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts], axis=1))
     return _Frame(origin, terms, weights, with_base)

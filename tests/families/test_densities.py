@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 import bayesnb as nb
 from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
+from bayesnb.families.product import _product as product_of_arrays
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -202,6 +203,19 @@ class TestOrigins:
                 expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
                 np.testing.assert_allclose(found, expected, rtol=1e-10)
                 assert np.isneginf(found).any()
+
+    def test_no_factor_of_the_product_is_infinite(self, monkeypatch):
+        # Zero times infinity is not a number, and BLAS may compute it in entries that it does not return.
+        def product(values, rows, multiply=product_of_arrays):
+            assert np.isfinite(values).all()
+            assert np.isfinite(rows).all()
+            return multiply(values, rows)
+
+        monkeypatch.setattr("bayesnb.families.product._product", product)
+        found = nb.Poisson().row_log_likelihood({"rate": np.zeros((2, 2))}, np.array([[0.0, 2.0], [0.0, 0.0]]))
+        np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
+        found = nb.Poisson().row_log_likelihood({"rate": np.zeros((2, 2))}, np.array([[0.0, 2.0**30], [0.0, 0.0]]))
+        np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
 
 
 @pytest.mark.usefixtures("float64")
