@@ -476,22 +476,20 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
         ``total_count``, and the batch shape is (..., rows, classes).
     x : array, shape (rows, columns)
     """
-    cells = dense(x)[:, None, :]
+    rows = dense(x)[:, None, :]
     with jax.enable_x64(True):
         if family.cell == "count vector":
-            return np.asarray(distribution(total_count=cells.sum(axis=-1)).log_prob(cells))
-        missing = np.isnan(cells)
-        values = jnp.where(missing, family.support.feasible_like(jnp.ones(())), cells)
-        log_density = distribution().log_prob(values.astype(int) if family.cell == "category" else values)
-        return np.asarray(jnp.where(missing, 0.0, log_density).sum(axis=-1))
+            return np.asarray(distribution(total_count=rows.sum(axis=-1)).log_prob(rows))
+        observed, cells = filled_cells(family, rows)
+        log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
+        return np.asarray(jnp.where(observed, log_density, 0.0).sum(axis=-1))
 
 
 def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:
     """Sum of the cells' log densities, for JAX to compile."""
     if family.cell == "count vector":
         raise NotImplementedError
-    observed = ~jnp.isnan(x)
-    cells = jnp.where(observed, x.astype(jnp.float64), family.support.feasible_like(jnp.ones(())))
+    observed, cells = filled_cells(family, x.astype(jnp.float64))
     values = cells.astype(jnp.int32) if family.cell == "category" else cells
     log_density = distribution.log_prob(values[:, None, :])
     return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
