@@ -1,8 +1,8 @@
 """How much do the posterior and its predictions depend on the prior, and how much on the data?
 
 Power-scaling raises the prior's density, or the likelihood, to a power near one and measures how much the posterior
-changes. A power above one makes the prior stronger. Draws would have to be weighted. In an exponential family with its
-conjugate prior, the scaled posterior has the form of the posterior, so that nothing is estimated here.
+changes. A power above one makes the prior stronger. Under a conjugate prior the scaled posterior belongs to the same
+family, with other hyperparameters, and its moments are exact. No draws are weighted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
 
-__all__ = ["NO_ROWS", "Batch", "has_rows", "with_progress"]
+__all__ = ["NO_ROWS", "Batch", "with_progress"]
 
 NO_ROWS = "X has no rows: give at least one"
 
@@ -47,6 +47,18 @@ class Batch:
         """The rows as a table; rows of weight zero add no category."""
         return weighted_table(self.X, self.sample_weight)
 
+    def has_rows(self) -> bool:
+        """Whether there are rows.
+
+        Raises
+        ------
+        ValueError
+            If there are none, but labels.
+        """
+        if self.num_rows == 0 and self.y is not None and len(self.y) > 0:
+            raise ValueError(f"y has {len(self.y)} labels, X has 0 rows: give one label for each row")
+        return self.num_rows > 0
+
     @cached_property
     def labels(self) -> Labels:
         """The labels of the rows."""
@@ -67,19 +79,6 @@ class Batch:
             if type(error) not in (TypeError, ValueError):
                 raise
             raise type(error)(f"{self.where}: {error}") from error
-
-
-def has_rows(table: Table, y: Any) -> bool:
-    """Whether a table has rows.
-
-    Raises
-    ------
-    ValueError
-        If it has none, and there are labels.
-    """
-    if table.num_rows == 0 and y is not None and len(y) > 0:
-        raise ValueError(f"y has {len(y)} labels, X has 0 rows: give one label for each row")
-    return table.num_rows > 0
 
 
 def with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
-from bayesnb.sources.batch import Batch, has_rows, with_progress
+from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches
 from bayesnb.sources.open_schema import OpenSchema
 
@@ -52,6 +52,6 @@ def _numbered(batches: Iterable[Any]) -> Iterator[Batch]:
             raise TypeError(f"batch {i} is a {type(given).__name__}: give (X, y) or (X, y, sample_weight)")
         batch = Batch(f"batch {i}", *given)
         with batch.naming_errors():
-            filled = has_rows(batch.table, batch.y)
+            filled = batch.has_rows()
         if filled:
             yield batch

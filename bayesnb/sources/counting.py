@@ -8,7 +8,7 @@ from bayesnb.growth import count_and_grow
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen, add_unseen
-from bayesnb.sources.batch import Batch, has_rows
+from bayesnb.sources.batch import Batch
 from bayesnb.tables.categories import warn_unseen
 
 __all__ = ["count", "count_batches", "empty_problem"]
@@ -17,7 +17,7 @@ __all__ = ["count", "count_batches", "empty_problem"]
 def count(model: BoundModel, batch: Batch) -> Counted | None:
     """Statistics of a batch under a bound model; None if it has no rows."""
     with batch.naming_errors():
-        if not has_rows(batch.table, batch.y):
+        if not batch.has_rows():
             return None
         codes = batch.labels.codes(model.schema.classes)
         return model.read(batch.table).count(codes, batch.weights)
@@ -55,7 +55,7 @@ def count_batches(
     empty = True
     for batch in batches:
         with batch.naming_errors():
-            if not has_rows(batch.table, batch.y):
+            if not batch.has_rows():
                 continue
             codes = batch.labels.codes(model.schema.classes)
             problem, counted = count_and_grow(problem, batch.table, codes, batch.weights)

@@ -11,7 +11,7 @@ import numpy as np
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.read import categorical_columns, read_classes
-from bayesnb.sources.batch import NO_ROWS, Batch, has_rows
+from bayesnb.sources.batch import NO_ROWS, Batch
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.categories import shown_categories
 from bayesnb.tables.labels import learn_classes
@@ -162,7 +162,7 @@ class OpenSchema:
         with batch.naming_errors():
             table = batch.table
             labels: tuple[np.ndarray, ...] = ()
-            if self.classes is None and has_rows(table, batch.y):
+            if self.classes is None and batch.has_rows():
                 labels = (batch.labels.classes(),)
             (places,) = self._columns.locate(table, [self.open_columns])
             listed, values = {}, {}
