@@ -33,13 +33,13 @@ INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, ML
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     """Read a posterior that `Posterior.save` wrote.
 
-    No code in the file runs: it holds names of this package's classes, JSON and numbers.
+    No code in the file runs: it holds names of classes, JSON and numbers, and no module is imported for it.
 
     Parameters
     ----------
     path : path-like
     families : sequence of Family subclasses, optional
-        Families of your own that the model uses.
+        Families of your own that the model uses, unless their modules are imported already.
 
     Returns
     -------
