@@ -13,7 +13,7 @@ demo: .venv/demo ## fit the Palmer penguins in closed form and with NUTS, and co
 	$(BIN)/bayesnb compare penguins --target species --drop year --out demo
 
 # For the tests XLA compiles without its costly passes, a quarter less time for a NUTS test. The slow suite has them on.
-test: .venv/test ## run the tests (four minutes on two cores)
+test: .venv/test ## run the tests (three minutes on two cores)
 	XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true" \
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 

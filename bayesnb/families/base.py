@@ -31,6 +31,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
 from bayesnb.families.chance import by_chance, tables_by_chance
+from bayesnb.families.compiled import compiled
 from bayesnb.families.hyperparameters import (
     broadcast_hyperparameter,
     format_number,
@@ -256,10 +257,7 @@ class Family(ABC):
         -------
         array, shape (..., rows, classes)
         """
-        axis = -4 if self.cell == "category" else -3
-        with jax.enable_x64(True):
-            spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
-            return log_density_of_rows(self, partial(self.likelihood, **spread), x)
+        return np.asarray(compiled(_log_likelihood_of_rows, self, dict(parameters), dense(x)))
 
     def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
         """As `row_log_likelihood`, up to a term of each row that all classes share; enough for class probabilities."""
@@ -465,7 +463,13 @@ def _some_cell(kind: type[Family]) -> float:
         return float(kind.support.feasible_like(np.ones(())))
 
 
-def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distribution], x: Any) -> np.ndarray:
+def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
+    axis = -4 if family.cell == "category" else -3
+    spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
+    return log_density_of_rows(family, partial(family.likelihood, **spread), x)
+
+
+def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distribution], x: Any) -> Any:
     """Log density of each row under each class, shape (..., rows, classes), summed over the observed cells.
 
     Parameters
@@ -476,13 +480,12 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
         ``total_count``, and the batch shape is (..., rows, classes).
     x : array, shape (rows, columns)
     """
-    rows = dense(x)[:, None, :]
-    with jax.enable_x64(True):
-        if family.cell == "count vector":
-            return np.asarray(distribution(total_count=rows.sum(axis=-1)).log_prob(rows))
-        observed, cells = filled_cells(family, rows)
-        log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
-        return np.asarray(jnp.where(observed, log_density, 0.0).sum(axis=-1))
+    rows = x[:, None, :]
+    if family.cell == "count vector":
+        return distribution(total_count=rows.sum(axis=-1)).log_prob(rows)
+    observed, cells = filled_cells(family, rows)
+    log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
+    return jnp.where(observed, log_density, 0.0).sum(axis=-1)
 
 
 def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:

@@ -9,7 +9,7 @@ from jax.scipy.special import xlog1py, xlogy
 from numpyro.distributions import constraints, transforms
 from numpyro.distributions.util import validate_sample
 
-from bayesnb.arrays import log_beta
+from bayesnb.arrays import log_beta, namespace
 
 __all__ = ["Beta", "Logistic", "beta_mode"]
 
@@ -40,6 +40,14 @@ class Beta(dist.Beta):
     """
 
     support = _Probability()
+
+    def __init__(self, concentration1: Any, concentration0: Any, *, validate_args: bool | None = None) -> None:
+        # NumPyro's constructor makes JAX arrays of NumPy's, and so compiles several operations for every shape.
+        xp, _ = namespace(concentration1, concentration0)
+        self.concentration1, self.concentration0 = xp.broadcast_arrays(concentration1, concentration0)
+        dist.Distribution.__init__(self, batch_shape=self.concentration1.shape, validate_args=validate_args)
+        both = xp.stack([self.concentration1, self.concentration0], axis=-1)
+        self._dirichlet = dist.Dirichlet(both, validate_args=False)
 
     @validate_sample
     def log_prob(self, value: Any) -> Any:

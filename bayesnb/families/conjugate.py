@@ -14,9 +14,11 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import to_numpy
 from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
 from bayesnb.families.cells import log_density_of_cells
+from bayesnb.families.compiled import compiled
 from bayesnb.families.components import component_marginal
 from bayesnb.families.pit import independent_pit
 from bayesnb.families.predictive import CellPredictive
+from bayesnb.sparse import dense
 
 __all__ = ["ConjugateFamily"]
 
@@ -123,8 +125,7 @@ class ConjugateFamily(Family):
         """
         if type(self).predictive is ConjugateFamily.predictive:
             raise NotImplementedError(f"{type(self).__name__} states neither cell_log_predictive nor predictive")
-        with jax.enable_x64(True):
-            return self.predictive().log_prob(x.astype(int) if self.cell == "category" else x)
+        return compiled(_log_predictive_of_cells, self, x)
 
     def predictive(self) -> dist.Distribution:
         """Distribution of one new cell, the parameters integrated out, as NumPyro has it; by `cell_log_predictive`."""
@@ -206,7 +207,7 @@ class ConjugateFamily(Family):
         array, shape (rows, classes)
         """
         if self.cell == "count vector":
-            return log_density_of_rows(self, self.take(None).predictive, x)
+            return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
         return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
@@ -374,3 +375,11 @@ class ConjugateFamily(Family):
             works.
         """
         return None
+
+
+def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
+    return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
+
+
+def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
+    return log_density_of_rows(family, family.take(None).predictive, x)

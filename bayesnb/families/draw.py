@@ -39,10 +39,18 @@ def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, .
     return np.log(rng.standard_gamma(concentration + 1, shape)) + np.log(rng.uniform(size=shape)) / concentration
 
 
-@singledispatch
-def _draw(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+def _by_jax(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     key = jax.random.key(int(rng.integers(2**32)))
     return distribution.sample(key, shape[: len(shape) - len(distribution.batch_shape)])
+
+
+_draw = singledispatch(_by_jax)
+
+
+@_draw.register
+def _(distribution: dist.ExpandedDistribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    base = distribution.base_dist
+    return _draw(base, rng, shape) if base.batch_shape == () else _by_jax(distribution, rng, shape)
 
 
 @_draw.register

@@ -79,11 +79,12 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         variance = sample("variance", dist.InverseGamma(self.concentration, self.rate))
-        mean = sample("mean", dist.Normal(self.loc, jnp.sqrt(variance / self.kappa)))
+        xp, _ = namespace(variance, self.kappa)
+        mean = sample("mean", dist.Normal(self.loc, xp.sqrt(variance / self.kappa)))
         return {"mean": mean, "variance": variance}
 
     def likelihood(self, mean: Any, variance: Any) -> dist.Distribution:
-        return dist.Normal(mean, jnp.sqrt(variance))
+        return dist.Normal(mean, namespace(variance)[0].sqrt(variance))
 
     def terms(self, x: Any, origin: Any) -> tuple[Any, Any]:
         return x - origin, (x - origin) ** 2

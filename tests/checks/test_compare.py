@@ -148,7 +148,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DEPENDENT)
 def test_dependence_is_found_where_every_parameter_has_its_own_distribution(name, seed):
     data, how, words = DEPENDENT[name]

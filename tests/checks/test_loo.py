@@ -68,7 +68,7 @@ def mixed():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "weighted"])
 def test_mixed_tables_equal_refitting(mixed, class_prior, weighted):
     features, X, y = mixed
     weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted else None
@@ -156,7 +156,9 @@ def test_counts_of_millions_keep_their_digits(case, rng):
         assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found[i]), abs=1e-7)
 
 
-@pytest.mark.parametrize("class_probs", [None, [0.3, 0.2, 0.5]], ids=["learned", "known"])
+@pytest.mark.parametrize(
+    "class_probs", [None, pytest.param([0.3, 0.2, 0.5], marks=pytest.mark.slow)], ids=["learned", "known"]
+)
 def test_draws_estimate_the_same(mixed, class_probs):
     features, X, y = mixed
     few = {name: features[name] for name in ("rings", "moss", "bark")}

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, Exponential
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.checks.pit import _ranked
@@ -95,13 +96,7 @@ def mixed():
     return nb.NaiveBayes(features).bind(table, ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[] if case.name in {"bernoulli", "gaussian"} else [pytest.mark.slow], id=case.name)
-        for case in CASES
-    ],
-)
+@pytest.mark.parametrize("case", cases_fast(CASES, {"bernoulli", "gaussian"}))
 def test_the_closed_form_of_every_family_is_calibrated(case):
     x = case.cells(np.random.default_rng(0), 20)
     bound = nb.NaiveBayes(case.family, class_concentration=[1.5, 2.5]).bind(x, np.arange(20) % 2)

@@ -723,7 +723,7 @@ def test_newtons_step_is_the_gradient_over_the_hessian(float64):
 
     # The density bends down in every direction here, so that Newton's method is used as it is.
     alpha = np.array([0.8, 0.9, 1.1])
-    gradient, hessian = jax.grad(density)(np.log(alpha)), jax.hessian(density)(np.log(alpha))
+    gradient, hessian = jax.jit(lambda logs: (jax.grad(density)(logs), jax.hessian(density)(logs)))(np.log(alpha))
     assert (np.linalg.eigvalsh(hessian) < 0).all()
     slopes = likelihood.slopes(alpha)
     np.testing.assert_allclose(alpha * (slopes[:-1] - slopes[-1] - b) + a - 1, gradient, rtol=1e-10)
@@ -731,7 +731,7 @@ def test_newtons_step_is_the_gradient_over_the_hessian(float64):
     np.testing.assert_allclose(step, -np.linalg.solve(hessian, gradient), rtol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 2, 4)])
+@pytest.mark.parametrize("shape", [(4,), (3, 2, 4)])
 def test_vectors_of_gammas_of_any_number_of_axes(shape, rng):
     a, b, value = rng.uniform(0.5, 3.0, (3, *shape))
     vectors = GammaVector(a, b)

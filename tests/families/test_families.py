@@ -10,14 +10,17 @@ from cases import CASES, CLASSES, OUTSIDE, membership, with_holes
 from numpyro.distributions import gof
 from scipy import integrate, stats
 from scipy.special import logsumexp
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
 
+FAST = {"outside categorical", *(case.name for case in CASES)}
+
 pytestmark = [
     pytest.mark.usefixtures("float64"),
-    pytest.mark.parametrize("case", [*CASES, *OUTSIDE], ids=lambda case: case.name),
+    pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], FAST)),
 ]
 
 

@@ -412,6 +412,7 @@ def test_a_weight_below_one_is_seen_in_the_tails():
     np.testing.assert_allclose((at_first - at_second) / (first - second), 0.06, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_row_without_a_label():
     """Concentration 0.05, three labelled rows and one without: the exact mean sums over its label."""
     X = np.array([[0], [0], [1], [1]])

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from cases import CASES
 from scipy import stats
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.families.beta import Beta, Logistic
 from bayesnb.inference import nuts
-
-FAST = {"categorical"}
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +26,8 @@ def coins():
     return nb.NaiveBayes(nb.Bernoulli()), X, y
 
 
-@pytest.mark.parametrize(
-    "case",
-    # The others run in the slow suite: the penguins have numbers and categories, and `coins` has flags.
-    [pytest.param(case, marks=[] if case.name in FAST else [pytest.mark.slow], id=case.name) for case in CASES],
-)
+# The penguins have numbers and categories, and `coins` has flags.
+@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical"}))
 def test_every_family_agrees_with_its_closed_form(case):
     rng = np.random.default_rng(4)
     X, y = case.cells(rng, 30), rng.integers(0, 2, 30)
@@ -296,14 +292,8 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param("arviz", marks=pytest.mark.slow),
-        pytest.param("bayesnb", marks=pytest.mark.slow),
-        "arviz, numpyro.distributions",
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["arviz", "bayesnb", "arviz, numpyro.distributions"])
 def test_arviz_may_be_imported_before_or_after(first):
     code = f"import {first}\nimport arviz\nimport bayesnb as nb\nfrom bayesnb import estimators\n"
     code += "nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])\nimport numpyro\nnumpyro.distributions.distribution.Unit"

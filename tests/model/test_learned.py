@@ -12,6 +12,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import gamma, norm
+from slow import names_fast
 
 import bayesnb as nb
 
@@ -238,7 +239,9 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", names_fast(MODELS, {"one for each class and column", "beside defaults on the data's scale"})
+)
 def test_the_prior_for_values_is_that_of_a_model_with_these_numbers(table, name):
     X, y = table
     X = X.assign(flag=np.where(X["f1"] == 1, "yes", "no"))

@@ -177,7 +177,7 @@ def test_prior_simulation_gives_back_the_prior():
     X = pd.DataFrame({"a": [0, 1], "b": ["u", "v"]})
     model = nb.NaiveBayes({"a": nb.Bernoulli(2.0, 1.0), "b": nb.Categorical(0.5)}, class_concentration=[3.0, 1.0])
     bound = model.bind(X, ["p", "q"])
-    tables = [bound.simulate(1, key=k) for k in range(1500)]
+    tables = [bound.simulate(1, key=k) for k in range(500)]
     rows = pd.concat([table for table, _ in tables])
     labels = np.concatenate([label for _, label in tables])
     for observed, expected in (
@@ -185,7 +185,7 @@ def test_prior_simulation_gives_back_the_prior():
         (rows["a"].mean(), 2 / 3),
         ((rows["b"] == "u").mean(), 0.5),
     ):
-        assert abs(observed - expected) < 4.8 * np.sqrt(expected * (1 - expected) / 1500)
+        assert abs(observed - expected) < 4.8 * np.sqrt(expected * (1 - expected) / 500)
     table, label, parameters = bound.simulate(4, key=1, return_parameters=True)
     assert parameters["a_prob"].shape == (2,)
     assert set(label) <= {"p", "q"}

@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from slow import names_fast
 
 import bayesnb as nb
 
@@ -60,9 +61,12 @@ EVERYWHERE = {
 }
 
 
+FAST = {"summary", "loo of the label", "psense_summary", "plot_ppc_dist"}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["exact", "sampled"])
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("name", names_fast(EVERYWHERE, FAST))
 def test_arviz_runs_on_every_posterior(trees, kind, name):
     assert EVERYWHERE[name](trees[kind]) is not None
     mpl.pyplot.close("all")

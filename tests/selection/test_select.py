@@ -290,12 +290,10 @@ class TestAveraged:
                 share = ((rows == cell).all(axis=1) & (labels == c)).mean()
                 assert abs(share - p) < 4 * np.sqrt(p * (1 - p) / 20_000)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "family",
-        [
-            pytest.param(nb.Bernoulli(0.8, 1.5), id="0/1"),
-            pytest.param(nb.Gaussian(0.0, 0.5, 3.0, 2.0), id="numbers", marks=pytest.mark.slow),
-        ],
+        [pytest.param(nb.Bernoulli(0.8, 1.5), id="0/1"), pytest.param(nb.Gaussian(0.0, 0.5, 3.0, 2.0), id="numbers")],
     )
     def test_simulation_based_calibration(self, family):
         model = nb.NaiveBayes(family, feature_inclusion=[0.5, 0.8]).bind([[0, 1], [1, 0]], ["a", "b"])

@@ -4,6 +4,7 @@ import time
 import warnings
 from pathlib import Path
 
+import cloudpickle
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -602,6 +603,25 @@ class TestBadInput:
         )
 
 
+def on_workers(graph, keys, **options):
+    """A scheduler that sends the graph and brings the results back as a cluster does, within one process."""
+    sent = cloudpickle.loads(cloudpickle.dumps(graph))
+    return cloudpickle.loads(cloudpickle.dumps(dask.get(sent, keys, **options)))
+
+
+def test_what_workers_get_and_give_can_be_sent(expected):
+    with dask.config.set(scheduler=on_workers):
+        frame = partitioned(X)
+        posterior = nb.fit(CONJUGATE, frame, partitioned(Y))
+        proba = posterior.predict_proba(frame).compute()
+        wrong = X.assign(eggs=X["eggs"].where(X.index != 300, -1))
+        with pytest.raises(ValueError, match=r"partition 2: column 'eggs', row \d+: -1 is not"):
+            nb.fit(CONJUGATE, partitioned(wrong, 4), partitioned(Y, 4))
+    assert_same(posterior, expected, X)
+    np.testing.assert_allclose(proba, expected.predict_proba(X), rtol=1e-12)
+
+
+@pytest.mark.slow
 class TestCluster:
     def test_fit_and_predict(self, on_cluster, expected):
         frame = partitioned(X)
@@ -614,7 +634,6 @@ class TestCluster:
         with pytest.raises(ValueError, match=r"partition 2: column 'eggs', row \d+: -1 is not"):
             nb.fit(CONJUGATE, partitioned(wrong, 4), partitioned(Y, 4))
 
-    @pytest.mark.slow
     def test_a_worker_is_killed_in_the_middle(self, on_cluster, tmp_path):
         marks = tmp_path / "marks"
         marks.mkdir()
@@ -628,7 +647,6 @@ class TestCluster:
         assert_same(posterior, nb.fit(nb.Bernoulli(), TestDaskArrays.FLAGS, TestDaskArrays.LABELS, classes=5))
         assert len(list(marks.iterdir())) > 10, "no partition was read again: the worker did not die at work"
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(5))
     def test_many_tables(self, on_cluster, seed):
         rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import CASES, with_holes
 from scipy.special import digamma
+from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb import device
@@ -82,7 +83,7 @@ def setting_stays():
     assert jnp.ones(1).dtype == jnp.float32
 
 
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical", "gaussian", "multinomial"}))
 @pytest.mark.usefixtures("pieces")
 def test_equals_numpy(case, rng):
     X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
@@ -94,13 +95,7 @@ def test_equals_numpy(case, rng):
     assert expected.predict(place(X)).tolist() == expected.predict(X).tolist()
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name, marks=[] if case.name in {"bernoulli", "gaussian"} else [pytest.mark.slow])
-        for case in CASES
-    ],
-)
+@pytest.mark.parametrize("case", cases_fast(CASES, {"bernoulli", "gaussian"}))
 @pytest.mark.usefixtures("pieces")
 def test_float32_counts_exactly_and_predicts_in_its_own_precision(case, rng):
     X, y = table_of(case, rng).astype(np.float32), rng.integers(0, 2, ROWS)
@@ -121,8 +116,8 @@ def test_weights(case, rng):
     assert_same_statistics(nb.fit(case.family, place(X), y, sample_weight=weights), expected)
 
 
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
-@pytest.mark.parametrize("case", ON_DEVICE, ids=ids)
+@pytest.mark.parametrize("precision", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", cases_fast(ON_DEVICE, {"gaussian", "categorical", "multinomial"}))
 def test_the_table_stays_on_the_device(case, precision, rng, pieces, stays_there):
     X = place(table_of(case, rng).astype(precision))
     y = rng.integers(0, 2, ROWS)
@@ -270,7 +265,7 @@ def test_the_slopes_of_log_rising(float64, a):
     np.testing.assert_allclose(along_x, digamma(a + x), rtol=1e-13)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", names_fast(["bool", "uint8", "int64", "float16", "bfloat16"], {"bool", "bfloat16"}))
 def test_types_of_tables(rng, dtype):
     X, y = rng.integers(0, 2, (300, 3)), rng.integers(0, 2, 300)
     with jax.enable_x64(True):

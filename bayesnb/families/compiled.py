@@ -1,0 +1,39 @@
+"""Formulas of NumPyro's distributions, compiled as a whole where JAX can trace them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+
+__all__ = ["compiled"]
+
+
+def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
+    """The value of a formula, in float64.
+
+    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
+    one, which takes longer than to compile them together.
+
+    Parameters
+    ----------
+    formula : callable
+        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
+    *arguments
+        Families and arrays.
+
+    Returns
+    -------
+    jax.Array
+    """
+    with jax.enable_x64(True):
+        try:
+            return _traced(formula, *arguments)
+        except (TypeError, ValueError):
+            # A family of the user's may need numbers, for NumPy's functions or a condition. Its own errors come again.
+            return formula(*arguments)
+
+
+@partial(jax.jit, static_argnums=0)
+def _traced(formula: Callable[..., Any], *arguments: Any) -> Any:
+    return formula(*arguments)
