@@ -1,6 +1,7 @@
 """The fast ways beside the general ones, and several threads beside one."""
 
 import math
+import os
 import threading
 import time
 import warnings
@@ -22,7 +23,7 @@ from bayesnb.estimators.categorical import highest_numbers
 from bayesnb.families import documents, gaussian
 from bayesnb.families.documents import Documents, log_coefficient
 from bayesnb.families.product import Weights
-from bayesnb.parallel import in_order
+from bayesnb.parallel import in_order, num_threads
 from bayesnb.posterior.convergence import ess_of_mean, rhat_and_ess
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import csr_pieces, csr_rows
@@ -513,3 +514,10 @@ def test_a_sparse_column_of_ones_under_maximum_likelihood():
     # In class a every row has a one in the first column: the log probability of a zero there is -inf.
     assert found[:, 0].tolist() == [np.log(0.25), np.log(0.25), -np.inf, np.log(0.25)]
     np.testing.assert_array_equal(found, point.log_joint(X))
+
+
+@pytest.mark.parametrize(("wanted", "number"), [("1", 1), ("0", None), ("", None), ("2,1", None), ("100000", None)])
+def test_number_of_threads(wanted, number, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", wanted)
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert num_threads() == (available if number is None else number)

@@ -214,6 +214,13 @@ def test_tables_by_any_of_their_names(parameters):
     np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
 
 
+def test_tables_of_columns_with_names_of_two_types():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
+    )
+    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({7: [1], "red": [0]}))), [[0.8 * 0.9]])
+
+
 def test_gaussian_tables_by_column():
     model = nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()})
     known = nb.from_parameters(
