@@ -1,6 +1,7 @@
 """The base class of all estimators: fit, partial_fit, forget and the predictions."""
 
 from abc import ABCMeta, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayesnb.estimators.classes import check_known, check_labels
+from bayesnb.estimators.params import params_of, with_params
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -52,6 +54,58 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         With `reset`, the number and the names of the columns are noted; without, they are compared with the noted ones.
         """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Also the parameters of its model, families and inference, such as ``model__island__concentration`` and
+            ``inference__num_samples``.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
+        own: dict[str, Any] = super().get_params(deep=False)
+        if not deep:
+            return own
+        nested = {f"{name}__{inner}": part for name, value in own.items() for inner, part in params_of(value).items()}
+        return own | nested
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator.
+
+        Parameters
+        ----------
+        **params
+            Values by the names of `get_params`. Models, families and inferences are never changed: the estimator gets
+            a copy with the new values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of that name. The error lists the valid ones.
+        """
+        own = super().get_params(deep=False)
+        nested: dict[str, dict[str, Any]] = defaultdict(dict)
+        direct: dict[str, Any] = {}
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if inner and name in own:
+                nested[name][inner] = value
+            else:
+                direct[key] = value
+        super().set_params(**direct)
+        for name, changes in nested.items():
+            setattr(self, name, with_params(getattr(self, name), changes, name))
+        return self
 
     def _note(self, problem: Problem) -> None:
         """Set the fitted attributes that the subclass adds."""

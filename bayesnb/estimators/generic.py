@@ -19,7 +19,8 @@ class NaiveBayesClassifier(Estimator):
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
-        floating type are Gaussian.
+        floating type are Gaussian. `get_params` and `set_params` name the parameters of a model, such as
+        ``model__island__concentration``, and those of one family for all columns, such as ``model__concentration``.
     inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
 
