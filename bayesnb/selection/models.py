@@ -18,6 +18,7 @@ from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.read import as_table
 
@@ -86,8 +87,8 @@ def compare_models(
 
     Parameters
     ----------
-    models : mapping from name to posterior or model
-        Posteriors fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
+    models : mapping from name to posterior, fitted estimator or model
+        Posteriors or estimators fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
     X : table, shape (rows, columns)
     y : labels, shape (rows,)
     sample_weight : array, shape (rows,), optional
@@ -103,7 +104,7 @@ def compare_models(
     Raises
     ------
     TypeError
-        If an entry is neither a posterior nor a model.
+        If an entry is neither a posterior, nor a fitted estimator, nor a model.
     ValueError
         If there are fewer than two models, a posterior was fitted to other data than X and y, or the prior is not a
         probability for each model.
@@ -186,11 +187,7 @@ def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Poster
     """The posterior of X and y; one that was fitted to other data is refused."""
     if isinstance(given, Model | Family):
         return fit(given, X, y, sample_weight=sample_weight)
-    if not isinstance(given, Posterior):
-        raise TypeError(
-            f"{name!r} is a {type(given).__name__}: give a posterior, nb.fit(model, X, y), or a model, "
-            "nb.NaiveBayes(...)"
-        )
+    given = posterior_of(given, repr(name))
     if given.problem is None:
         raise ValueError(
             f"{name!r} was given its parameters or draws without data, so that nothing says what it was fitted to: use "
