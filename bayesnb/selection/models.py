@@ -123,7 +123,8 @@ def compare_models(
 
     Leave-one-out takes frequencies and defaults from the other rows (`loo`), so that ``elpd`` compares all models
     except the maximised ones. Models without a closed form have no evidence here, and leave-one-out by importance
-    sampling if they were sampled.
+    sampling if they were sampled. `kfold` scores every model with every inference, so that such models can be compared
+    with the others.
 
     Examples
     --------
@@ -159,6 +160,11 @@ def compare_models(
         index=pd.Index(list(models), name="model"),
     )
     known = {name: score for name, score in scores.items() if score is not None}
+    notes += [
+        f"{name}: {_held_out(posterior)}."
+        for name, posterior in posteriors.items()
+        if name not in known or np.isnan(evidence[name])
+    ]
     table = table.join(_differences(known)).assign(prior_saw=pd.Series(saw))
     best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
     return ModelComparison(
@@ -241,6 +247,12 @@ def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, 
     score, remarks = elpd_and_remarks(posterior, X, y, sample_weight=sample_weight)
     notes += [f"{name}: {remark}." for remark in remarks]
     return score
+
+
+def _held_out(posterior: Posterior) -> str:
+    """The call that scores the model of a posterior by cross-validation, in words."""
+    made_by = type(posterior.inference).__name__ if posterior.inference is not None else "NUTS"
+    return f"nb.kfold(model, X, y, inference=nb.{made_by}()) scores its predictions of rows that it was not fitted to"
 
 
 def _probabilities(
