@@ -28,7 +28,7 @@ class GatheredWarnings:
     def of_fold(self, fold: Any) -> Iterator[None]:
         """Gather the warnings of the fit without a fold; None means the fit to all rows."""
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+            warnings.simplefilter("always", UserWarning)
             yield
         for one in caught:
             message = str(one.message)

@@ -77,11 +77,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         dict
             Values by name.
         """
-        own: dict[str, Any] = super().get_params(deep=False)
-        if not deep:
-            return own
-        nested = {f"{name}__{inner}": part for name, value in own.items() for inner, part in params_of(value).items()}
-        return own | nested
+        found: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for name in self._get_param_names():
+                found |= {f"{name}__{inner}": part for inner, part in params_of(getattr(self, name)).items()}
+        return found
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the estimator.
@@ -101,7 +101,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             If there is no parameter of that name. The error lists the valid ones.
         """
-        own = super().get_params(deep=False)
+        own = self._get_param_names()
         nested: dict[str, dict[str, Any]] = defaultdict(dict)
         direct: dict[str, Any] = {}
         for key, value in params.items():
