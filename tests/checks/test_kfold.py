@@ -64,7 +64,7 @@ def by_refitting(model, inference, weights=None, **options):
         (nb.Multinomial(), nb.MLE()),
         (nb.DirichletMultinomial(), nb.MAP()),
         (nb.NaiveBayes(nb.Poisson(), feature_inclusion=0.5), nb.Exact()),
-        pytest.param(nb.Multinomial(dist.Gamma(2.0, 1.0)), nb.EmpiricalBayes(), marks=pytest.mark.slow),
+        pytest.param(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), nb.EmpiricalBayes(), marks=pytest.mark.slow),
     ],
     ids=lambda value: type(value).__name__,
 )
