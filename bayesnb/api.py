@@ -10,7 +10,7 @@ from bayesnb.arrays import warn
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
-from bayesnb.inference.exact import Exact
+from bayesnb.inference.choice import as_inference
 from bayesnb.inference.read_parameters import check_support, posterior_from_parameters
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
@@ -23,7 +23,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
 from bayesnb.tables.read import is_dask
 
-__all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
+__all__ = ["fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 
 
 def fit(
@@ -338,20 +338,3 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
             f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
             UserWarning,
         )
-
-
-def as_inference(inference: Any) -> Inference:
-    """The inference asked for, `Exact()` by default.
-
-    Raises
-    ------
-    TypeError
-        If it is not an inference, or is a class of inferences rather than an instance.
-    """
-    if inference is None:
-        return Exact()
-    if isinstance(inference, type) and issubclass(inference, Inference):
-        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
-    if not isinstance(inference, Inference):
-        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP() or nb.MLE()")
-    return inference

@@ -16,6 +16,7 @@ from scipy.optimize import isotonic_regression
 from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -83,7 +84,7 @@ class Calibration:
 
 
 def calibration(
-    posterior: Posterior,
+    posterior: Posterior | Fitted,
     X: Any,
     y: Any,
     *,
@@ -96,7 +97,7 @@ def calibration(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
         Exact, sampled or point.
     X : table, shape (rows, columns)
         Rows that the posterior was not fitted to; on the others it looks better than it is.
@@ -118,7 +119,7 @@ def calibration(
     Raises
     ------
     TypeError
-        If the first is not a posterior, or `other` cannot predict.
+        If the first is neither a posterior nor a fitted estimator, or `other` cannot predict.
     ValueError
         If there are no rows, a label is not among the classes, or the other's classes or probabilities do not fit.
 
@@ -151,8 +152,7 @@ def calibration(
     >>> found.table.loc[["accuracy", "confidence"], "posterior"].round(2).tolist()
     [0.95, 0.97]
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
+    posterior = posterior_of(posterior)
     proportion("prob", prob)
     bins = whole_number("bins", bins)
     table = as_table(X)

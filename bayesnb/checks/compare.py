@@ -15,7 +15,9 @@ import pandas as pd
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.validate import proportion
 
@@ -112,14 +114,19 @@ class Comparison:
 
 
 def compare(
-    exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3, key: Any = 0
+    exact: ExactPosterior | Fitted,
+    sampled: SampledPosterior | Fitted,
+    X: Any = None,
+    *,
+    error_rate: float = 1e-3,
+    key: Any = 0,
 ) -> Comparison:
     r"""Compare draws with the closed form.
 
     Parameters
     ----------
-    exact : ExactPosterior
-    sampled : SampledPosterior
+    exact : ExactPosterior or fitted estimator
+    sampled : SampledPosterior or fitted estimator
         At least two chains.
     X : table, shape (rows, columns), optional
         Rows whose class probabilities are compared too. The log density of six of them is also tested;
@@ -178,7 +185,7 @@ def compare(
     >>> print(nb.compare(exact, nb.from_samples(nb.Bernoulli(), shuffled, X=X, y=y)).verdict[:52])
     NO, the samples do not agree with the closed form: t
     """
-    _require_comparable(exact, sampled, error_rate)
+    exact, sampled = _comparable(posterior_of(exact, "exact"), posterior_of(sampled, "sampled"), error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key)
@@ -203,7 +210,8 @@ def compare(
     )
 
 
-def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
+def _comparable(exact: Posterior, sampled: Posterior, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
+    """Both posteriors, if they can be compared."""
     if not isinstance(exact, ExactPosterior):
         raise TypeError(f"exact is a {type(exact).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
     if not isinstance(sampled, SampledPosterior):
@@ -226,6 +234,7 @@ def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
         )
     if sampled.num_draws < 4:
         raise ValueError(f"there are {sampled.num_draws} draws in each chain: R-hat needs at least four")
+    return exact, sampled
 
 
 def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:

@@ -9,7 +9,15 @@ import xarray as xr
 from bayesnb.arrays import warn
 from bayesnb.problem import Problem
 
-__all__ = ["by_row", "elpd_fields", "remark_on_draws", "remark_on_labels", "remark_on_maxima", "warn_of"]
+__all__ = [
+    "by_row",
+    "elpd_fields",
+    "remark_on_draws",
+    "remark_on_impossible_rows",
+    "remark_on_labels",
+    "remark_on_maxima",
+    "warn_of",
+]
 
 NAMED = 5
 """Rows that a remark names."""
@@ -40,12 +48,29 @@ def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
     alone = np.flatnonzero(np.isneginf(pointwise))
     if not len(alone) or not problem.model.follows_labels:
         return []
-    named = ", ".join(map(str, alone[:NAMED])) + (f" and {len(alone) - NAMED} more" if len(alone) > NAMED else "")
-    rows, label = ("rows", "their labels have") if len(alone) > 1 else ("row", "its label has")
+    label = "their labels have" if len(alone) > 1 else "its label has"
     return [
-        f"{rows} {named}: the rows not left out hold no such label, so that {label} probability zero under "
+        f"{_named(alone)}: the rows not left out hold no such label, so that {label} probability zero under "
         'class_probs="empirical" and the score is minus infinity; leave class_probs out for a Dirichlet prior'
     ]
+
+
+def remark_on_impossible_rows(impossible: np.ndarray) -> list[str]:
+    """Warning that names the rows that point estimates make impossible, shape (rows,) of bool."""
+    lost = np.flatnonzero(impossible)
+    if not len(lost):
+        return []
+    return [
+        f"{_named(lost)}: the estimate from the other rows is exactly 0 or 1 somewhere and leaves probability zero "
+        "under every class, so that the score is that of the class probabilities. A posterior (nb.Exact(), nb.NUTS()) "
+        "does not have this trouble"
+    ]
+
+
+def _named(rows: np.ndarray) -> str:
+    """Rows by number, the first few of many."""
+    named = ", ".join(map(str, rows[:NAMED])) + (f" and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
+    return f"row{'s' * (len(rows) > 1)} {named}"
 
 
 def remark_on_maxima(problem: Problem) -> list[str]:

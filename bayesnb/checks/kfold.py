@@ -1,51 +1,75 @@
-"""How well does a posterior predict folds of rows that it has not seen?"""
+"""How well does a model predict folds of rows that it has not seen?"""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count, repeat
 from typing import Any
 
+import jax
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
+from bayesnb.arrays import log
 from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
+from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, warn_of
+from bayesnb.checks.gathered_warnings import GatheredWarnings
 from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
-from bayesnb.keys import random_generator
+from bayesnb.families.base import Family
+from bayesnb.inference.base import Inference
+from bayesnb.inference.choice import as_inference
+from bayesnb.keys import as_key, random_generator
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.progress import shows_progress, tqdm
+from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import log_normalised
+from bayesnb.sources.memory import read_table
 from bayesnb.tables.labels import encode_labels, learn_classes
-from bayesnb.tables.table import Table
 from bayesnb.validate import whole_number
 
 __all__ = ["kfold"]
 
 
 def kfold(
-    posterior: ExactPosterior | AveragedPosterior,
+    posterior: ExactPosterior | AveragedPosterior | Fitted | Model | Family,
     X: Any,
     y: Any,
     *,
+    inference: Inference | None = None,
     k: int = 10,
     folds: Any = None,
     sample_weight: Any = None,
     key: Any = 0,
 ) -> ELPDDataLOOKFold:
-    """Exact K-fold cross-validation: each fold is predicted by a fit to the statistics of the others.
+    """K-fold cross-validation: each fold is predicted by a fit to the rows of the others.
+
+    Any inference can be judged, and models without a closed form can be compared by their scores.
 
     Parameters
     ----------
-    posterior : ExactPosterior or AveragedPosterior
+    posterior : NaiveBayes, BoundModel, Family, ExactPosterior, AveragedPosterior or fitted estimator
+        A model, which `inference` fits to the rows of X without each fold; or an exact posterior, whose own inference
+        is run again.
     X : table, shape (rows, columns)
-        The rows that the posterior was fitted to, or some of them; the others stay in every training set.
+        For a model, all rows. For a posterior, the rows that it was fitted to, or some of them; the others stay in
+        every training set.
     y : labels, shape (rows,)
+        Every row has one.
+    inference : Inference, optional
+        For a model only: `Exact()` by default, or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EmpiricalBayes()`.
     k : int, default 10
         Number of folds, drawn at random with nearly equal shares of every class.
     folds : array, shape (rows,), optional
         Fold of each row, any labels; instead of `k`.
     sample_weight : array, shape (rows,), optional
-        The weights of the fit.
+        The weights of the fit. A row counts once in the score, whatever its weight.
     key : int or JAX key, default 0
-        For the folds drawn.
+        For the folds drawn, and for the inference of a model, which gets a key of its own for each fold.
 
     Returns
     -------
@@ -55,19 +79,26 @@ def kfold(
     Raises
     ------
     TypeError, ValueError
-        As `loo`; if the posterior is not exact, there are fewer than two folds, or more folds than rows.
+        As `fit` for a model and as `loo` for a posterior; if the posterior is not exact, a label is missing, there are
+        fewer than two folds, or more folds than rows; or if the inference has no result without a fold, which the error
+        names.
 
     Warns
     -----
     UserWarning
         If class probabilities are frequencies (``class_probs="empirical"``) and a fold has all rows of a class: without
-        the fold, the label of these rows is impossible.
+        the fold, the label of these rows is impossible. If a point estimate makes a row impossible under every class:
+        the row then gets the class probabilities.
+    ConvergenceWarning
+        If sampled fits have not converged: one warning, which names the folds.
 
     Notes
     -----
-    The posterior's inference runs again on the statistics of each training part: frequencies, defaults that follow the
-    data's scale and hyperparameters that `EmpiricalBayes` learns are those of the training part. Numbers that were
-    given are held.
+    The statistics of a fold are subtracted from those of all rows, and the inference runs on the rest: a model with k
+    folds costs k + 1 runs, one of them on all rows for ``p``. Columns, classes and categories are those of all rows.
+    Frequencies, defaults that follow the data's scale and hyperparameters that `EmpiricalBayes` learns are those of the
+    training part. Numbers that were given are held. A progress bar shows the folds of a sampled inference, as its
+    setting `progress` says.
 
     Examples
     --------
@@ -76,34 +107,128 @@ def kfold(
     >>> found = nb.kfold(posterior, [[1], [1], [0], [0]], ["a", "a", "b", "b"], k=2)
     >>> found.elpd_i.round(3).values
     array([-0.405, -0.405, -0.405, -0.405])
+
+    Bursts of words, which have no closed form:
+
+    >>> X, author = nb.datasets.federalist()
+    >>> known = author.isin(["Hamilton", "Jay", "Madison"])
+    >>> X, author = X[known], author[known]
+    >>> independent = nb.kfold(nb.Multinomial(), X, author)
+    >>> bursty = nb.kfold(nb.DirichletMultinomial(), X, author, inference=nb.MAP())
+    >>> round(independent.elpd, 1), round(bursty.elpd, 1)
+    (-1.0, -5.8)
     """
-    posterior = require_exact(posterior, "kfold")
-    table, given = read_rows(posterior, X, y, sample_weight)
-    codes = given.codes
-    fold = _draw_folds(codes, k, key) if folds is None else _read_folds(folds, table.num_rows)
-    inference = posterior.inference
-    assert inference is not None
-    rest = [
-        inference.fit(posterior.problem.take_away(counted), key=0)
-        for counted in _fold_statistics(posterior, table, given, fold)
-    ]
+    whole_key, folds_key = jax.random.split(as_key(key))
+    gathered = GatheredWarnings("kfold")
+    fitted: Posterior
+    # A closed form draws nothing, and the search of EmpiricalBayes begins as it does by default.
+    fold_keys: Iterator[Any] = repeat(0)
+    if isinstance(posterior, Model | Family):
+        fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
+        with gathered.of_fold(None):
+            fitted = _fit(as_model(posterior), X, y, as_inference(inference), sample_weight, whole_key)
+    else:
+        fitted = require_exact(posterior_of(posterior), "kfold")
+        if inference is not None:
+            raise ValueError(
+                "inference is for a model, and a posterior has its own: leave it out, or give the model, "
+                "nb.kfold(model, X, y, inference=...)"
+            )
+    table, given = read_rows(fitted, X, y, sample_weight)
+    if folds is None:
+        fold = _draw_folds(given.codes, k, key)
+        names = np.unique(fold).tolist()
+    else:
+        fold, names = _read_folds(folds, table.num_rows)
+    problem = fitted.require_data("kfold")
+    chunks = problem.model.read(table)
+    rows = _Rows(problem.model, chunks.whole(), given, chunks.slices[0].stop)
     pointwise = np.empty(table.num_rows)
-    in_sample = np.empty(table.num_rows)
-    for rows, chunk in posterior.model.encode(table):
-        labels = codes[rows]
-        in_sample[rows] = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(labels)), labels]
-        for f in np.unique(fold[rows]).tolist():
-            members = np.flatnonzero(fold[rows] == f)
-            log_proba = log_normalised(rest[f].log_joint_of(tuple(x[members] for x in chunk)))
-            pointwise[rows.start + members] = log_proba[np.arange(len(members)), labels[members]]
-    remarks = remark_on_labels(posterior.problem, pointwise)
+    impossible = np.zeros(table.num_rows, dtype=bool)
+    in_sample, _ = rows.score(fitted, np.arange(table.num_rows))
+    asked, quiet = _without_progress(fitted.inference)
+    for f, name in enumerate(tqdm(names, desc="kfold", unit="fold", disable=not shows_progress(asked))):
+        members = np.flatnonzero(fold == f)
+        training = problem.take_away(rows.count(members))
+        with gathered.of_fold(name):
+            try:
+                rest = quiet.fit(training, key=next(fold_keys))
+            except ValueError as error:
+                raise ValueError(f"without fold {name}: {error}") from error
+        pointwise[members], impossible[members] = rows.score(rest, members)
+    gathered.issue()
+    remarks = remark_on_labels(problem, pointwise) + remark_on_impossible_rows(impossible)
     warn_of(remarks)
     return ELPDDataLOOKFold(
         **elpd_fields(pointwise, in_sample, remarks),
         good_k=None,  # type: ignore[arg-type]
-        n_folds=len(rest),
+        n_folds=len(names),
         p_kfold_i=by_row(in_sample - pointwise),
     )
+
+
+def _fit(model: Model, X: Any, y: Any, inference: Inference, sample_weight: Any, key: Any) -> Posterior:
+    """The fit to all rows, each of which has a label."""
+    problem = read_table(model, X, y, sample_weight)
+    problem.require_labels("kfold", "leave them out")
+    inference.check(problem)
+    return inference.fit(problem, key=key)
+
+
+def _without_progress(inference: Any) -> tuple[bool | None, Any]:
+    """The inference's setting `progress`, False if it has none; and the inference without a bar of its own."""
+    if not hasattr(inference, "progress"):
+        return False, inference
+    return inference.progress, replace(inference, progress=False)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Labelled rows in encoded form.
+
+    Attributes
+    ----------
+    model : BoundModel
+    cells : tuple of array
+    given : LabelledRows
+        Their labels and weights.
+    size : int
+        Number of rows whose densities are computed at a time.
+    """
+
+    model: BoundModel
+    cells: Cells
+    given: LabelledRows
+    size: int
+
+    def count(self, members: np.ndarray) -> ModelStatistics:
+        """Statistics of some rows."""
+        identity = np.eye(len(self.given.classes))
+        counted = [
+            self.model.count(cells, identity[self.given.codes[some]] * self.given.weights[some, None])
+            for some, cells in self._pieces(members)
+        ]
+        return sum(counted[1:], start=counted[0])
+
+    def score(self, posterior: Posterior, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log probability of the label of some rows, and whether they are impossible under every class.
+
+        Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
+        """
+        scores, lost = [], []
+        for some, cells in self._pieces(members):
+            codes = self.given.codes[some]
+            log_proba = log_normalised(posterior.log_joint_of(cells))
+            impossible = np.isneginf(log_proba).all(axis=1)
+            own = log_proba[np.arange(len(some)), codes]
+            scores.append(np.where(impossible, log(posterior.class_probs())[codes], own))
+            lost.append(impossible)
+        return np.concatenate(scores), np.concatenate(lost)
+
+    def _pieces(self, members: np.ndarray) -> Iterator[tuple[np.ndarray, Cells]]:
+        for start in range(0, len(members), self.size):
+            some = members[start : start + self.size]
+            yield some, tuple(x[some] for x in self.cells)
 
 
 def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
@@ -118,28 +243,9 @@ def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
     return fold
 
 
-def _read_folds(folds: Any, num_rows: int) -> np.ndarray:
-    """Folds as numbers, from labels of any kind."""
+def _read_folds(folds: Any, num_rows: int) -> tuple[np.ndarray, list[Any]]:
+    """Folds as numbers, from labels of any kind, and the labels."""
     labels = learn_classes(folds, num_rows, "folds")
     if len(labels) < 2:
         raise ValueError(f"folds names {len(labels)} fold: give at least two")
-    return encode_labels(folds, num_rows, labels)
-
-
-def _fold_statistics(
-    posterior: ExactPosterior | AveragedPosterior,
-    table: Table,
-    given: LabelledRows,
-    fold: np.ndarray,
-) -> list[ModelStatistics]:
-    """Statistics of each fold's rows, in one pass over the table."""
-    identity = np.eye(len(posterior.classes))
-    totals: dict[int, ModelStatistics] = {}
-    for rows, chunk in posterior.model.encode(table):
-        for f in np.unique(fold[rows]).tolist():
-            members = np.flatnonzero(fold[rows] == f)
-            at = rows.start + members
-            membership = identity[given.codes[at]] * given.weights[at, None]
-            counted = posterior.model.count(tuple(x[members] for x in chunk), membership)
-            totals[f] = totals[f] + counted if f in totals else counted
-    return [totals[f] for f in sorted(totals)]
+    return encode_labels(folds, num_rows, labels), labels.tolist()

@@ -223,11 +223,11 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
     if isinstance(posterior, PointPosterior):
         raise ValueError(
             f"{verb} leaves rows out of a posterior, and a point estimate is not one: use nb.fit(model, X, y) for the "
-            "closed form, or draws by nb.NUTS() with loo"
+            "closed form, draws by nb.NUTS() with loo, or nb.kfold(model, X, y, inference=nb.MAP()), which fits anew"
         )
     if isinstance(posterior, SampledPosterior):
         raise ValueError(
-            f"{verb} takes rows away from a closed form, which draws do not have: use loo, or the closed form of "
-            "nb.fit(model, X, y)"
+            f"{verb} takes rows away from a closed form, which draws do not have: use loo, the closed form of "
+            "nb.fit(model, X, y), or nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
         )
     raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")

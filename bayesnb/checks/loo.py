@@ -12,6 +12,7 @@ from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
@@ -20,7 +21,7 @@ GOOD_K = 0.7
 """ArviZ's threshold for Pareto k. An exact result does not need it, but ELPDDataLOO prints it."""
 
 
-def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
+def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
     r"""Leave-one-out estimate of how well labels are predicted.
 
     The expected log predictive density is :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017,
@@ -32,7 +33,7 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
 
     Parameters
     ----------
-    posterior : ExactPosterior, AveragedPosterior or SampledPosterior
+    posterior : ExactPosterior, AveragedPosterior, SampledPosterior or fitted estimator
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
     y : labels, shape (rows,)
@@ -77,7 +78,7 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     >>> round(float(np.exp(elpd.elpd_i[0])), 3)
     0.64
     """
-    found, remarks = elpd_and_remarks(posterior, X, y, sample_weight=sample_weight)
+    found, remarks = elpd_and_remarks(posterior_of(posterior), X, y, sample_weight=sample_weight)
     warn_of(remarks)
     return found
 
@@ -100,7 +101,7 @@ def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
 
 
 def loo_scores(
-    posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, *, sample_weight: Any = None
+    posterior: ExactPosterior | AveragedPosterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None
 ) -> pd.Series:
     r"""Exact leave-one-out scores of the predicted labels.
 
@@ -126,8 +127,9 @@ def loo_scores(
     UserWarning
         As `loo`.
     """
-    left_out = leave_one_out(require_exact(posterior, "loo_scores"), X, y, sample_weight)
-    warn_of(_remarks(posterior, left_out))
+    exact = require_exact(posterior_of(posterior), "loo_scores")
+    left_out = leave_one_out(exact, X, y, sample_weight)
+    warn_of(_remarks(exact, left_out))
     proba = np.exp(left_out.log_proba)
     truth = np.eye(proba.shape[1])[left_out.codes]
     return pd.Series(

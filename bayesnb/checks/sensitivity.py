@@ -20,7 +20,9 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Sensitivity", "sensitivity"]
@@ -80,7 +82,7 @@ NOTHING = "-"
 
 
 def sensitivity(
-    posterior: ExactPosterior,
+    posterior: ExactPosterior | Fitted,
     X: Any = None,
     *,
     prior: tuple[float, float] = (0.8, 1.25),
@@ -90,7 +92,7 @@ def sensitivity(
 
     Parameters
     ----------
-    posterior : ExactPosterior
+    posterior : ExactPosterior or fitted estimator
         Of families that define `power_scaled`, as those of this package do.
     X : table, shape (rows, columns), optional
         Rows whose predictive class probabilities are followed too.
@@ -132,7 +134,7 @@ def sensitivity(
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """
-    _require_exact(posterior)
+    posterior = _require_exact(posterior_of(posterior))
     prior, likelihood = _powers("prior", prior), _powers("likelihood", likelihood)
     with np.errstate(all="ignore"):  # moments that do not exist
         scaled = {
@@ -149,7 +151,7 @@ def sensitivity(
     )
 
 
-def _require_exact(posterior: Any) -> None:
+def _require_exact(posterior: Posterior) -> ExactPosterior:
     if isinstance(posterior, SampledPosterior):
         raise TypeError(
             "the posterior is sampled, and power-scaling in closed form needs an exact one, nb.fit(model, X, y, "
@@ -166,6 +168,7 @@ def _require_exact(posterior: Any) -> None:
             f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: give a closed-form "
             "posterior, nb.fit(model, X, y)"
         )
+    return posterior
 
 
 def _powers(name: str, powers: Any) -> tuple[float, float]:

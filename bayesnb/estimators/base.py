@@ -1,6 +1,7 @@
 """The base class of all estimators: fit, partial_fit, forget and the predictions."""
 
 from abc import ABCMeta, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -10,24 +11,32 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from bayesnb.estimators.classes import check_known, check_labels
+from bayesnb.estimators.classes import check_classes, check_known, check_labels
+from bayesnb.estimators.params import params_of, with_params
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
+from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.model.naive_bayes import Model, of_table
+from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
+from bayesnb.sources.memory import read_table
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.table import Table
-from bayesnb.tables.weighted import weighted_table
 
 __all__ = ["INFERENCES", "Estimator"]
 
-INFERENCES: dict[str, Inference] = {"exact": Exact(), "map": MAP(), "mle": MLE(), "nuts": NUTS()}
+INFERENCES: dict[str, Inference] = {
+    "exact": Exact(),
+    "gibbs": Gibbs(),
+    "map": MAP(),
+    "mle": MLE(),
+    "nuts": NUTS(),
+}
 """The inferences that an estimator takes by name."""
 
 
@@ -39,6 +48,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     inference: Any
     predictive: str
+    unlabelled: Any
     decay: float
     random_state: Any
 
@@ -52,6 +62,58 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         With `reset`, the number and the names of the columns are noted; without, they are compared with the noted ones.
         """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Also the parameters of its model, families and inference, such as ``model__island__concentration`` and
+            ``inference__num_samples``.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
+        found: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for name in self._get_param_names():
+                found |= {f"{name}__{inner}": part for inner, part in params_of(getattr(self, name)).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the estimator.
+
+        Parameters
+        ----------
+        **params
+            Values by the names of `get_params`. Models, families and inferences are never changed: the estimator gets
+            a copy with the new values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of that name. The error lists the valid ones.
+        """
+        own = self._get_param_names()
+        nested: dict[str, dict[str, Any]] = defaultdict(dict)
+        direct: dict[str, Any] = {}
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if inner and name in own:
+                nested[name][inner] = value
+            else:
+                direct[key] = value
+        super().set_params(**direct)
+        for name, changes in nested.items():
+            setattr(self, name, with_params(getattr(self, name), changes, name))
+        return self
 
     def _note(self, problem: Problem) -> None:
         """Set the fitted attributes that the subclass adds."""
@@ -67,7 +129,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels; the parameter `unlabelled` is the value of rows that have none.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -77,9 +139,9 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with self._all_or_nothing():
             self._require_y(y)
             table = self._read(X, reset=True)
-            labels = check_labels(y, table.num_rows)
-            self.classes_ = distinct(labels)
-            self._start(table, labels, sample_weight)
+            labels = check_labels(y, table.num_rows, self.unlabelled)
+            self.classes_ = distinct(labels.compressed())
+            self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -109,7 +171,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             first = self._announce(classes)
             self._require_y(y)
             table = self._read(X, reset=first)
-            labels = check_labels(y, table.num_rows)
+            labels = self._every_label(y, table, "partial_fit")
             check_known(labels, self.classes_)
             if first:
                 self._start(table, labels, sample_weight)
@@ -147,7 +209,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with self._all_or_nothing():
             self._require_y(y)
             table = self._check_table(X)
-            labels = check_labels(y, table.num_rows)
+            labels = self._every_label(y, table, "forget")
             check_known(labels, self.classes_)
             # A new category gets a count of zero, so that `take_away` refuses a row that has it.
             problem = self._extend(self._problem, table)
@@ -200,10 +262,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         check_decay(self.decay)
         weight = self._weight(sample_weight, table)
-        model, rows = self._model(table), weighted_table(table, weight)
-        bound = of_table(model, rows, classes=self.classes_)
-        counted = bound.statistics(rows, labels, sample_weight=weight)
-        self._settle(Problem(bound, counted, growing=not model.bound))
+        self._settle(read_table(self._model(table), table, labels, weight, self.classes_))
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
@@ -258,6 +317,19 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
 
+    def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
+        """The labels of rows all of which have one, as had all rows so far."""
+        labels = check_labels(y, table.num_rows, self.unlabelled)
+        if labels.mask.any():
+            row = int(labels.mask.argmax())
+            raise ValueError(
+                f"{verb} takes rows with a label, and row {row} has none ({self.unlabelled!r}): leave such rows out, "
+                "or give all rows to fit"
+            )
+        if hasattr(self, "_problem"):
+            self._problem.require_labels(verb, "give all rows to fit")
+        return labels.data
+
     def _weight(self, sample_weight: Any, table: Table) -> Any:
         if sample_weight is None:
             return None
@@ -270,7 +342,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if fitted is None and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if fitted is None:
-            self.classes_ = np.unique(classes)
+            self.classes_ = check_classes(classes, self.unlabelled)
             return True
         if classes is not None and not np.array_equal(np.sort(np.asarray(classes)), fitted):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {fitted!r}")

@@ -32,13 +32,17 @@ class BernoulliNB(Smoothed):
         Take the class frequencies as class probabilities; if False, equal ones.
     class_prior : array-like of shape (n_classes,), optional
         Class probabilities.
-    inference : "exact", "nuts", "map", "mle" or Inference, default "exact"
+    inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
     predictive : "exact" or "plugin", default "exact"
         Average over the posterior, or plug in its mean.
     feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
         Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
         subsets of the features (`bayesnb.AveragedPosterior`). Fitted attributes of features still describe the counts
         of each class, without averaging. None, the default, means no averaging.
+    unlabelled : scalar, optional
+        The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with an inference that
+        takes them: "map" or "mle" (both by EM), "gibbs" or "nuts". `classes_` does not hold the value, and attributes
+        other than `posterior_` describe the rows with a label. None, the default: every row has a label.
     decay : float, default 1.0
         Factor for the weight of all earlier rows at each call of `partial_fit` after the first; above 0, at most 1.
     random_state : int, RandomState instance or None, default None
@@ -72,6 +76,7 @@ class BernoulliNB(Smoothed):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -83,6 +88,7 @@ class BernoulliNB(Smoothed):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

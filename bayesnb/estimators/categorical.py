@@ -33,7 +33,7 @@ class CategoricalNB(Discrete):
     ----------
     alpha : float or array-like of shape (n_features,), default 1.0
         Concentration of the Dirichlet prior.
-    force_alpha, fit_prior, class_prior, inference, predictive, feature_inclusion, decay, random_state
+    force_alpha, fit_prior, class_prior, inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
     min_categories : int or array-like of shape (n_features,), optional
         Least number of categories of each column of numbers.
@@ -59,6 +59,7 @@ class CategoricalNB(Discrete):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -70,6 +71,7 @@ class CategoricalNB(Discrete):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

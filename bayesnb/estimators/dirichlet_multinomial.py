@@ -29,7 +29,7 @@ class DirichletMultinomialNB(Counting):
     inference : {"map", "mle", "nuts"} or Inference, default "map"
         How to fit; there is no closed form. Maximum likelihood has an estimate only if the counts of every class vary
         more than a multinomial's. It gives a document probability zero in a class that never shows one of its words.
-    decay
+    unlabelled, decay
         As for `BernoulliNB`.
     random_state : int, RandomState instance or None, default None
         For inferences and intervals that draw.
@@ -56,6 +56,7 @@ class DirichletMultinomialNB(Counting):
         fit_prior: bool = True,
         class_prior: Any = None,
         inference: Any = "map",
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -64,6 +65,7 @@ class DirichletMultinomialNB(Counting):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.inference = inference
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

@@ -35,7 +35,7 @@ class GaussianNB(Estimator):
         predictive needs no such safeguard and ignores the default; a larger value adds as much variance there, too.
     prior : Gaussian, optional
         The prior on mean and variance.
-    inference, predictive, feature_inclusion, decay, random_state
+    inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -58,6 +58,7 @@ class GaussianNB(Estimator):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -67,6 +68,7 @@ class GaussianNB(Estimator):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 
@@ -96,11 +98,12 @@ class GaussianNB(Estimator):
     def _smoothed(self, problem: Problem) -> Problem:
         if self.predictive == "plugin" or self.var_smoothing <= 1e-9:
             return problem
+        problem.require_labels("var_smoothing above 1e-9", "leave var_smoothing at its default")
         counted: Any = problem.statistics.blocks[0]
         pooled: Any = counted.pooled()
         blur = self.var_smoothing * pooled.variance.max()
         blurred = replace(counted, ssd=counted.ssd + counted.n * blur)
-        return Problem(problem.model, replace(problem.statistics, blocks=(blurred,)))
+        return replace(problem, statistics=replace(problem.statistics, blocks=(blurred,)))
 
     def _note(self, problem: Problem) -> None:
         counted: Any = problem.statistics.blocks[0]

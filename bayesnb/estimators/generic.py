@@ -19,8 +19,9 @@ class NaiveBayesClassifier(Estimator):
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
-        floating type are Gaussian.
-    inference, predictive, feature_inclusion, decay, random_state
+        floating type are Gaussian. `get_params` and `set_params` name the parameters of a model, such as
+        ``model__island__concentration``, and those of one family for all columns, such as ``model__concentration``.
+    inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -46,6 +47,7 @@ class NaiveBayesClassifier(Estimator):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -53,6 +55,7 @@ class NaiveBayesClassifier(Estimator):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

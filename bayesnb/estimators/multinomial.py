@@ -26,7 +26,7 @@ class MultinomialNB(Smoothed):
     ----------
     alpha : float or array-like of shape (n_features,), default 1.0
         Concentration of the Dirichlet prior on each class's word probabilities.
-    force_alpha, fit_prior, class_prior, inference, predictive, decay, random_state
+    force_alpha, fit_prior, class_prior, inference, predictive, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -44,6 +44,7 @@ class MultinomialNB(Smoothed):
         class_prior: Any = None,
         inference: Any = "exact",
         predictive: str = "exact",
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -53,6 +54,7 @@ class MultinomialNB(Smoothed):
         self.class_prior = class_prior
         self.inference = inference
         self.predictive = predictive
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

@@ -24,7 +24,7 @@ class PoissonNB(Estimator):
     ----------
     prior : Poisson, optional
         The prior on the rates.
-    fit_prior, class_prior, inference, predictive, feature_inclusion, decay, random_state
+    fit_prior, class_prior, inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
     Attributes
@@ -44,6 +44,7 @@ class PoissonNB(Estimator):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -53,6 +54,7 @@ class PoissonNB(Estimator):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
 

@@ -1,6 +1,7 @@
 """Parameters and missing labels found together: expectation-maximisation."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -94,8 +95,10 @@ def iterate(problem: Problem, estimate: Estimate, rng: np.random.Generator) -> I
     assert rows is not None
     responsibilities = first_responsibilities(problem, rng)
     while True:
-        counted = rows.count(problem.resolved, responsibilities * rows.weights[:, None])
-        parameters = estimate(problem.statistics + counted)
+        counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
+        # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
+        blocks = tuple(statistics.without_rounding(statistics) for statistics in counted.blocks)
+        parameters = estimate(replace(counted, blocks=blocks))
         before = responsibilities
         responsibilities = softmax(label_log_joint(problem.resolved, rows, parameters), axis=-1)
         yield parameters, float(np.abs(responsibilities - before).max())

@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.blocks.block import Block
 from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.validate import whole_number
@@ -24,7 +25,7 @@ HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
 
 
 def plot_densities(
-    posterior: Posterior,
+    posterior: Posterior | Fitted,
     X: Any = None,
     y: Any = None,
     *,
@@ -42,7 +43,7 @@ def plot_densities(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
     X : table, shape (rows, columns), optional
         Data for the histograms, each class's of area one; they also set the range. Without them the range is that of
         rows drawn from the posterior predictive distribution.
@@ -74,6 +75,7 @@ def plot_densities(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    posterior = posterior_of(posterior)
     classes = posterior.classes.tolist()
     if len(classes) > len(LINES):
         raise ValueError(f"there are {len(classes)} classes, more than the {len(LINES)} that the eye tells apart")

@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import proportion
@@ -15,7 +16,7 @@ __all__ = ["plot_log_odds"]
 
 
 def plot_log_odds(
-    posterior: Posterior,
+    posterior: Posterior | Fitted,
     X: Any,
     y: Any = None,
     *,
@@ -38,7 +39,7 @@ def plot_log_odds(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
         A point estimate has no interval: only its points are shown.
     X : table, shape (rows, columns)
     y : labels, shape (rows,), optional
@@ -69,6 +70,7 @@ def plot_log_odds(
     """
     from matplotlib.lines import Line2D
 
+    posterior = posterior_of(posterior)
     right, left = _pair(posterior, classes)
     proportion("prob", prob)
     table, shown, rows = first_rows(X, max_rows)

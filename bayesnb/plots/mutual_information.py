@@ -7,18 +7,19 @@ import pandas as pd
 
 from bayesnb.pictures.layout import row_axis, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.mutual_information import mutual_information
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_mutual_information"]
 
 
-def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: int = 20, **options: Any) -> Any:
+def plot_mutual_information(found: Posterior | Fitted | pd.DataFrame, *, max_features: int = 20, **options: Any) -> Any:
     """Mutual information of features and class, the most informative first (points), with intervals (bars).
 
     Parameters
     ----------
-    found : Posterior or pandas.DataFrame
+    found : Posterior, fitted estimator or pandas.DataFrame
         The result of `mutual_information`, or a posterior to compute it for.
     max_features : int, default 20
         The most informative features that are shown.
@@ -65,11 +66,12 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
 
 
 def _frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:
-    if isinstance(found, Posterior):
-        return mutual_information(found, **options)
-    columns = {"estimate", "lower", "upper", "at_posterior_mean", "mean"}
-    if not isinstance(found, pd.DataFrame) or not columns <= set(found.columns):
-        raise TypeError(f"found is a {type(found).__name__}: give a posterior, or what nb.mutual_information gave")
+    if not isinstance(found, pd.DataFrame):
+        return mutual_information(posterior_of(found, "found"), **options)
+    if not {"estimate", "lower", "upper", "at_posterior_mean", "mean"} <= set(found.columns):
+        raise TypeError(
+            f"found has the columns {list(found.columns)}: give a posterior, or what nb.mutual_information gave"
+        )
     if options:
         raise ValueError(f"{[*options]} are for a posterior: give them to nb.mutual_information, which made the frame")
     return found

@@ -14,6 +14,7 @@ from bayesnb.keys import random_generator
 from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.validate import whole_number
 
@@ -34,7 +35,7 @@ PRIOR_DRAWS = 4000
 
 
 def plot_prior_posterior(
-    posterior: Posterior, *, sites: Sequence[str] | None = None, max_panels: int = 24, columns: int = 4
+    posterior: Posterior | Fitted, *, sites: Sequence[str] | None = None, max_panels: int = 24, columns: int = 4
 ) -> Any:
     """Prior density (dashed) and posterior density (solid, filled), one panel a scalar parameter.
 
@@ -46,7 +47,7 @@ def plot_prior_posterior(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
     sites : sequence of str, optional
         Parameters to show, as `Posterior.mean` names them; by default all.
     max_panels : int, default 24
@@ -66,6 +67,7 @@ def plot_prior_posterior(
     """
     from matplotlib.lines import Line2D
 
+    posterior = posterior_of(posterior)
     if isinstance(posterior, PointPosterior):
         raise ValueError(
             "a point estimate has no density: use nb.Exact() or nb.NUTS(), or mean() for the values of this one"

@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.labels import encode_labels
 
@@ -14,7 +15,7 @@ __all__ = ["plot_proba"]
 
 
 def plot_proba(
-    posterior: Posterior,
+    posterior: Posterior | Fitted,
     X: Any,
     y: Any = None,
     *,
@@ -34,7 +35,7 @@ def plot_proba(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
         A point estimate has no interval: only its points are shown.
     X : table, shape (rows, columns)
     y : labels, shape (rows,), optional
@@ -62,6 +63,7 @@ def plot_proba(
     """
     from matplotlib.lines import Line2D
 
+    posterior = posterior_of(posterior)
     shown_classes = _codes(posterior, classes)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)

@@ -8,6 +8,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.densities_under_draws import flatten
 from bayesnb.pictures.layout import panel_grid, text_width, wrap
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.validate import whole_number
 
@@ -17,7 +18,12 @@ LABEL_SIZE = 8
 
 
 def plot_spikes(
-    posterior: Posterior, block: Any = None, *, num_labels: int = 5, tolerance: float = 0.05, max_panels: int = 10
+    posterior: Posterior | Fitted,
+    block: Any = None,
+    *,
+    num_labels: int = 5,
+    tolerance: float = 0.05,
+    max_panels: int = 10,
 ) -> Any:
     """Probability of each column given the class, a thin spike at the posterior mean, one panel a class.
 
@@ -27,7 +33,7 @@ def plot_spikes(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
     block : str, optional
         Name of a block of columns of 0 and 1 or of count vectors, or of one of its columns; needed where the model has
         several such blocks.
@@ -48,6 +54,7 @@ def plot_spikes(
     ValueError
         If there is no such block, or several and none is named; or if `tolerance` is not from 0 to 1.
     """
+    posterior = posterior_of(posterior)
     position = _position(posterior, block)
     chosen = posterior.model.blocks[position]
     if not 0 <= tolerance < 1:

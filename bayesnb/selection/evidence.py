@@ -19,12 +19,13 @@ from bayesnb.model.inclusion import (
     spread_inclusion,
 )
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 
 __all__ = ["column_inclusion", "feature_evidence"]
 
 
 @in_float64
-def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.DataFrame:
+def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) -> pd.DataFrame:
     r"""Log Bayes factor of each feature: does it depend on the class?
 
     .. math::
@@ -36,7 +37,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
         Of any inference: the evidence depends only on the model and the statistics of its data.
     prior_inclusion : float, array of shape (features,), or mapping from feature to float, default 0.5
         Prior probability that a feature depends on the class.
@@ -50,7 +51,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     Raises
     ------
     TypeError
-        If the first argument is no posterior, or a probability no number.
+        If the first argument is neither a posterior nor a fitted estimator, or a probability no number.
     ValueError
         If there are no data, a family is not conjugate, a hyperparameter is learned, the priors of a column differ by
         class (the shared parameter would have none), or a probability is not from 0 to 1.
@@ -73,8 +74,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> pd.Dat
     0                   2.169                  0.897
     1                  -0.028                  0.493
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
+    posterior = posterior_of(posterior)
     problem = posterior.require_data("feature_evidence")
     problem.require_numbers()
     problem.require_labels("feature_evidence", "leave them out")

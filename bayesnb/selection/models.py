@@ -18,6 +18,7 @@ from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.read import as_table
 
@@ -86,8 +87,8 @@ def compare_models(
 
     Parameters
     ----------
-    models : mapping from name to posterior or model
-        Posteriors fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
+    models : mapping from name to posterior, fitted estimator or model
+        Posteriors or estimators fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
     X : table, shape (rows, columns)
     y : labels, shape (rows,)
     sample_weight : array, shape (rows,), optional
@@ -103,7 +104,7 @@ def compare_models(
     Raises
     ------
     TypeError
-        If an entry is neither a posterior nor a model.
+        If an entry is neither a posterior, nor a fitted estimator, nor a model.
     ValueError
         If there are fewer than two models, a posterior was fitted to other data than X and y, or the prior is not a
         probability for each model.
@@ -122,7 +123,8 @@ def compare_models(
 
     Leave-one-out takes frequencies and defaults from the other rows (`loo`), so that ``elpd`` compares all models
     except the maximised ones. Models without a closed form have no evidence here, and leave-one-out by importance
-    sampling if they were sampled.
+    sampling if they were sampled. `kfold` scores every model with every inference, so that such models can be compared
+    with the others.
 
     Examples
     --------
@@ -158,6 +160,11 @@ def compare_models(
         index=pd.Index(list(models), name="model"),
     )
     known = {name: score for name, score in scores.items() if score is not None}
+    notes += [
+        f"{name}: {_held_out(posterior)}."
+        for name, posterior in posteriors.items()
+        if name not in known or np.isnan(evidence[name])
+    ]
     table = table.join(_differences(known)).assign(prior_saw=pd.Series(saw))
     best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
     return ModelComparison(
@@ -186,11 +193,7 @@ def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Poster
     """The posterior of X and y; one that was fitted to other data is refused."""
     if isinstance(given, Model | Family):
         return fit(given, X, y, sample_weight=sample_weight)
-    if not isinstance(given, Posterior):
-        raise TypeError(
-            f"{name!r} is a {type(given).__name__}: give a posterior, nb.fit(model, X, y), or a model, "
-            "nb.NaiveBayes(...)"
-        )
+    given = posterior_of(given, repr(name))
     if given.problem is None:
         raise ValueError(
             f"{name!r} was given its parameters or draws without data, so that nothing says what it was fitted to: use "
@@ -244,6 +247,12 @@ def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, 
     score, remarks = elpd_and_remarks(posterior, X, y, sample_weight=sample_weight)
     notes += [f"{name}: {remark}." for remark in remarks]
     return score
+
+
+def _held_out(posterior: Posterior) -> str:
+    """The call that scores the model of a posterior by cross-validation, in words."""
+    made_by = type(posterior.inference).__name__ if posterior.inference is not None else "NUTS"
+    return f"nb.kfold(model, X, y, inference=nb.{made_by}()) scores its predictions of rows that it was not fitted to"
 
 
 def _probabilities(

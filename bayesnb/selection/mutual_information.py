@@ -9,6 +9,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.decisions import NATS
 from bayesnb.model.inclusion import in_column_order
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.evidence import column_inclusion
 from bayesnb.selection.independence import information_in_data
 from bayesnb.selection.information_draws import information_at_mean, mean_information
@@ -19,7 +20,7 @@ __all__ = ["information_estimate", "mutual_information"]
 
 @in_float64
 def mutual_information(
-    posterior: Posterior, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
+    posterior: Posterior | Fitted, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
 ) -> pd.DataFrame:
     r"""Mutual information of each feature and the class, with an interval and a test.
 
@@ -33,7 +34,7 @@ def mutual_information(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
     unit : {"nats", "bits"}, default "nats"
     prob : float, default 0.89
         Probability of the interval from ``lower`` to ``upper``, equal tails.
@@ -74,7 +75,7 @@ def mutual_information(
     Raises
     ------
     TypeError
-        If the first argument is no posterior.
+        If the first argument is neither a posterior nor a fitted estimator.
     ValueError
         If the unit is unknown, or `prob` is not between 0 and 1.
 
@@ -112,8 +113,7 @@ def mutual_information(
     flipper_length_mm      0.88   0.75   1.03     0.00
     sex                    0.00   0.00   0.00     0.98
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior is a {type(posterior).__name__}: give a posterior, nb.fit(model, X, y)")
+    posterior = posterior_of(posterior)
     proportion("prob", prob)
     nats = _nats(unit)
     in_nats = _of_data(posterior, prob) | {

@@ -629,3 +629,13 @@ def test_simulated_documents_are_as_long_as_those_without_a_label():
     table, labels = posterior.simulate(50, key=0)
     assert np.asarray(table)[:, :3].sum(axis=1).tolist() == [round(float(X[:, :3].sum() / 7))] * 50
     assert set(labels) <= {0, 1, 2}
+
+
+def test_a_column_that_is_all_ones_in_a_class_has_an_estimate():
+    """Sums of the probabilities of labels round, and a count of ones above the weight would leave no mode."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    flags = rng.poisson(np.array([[1, 4, 2, 0.5], [3, 1, 2, 0.5], [2, 2, 0.3, 3]])[truth]) > 0
+    y = np.where(np.arange(60) < 24, truth, np.nan)
+    fitted = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), flags, y, nb.MAP())
+    assert fitted.mean()["x_prob"][0, 1] == 1.0

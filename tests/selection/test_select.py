@@ -17,7 +17,7 @@ from cases import CASES, Exponential, with_holes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.special import betaln, logsumexp, softmax
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -707,6 +707,27 @@ class TestScore:
             assert pipe.score(table, y) > 0.8
         expected = nb.mutual_information(nb.fit(nb.Bernoulli(), X, y), "bits", num_draws=1)["estimate"]
         np.testing.assert_allclose(nb.mutual_information_score(X, y, unit="bits"), expected, rtol=1e-12)
+
+    def test_of_text_and_missing_cells_in_a_pipeline(self):
+        X, y = nb.datasets.penguins()
+        X = X.assign(island=pd.Categorical(X["island"].where(np.arange(len(X)) % 7 > 0)))
+        assert X.isna().any().sum() == 6
+        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X), X, y), num_draws=1)["estimate"].nlargest(3)
+        selection = SelectFromModel(
+            estimators.NaiveBayesClassifier(),
+            importance_getter=lambda fitted: nb.mutual_information(fitted, num_draws=1)["estimate"].to_numpy(),
+            max_features=3,
+            threshold=-np.inf,
+        ).set_output(transform="pandas")
+        pipe = make_pipeline(selection, estimators.NaiveBayesClassifier()).fit(X, y)
+        kept = [name for name in X if name in best.index]
+        assert pipe[0].get_feature_names_out().tolist() == kept
+        assert "island" in kept
+        pd.testing.assert_frame_equal(pipe[0].transform(X), X[kept])
+        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept]), X[kept], y).predict_proba(X[kept])
+        np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
+        with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
+            SelectKBest(nb.mutual_information_score, k=3).fit(X, y)
 
     def test_columns_outside_the_model(self, mixed):
         X, y, _ = mixed

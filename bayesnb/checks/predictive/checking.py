@@ -9,13 +9,14 @@ from bayesnb.checks.predictive.replicates import draws, encode, replicate
 from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.validate import whole_number
 
 __all__ = ["check"]
 
 
 def check(
-    posterior: Posterior,
+    posterior: Posterior | Fitted,
     X: Any = None,
     y: Any = None,
     *,
@@ -27,7 +28,7 @@ def check(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or fitted estimator
         A sampled posterior gives evenly spaced draws. A point estimate gives the same parameters to every replicate,
         without their uncertainty.
     X : table, shape (rows, columns)
@@ -47,7 +48,7 @@ def check(
     Raises
     ------
     TypeError
-        If the first argument is no posterior, or a function returns no number.
+        If the first argument is neither a posterior nor a fitted estimator, or a function returns no number.
     ValueError
         If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
         a statistic, or count vectors hold fractions, which cannot be drawn.
@@ -108,8 +109,7 @@ def check(
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")
+    posterior = posterior_of(posterior)
     if X is None or y is None:
         missing = " and ".join(name for name, value in (("X", X), ("y", y)) if value is None)
         raise ValueError(

@@ -1,0 +1,62 @@
+"""The posterior that a function is given, alone or inside a fitted estimator."""
+
+from typing import Any, Protocol
+
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.point import PointPosterior
+
+__all__ = ["Fitted", "posterior_of"]
+
+
+class Fitted(Protocol):
+    """A fitted estimator of `bayesnb.estimators`, which holds its posterior."""
+
+    posterior_: Any
+
+
+def posterior_of(given: Any, name: str = "posterior") -> Posterior:
+    """The posterior itself, or that of a fitted estimator.
+
+    Estimators are known by their attributes, so that no scikit-learn is needed.
+
+    Parameters
+    ----------
+    given : Posterior or fitted estimator
+    name : str, default "posterior"
+        What errors call it.
+
+    Raises
+    ------
+    TypeError
+        If it is neither, or a pipeline or a search, whose last step sees another table.
+    ValueError
+        If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
+        posterior.
+    """
+    if isinstance(given, Posterior):
+        return given
+    kind = type(given).__name__
+    posterior = getattr(given, "posterior_", None)
+    if isinstance(posterior, Posterior):
+        if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
+            raise ValueError(
+                f'{name} is a {kind} with predictive="plugin", which predicts with one value of the parameters and not '
+                "with its posterior: give estimator.posterior_ if the posterior is meant"
+            )
+        return posterior
+    if hasattr(given, "named_steps"):
+        raise TypeError(
+            f"{name} is a {kind}: give its last step, pipeline[-1], and the table that this step gets, "
+            "pipeline[:-1].transform(X)"
+        )
+    if hasattr(given, "best_estimator_"):
+        raise TypeError(f"{name} is a {kind}: give the estimator that it found, search.best_estimator_")
+    # The rule by which scikit-learn knows fitted estimators.
+    if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
+        raise ValueError(
+            f"This {kind} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
+            "estimator."
+        )
+    raise TypeError(
+        f"{name} is a {kind}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
+    )
