@@ -315,7 +315,9 @@ class Family(ABC):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
-        The default uses NumPyro's likelihood: it sums over counts, and integrates over quantiles.
+        The default uses NumPyro's likelihood. It sums over counts below 4096, and integrates over the quantiles of
+        other numbers (``icdf``, or ``cdf`` and bisection). Without ``cdf`` it integrates over the support, up to 40
+        standard deviations from each class's mean.
 
         Parameters
         ----------
@@ -326,11 +328,12 @@ class Family(ABC):
         Returns
         -------
         array, shape (draws, columns)
+            NaN where the integral over the support is not accurate.
 
         Raises
         ------
         NotImplementedError
-            If there is no way to compute it.
+            If there is no way to compute it; `nb.mutual_information` then warns, and shows the text of the error.
         """
         return from_likelihood(self.likelihood, class_prob, parameters)
 
