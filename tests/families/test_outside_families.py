@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib as mpl
 import numpy as np
+import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
@@ -494,6 +495,46 @@ class TestWaits:
         doublings = np.log2(1.25 / 0.8)
         sd = np.sqrt(4) / 4
         assert found["mean_change_prior"] == pytest.approx((means[1] - means[0]) / doublings / sd)
+
+
+class TestShapeOfThePrior:
+    """A prior without hyperparameters has one distribution for all, which `prior` has to spread over the fields."""
+
+    X = np.array([[0.5, 2.0], [0.1, 1.0], [3.0, 0.7]])
+    y = ("a", "b", "a")
+
+    @staticmethod
+    def family(shape: Any) -> Any:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Flat(Durations):
+            def prior(self, sample: Any) -> Any:
+                speed = sample("speed", dist.Uniform(0.0, 3.0).expand(shape(self)))
+                return {"shape": sample("shape", dist.Gamma(2.0, 1 / self.scale)), "speed": speed}
+
+        return Flat()
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(num_warmup=5, num_samples=4, num_chains=1, progress=False)),
+            lambda model, X, y: model.bind(X, y).simulate(3),
+            lambda model, X, y: numpyro.handlers.seed(model.bind(X, y).program, 0)(X, y),
+        ],
+        ids=["NUTS", "simulate", "program"],
+    )
+    @pytest.mark.parametrize("shape", [(), (2,), (2, 1)], ids=["one", "by column", "by class"])
+    def test_one_parameter_for_several_is_an_error(self, way: Any, shape: tuple[int, ...]) -> None:
+        model = nb.NaiveBayes(self.family(lambda _: shape))
+        error = rf"prior of Flat draws 'speed' from \w+ of shape {re.escape(str(shape))}.*\.expand\(jnp\.shape"
+        with pytest.raises(ValueError, match=error):
+            way(model, self.X, self.y)
+
+    def test_the_shape_of_a_field_is_right(self) -> None:
+        model = nb.NaiveBayes(self.family(lambda family: jnp.shape(family.scale))).bind(self.X, self.y)
+        _, _, drawn = model.simulate(3, return_parameters=True)
+        assert drawn["x_speed"].shape == (2, 2)
+        assert len(np.unique(drawn["x_speed"])) == 4
 
 
 class TestNoClosedForm:
