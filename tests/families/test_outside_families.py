@@ -1,9 +1,10 @@
 """Families written outside the package get every verb that those of the package get, with the same numbers."""
 
+import dataclasses
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -74,6 +75,25 @@ PAIRS = {
     "symbols": Pair(Symbols, nb.Categorical, _symbols()),
     "tokens": Pair(Tokens, nb.Multinomial, _tokens()),
 }
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Shifted(Exponential):
+    """Waits beyond a known time, which is a constant."""
+
+    shift: Any = field(default=0.0, metadata={"static": True})
+    note: Any = field(default=None, metadata={"static": True})
+
+    def terms(self, x: Any) -> Any:
+        return (x - np.asarray(self.shift),)
+
+    def update(self, statistics: Any) -> Any:
+        after = super().update(statistics)
+        return dataclasses.replace(self, concentration=after.concentration, rate=after.rate)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return super().cell_log_predictive(x - np.asarray(self.shift))
 
 
 def numbers_of(result: Any) -> list[Any]:
@@ -495,6 +515,69 @@ class TestWaits:
         doublings = np.log2(1.25 / 0.8)
         sd = np.sqrt(4) / 4
         assert found["mean_change_prior"] == pytest.approx((means[1] - means[0]) / doublings / sd)
+
+
+class TestConstants:
+    """A family with a constant, which is a static field."""
+
+    X, y = np.array([[1.0, 4.0], [2.0, 2.0], [7.0, 3.0]]), ("a", "b", "b")
+
+    @staticmethod
+    def fit(shift: Any) -> Any:
+        return nb.fit(nb.NaiveBayes(Shifted(shift=shift)), TestConstants.X, TestConstants.y)
+
+    def test_a_repr_shows_them(self) -> None:
+        families = {"u": Shifted(shift=2.0), "v": Shifted(), "w": Shifted(shift=0.5), "x": Shifted(shift=2.0)}
+        assert repr(nb.NaiveBayes(families)).splitlines()[3:] == [
+            "  u, x ~ Shifted(shift=2.0)",
+            "      prior: concentration=1, rate=1",
+            "  v ~ Shifted(shift=0.0)",
+            "      prior: concentration=1, rate=1",
+            "  w ~ Shifted(shift=0.5)",
+            "      prior: concentration=1, rate=1",
+        ]
+        assert Shifted(shift=(1.0, 2.0), note="no").story()[0] == "Shifted(shift=(1.0, 2.0), note='no')"
+        assert Symbols().story()[0] == "Symbols"
+        assert Symbols(categories=["x", "y"], other=True).story()[0] == "Symbols(categories=('x', 'y'), other=True)"
+
+    def test_classes_of_one_name_do_not_share_a_line(self) -> None:
+        outside = dataclasses.make_dataclass("Poisson", [], bases=(nb.Poisson,), frozen=True)
+        jax.tree_util.register_dataclass(outside)
+        shown = repr(nb.NaiveBayes({"u": nb.Poisson(), "v": outside()}))
+        assert "  u ~ Poisson(rate)" in shown
+        assert "  v ~ Poisson(rate)" in shown
+
+    @pytest.mark.parametrize("shift", [np.float32(0.5), np.int64(1), 0.25, (0.5, 0.25)], ids=repr)
+    def test_saved(self, shift: Any, tmp_path: Any) -> None:
+        posterior = self.fit(shift)
+        loaded = reloaded(posterior, tmp_path)
+        assert loaded.model.families[0].shift == shift
+        np.testing.assert_array_equal(loaded.log_joint(self.X), posterior.log_joint(self.X))
+
+    @pytest.mark.parametrize(
+        ("shift", "error"),
+        [
+            (
+                dist.Gamma(1.0, 1.0),
+                r"shift=Gamma\(\.\.\.\)\): shift is a constant.*not learned.*a field that is not static",
+            ),
+            (np.array([0.5, 0.25]), r"shift=array.*shift is a constant.*a tuple of them.*np\.asarray\(self\.shift\)"),
+            ([0.5, 0.25], r"shift=\[0\.5.*a tuple of them"),
+            (([0.5], [0.25]), r"shift=\(\[0\.5.*a tuple of them"),
+        ],
+        ids=["distribution", "array", "list", "lists"],
+    )
+    def test_others_are_refused_at_once(self, shift: Any, error: str) -> None:
+        for features in (Shifted(shift=shift), {"u": Shifted(shift=shift)}):
+            with pytest.raises(TypeError, match=rf"Shifted\({error}"):
+                nb.NaiveBayes(features)
+
+    @pytest.mark.parametrize("note", [np.sin, np.nan, frozenset("a")], ids=["function", "nan", "set"])
+    def test_what_no_file_holds_is_an_error_of_save(self, note: Any, tmp_path: Any) -> None:
+        posterior = nb.fit(nb.NaiveBayes(Shifted(note=note)), self.X, self.y)
+        with pytest.raises(TypeError, match=r"Shifted\(note=.*cannot be saved: a file holds .* finite numbers, text"):
+            posterior.save(tmp_path / "posterior.nc")
+        assert not [*tmp_path.iterdir()]
 
 
 class TestShapeOfThePrior:
