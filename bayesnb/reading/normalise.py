@@ -54,7 +54,7 @@ def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.
         warn(
             f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
             "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-            "(nb.Exact(), nb.NUTS()) does not have this trouble",
+            "that is no point (nb.NUTS(), or nb.Exact() for conjugate families) does not have this trouble",
             UserWarning,
         )
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import dask.dataframe as dd
 import jax
@@ -26,6 +26,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.problem import Problem
 
 mpl.use("agg")
 
@@ -744,3 +745,79 @@ class TestNoClosedForm:
             nb.fit(Durations(), self.x, self.y)
         with pytest.raises(ValueError, match="Durations"):
             nb.fit(nb.NaiveBayes(Durations(), feature_inclusion=0.5), self.x, self.y)
+
+
+class TestAdvice:
+    """Errors advise the closed form to a model whose families all have one, and to no other."""
+
+    X = pd.DataFrame({"wait": [0.5, 2.0, 1.0, 3.0], "rest": [1.0, 0.2, 0.7, 5.0]})
+    y = ("a", "b", "a", "b")
+
+    MODELS: ClassVar[dict[str, Any]] = {
+        "conjugate": nb.NaiveBayes(Exponential(2.0, 3.0)),
+        "not conjugate": nb.NaiveBayes(Durations()),
+        "both": nb.NaiveBayes({"wait": Exponential(2.0, 3.0), "rest": Durations()}),
+        "learned": nb.NaiveBayes(Exponential(dist.Gamma(2.0, 1.0), 3.0)),
+    }
+
+    @classmethod
+    def sampled(cls, model: Any, draws: int = 60, one: bool = False) -> Any:
+        rng = np.random.default_rng(0)
+        shapes = {
+            name: tuple(len(labels) for _, labels in axes)
+            for name, axes in model.bind(cls.X, cls.y).sites.axes().items()
+        }
+        samples = {name: rng.uniform(0.5, 2.0, (2, draws, *shape)) for name, shape in shapes.items()}
+        samples["class_prob"] /= samples["class_prob"].sum(axis=-1, keepdims=True)
+        if one:
+            samples = {name: np.ones_like(value) * value[:1, :1] for name, value in samples.items()}
+        return nb.from_samples(model, samples, X=cls.X, y=cls.y)
+
+    ERRORS: ClassVar[dict[str, Any]] = {
+        "loo_scores": lambda t, model: nb.loo_scores(t.sampled(model), t.X, t.y),
+        "kfold": lambda t, model: nb.kfold(t.sampled(model), t.X, t.y),
+        "sensitivity": lambda t, model: nb.sensitivity(t.sampled(model)),
+        "few draws": lambda t, model: nb.loo(t.sampled(model, 2), t.X, t.y),
+        "same draws": lambda t, model: nb.loo(t.sampled(model, one=True), t.X, t.y),
+        "loo_scores of a point": lambda t, model: nb.loo_scores(t.sampled(model).plugin(), t.X, t.y),
+        "sensitivity of a point": lambda t, model: nb.sensitivity(t.sampled(model).plugin()),
+        "draws of a point": lambda t, model: t.sampled(model).plugin().draws(),
+        "plot of a point": lambda t, model: nb.plot_prior_posterior(t.sampled(model).plugin()),
+        "sbc of a point": lambda t, model: nb.sbc(model.bind(t.X, t.y), nb.MLE()),
+        "MAP": lambda t, model: nb.fit(model, t.X, t.y, nb.MAP()),
+    }
+
+    @pytest.mark.parametrize("kind", MODELS)
+    @pytest.mark.parametrize("what", ERRORS)
+    def test_the_closed_form(self, what: str, kind: str) -> None:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            self.ERRORS[what](self, self.MODELS[kind])
+        advised = "nb.Exact()" in str(caught.value) or "closed form, nb.fit(model, X, y)" in str(caught.value)
+        assert advised == (kind == "conjugate")
+
+    def test_empirical_bayes(self) -> None:
+        with pytest.raises(ValueError, match=r"or use nb\.Exact\(\) or nb\.NUTS\(\)$"):
+            nb.fit(self.MODELS["conjugate"], self.X, self.y, nb.EmpiricalBayes())
+        with pytest.raises(ValueError, match=r"or use nb\.NUTS\(\)$"):
+            nb.fit(self.MODELS["both"], self.X, self.y, nb.EmpiricalBayes())
+
+    @pytest.mark.parametrize("kind", MODELS)
+    def test_of_the_sampler(self, kind: str) -> None:
+        inference = nb.NUTS(num_warmup=3, num_samples=5, num_chains=1, progress=False)
+        with pytest.warns(nb.ConvergenceWarning) as caught:
+            nb.fit(self.MODELS[kind], self.X, self.y, inference)
+        assert ("nb.Exact() needs no sampling" in str(caught[0].message)) == (kind == "conjugate")
+
+    def test_learned_hyperparameters(self) -> None:
+        both = {"wait": Exponential(dist.Gamma(2.0, 1.0), 3.0), "rest": Durations()}
+        for features, advised in ((both["wait"], True), (both, False)):
+            problem = Problem(nb.NaiveBayes(features).bind(self.X, self.y), None)
+            with pytest.raises(ValueError, match="is learned") as caught:
+                problem.require_numbers()
+            assert ("nb.EmpiricalBayes()" in str(caught.value)) == advised
+
+    def test_inclusion_needs_a_closed_form(self) -> None:
+        with pytest.raises(ValueError, match=r"in closed form, which Durations \('rest'\) does not have: leave"):
+            nb.NaiveBayes(self.MODELS["both"].features, feature_inclusion=0.5)
+        with pytest.raises(ValueError, match=r"which Durations \(every column\) does not have"):
+            nb.NaiveBayes(Durations(), feature_inclusion=0.5)
