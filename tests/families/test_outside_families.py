@@ -801,7 +801,7 @@ class TestAdvice:
         with pytest.raises(ValueError, match=r"or use nb\.NUTS\(\)$"):
             nb.fit(self.MODELS["both"], self.X, self.y, nb.EmpiricalBayes())
 
-    @pytest.mark.parametrize("kind", MODELS)
+    @pytest.mark.parametrize("kind", names_fast(MODELS, {"conjugate", "both"}))
     def test_of_the_sampler(self, kind: str) -> None:
         inference = nb.NUTS(num_warmup=3, num_samples=5, num_chains=1, progress=False)
         with pytest.warns(nb.ConvergenceWarning) as caught:
