@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 
@@ -150,9 +149,10 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return StudentT.of(self).log_density(x)
 
     def marginals(self) -> dict[str, dist.Distribution]:
-        scale = jnp.sqrt(self.rate / (self.concentration * self.kappa))
+        xp, _ = namespace(self.rate)
+        scale = xp.sqrt(self.rate / (self.concentration * self.kappa))
         return {
-            "mean": dist.StudentT(2 * jnp.asarray(self.concentration), self.loc, scale),
+            "mean": dist.StudentT(2 * xp.asarray(self.concentration), self.loc, scale),
             "variance": dist.InverseGamma(self.concentration, self.rate),
         }
 

@@ -11,6 +11,7 @@ from scipy.special import gammaln, ndtr, xlogy
 
 from bayesnb.families.cdf import ends, quantile
 from bayesnb.families.large_counts import log_poisson
+from bayesnb.parallel import in_order
 
 __all__ = [
     "COUNTED",
@@ -28,16 +29,19 @@ PIECE_CELLS = 2**20
 CACHED_CELLS = 2**16
 """Densities in memory at a time in an integral, which needs several arrays: half a mebibyte fits the cache."""
 
-BREAKS = np.arange(-9.0, 9.5, 1.0)
+BREAKS = np.arange(-7.0, 7.5, 1.0)
 """Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
 
-FAR_BREAKS = np.concatenate([-np.array([40.0, 27.0, 18.0, 12.0]), BREAKS, np.array([12.0, 18.0, 27.0, 40.0])])
+FAR = np.array([9.0, 12.0, 18.0, 27.0, 40.0])
+
+FAR_BREAKS = np.concatenate([-FAR, BREAKS, FAR])
 """As `BREAKS`, for densities whose tails may be those of an exponential distribution."""
 
 MASS_ERROR = 1e-6
 """Largest distance from one of a density's integral, above which the integral of the information is not trusted."""
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
+"""Six nodes between breaks: errors of 1e-12 nats for classes of like spread, 1e-9 where spreads differ most."""
 
 COUNTED = 4096
 """Counts below this are summed one by one; above, an integral replaces the sum."""
@@ -83,7 +87,7 @@ def integrated(
 ) -> np.ndarray:
     """`divergence` as an integral over x above `lowest`.
 
-    Composite Gauss-Legendre rules, with eight nodes between neighbouring points. The points are whole numbers of scales
+    Composite Gauss-Legendre rules, with six nodes between neighbouring points. The points are whole numbers of scales
     away from the classes' centres.
 
     Parameters
@@ -103,12 +107,17 @@ def integrated(
     class_prob = np.broadcast_to(class_prob, centre.shape)
     result = np.empty((num_draws, num_columns))
     nodes = (num_classes * len(BREAKS) - 1) * len(NODES)
-    for draws, columns in _pieces(num_draws, num_columns, num_classes * nodes):
-        piece = draws, slice(None), columns
+
+    def of_piece(at: tuple[slice, slice]) -> np.ndarray:
+        piece = at[0], slice(None), at[1]
         breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * BREAKS, 1, 2)
         x, weight = _gauss_legendre(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest))
         cells = density(x[:, None], centre[piece][..., None], scale[piece][..., None])
-        result[draws, columns] = divergence(class_prob[piece], cells, weight)
+        return divergence(class_prob[piece], cells, weight)
+
+    pieces = [*_pieces(num_draws, num_columns, num_classes * nodes)]
+    for at, found in zip(pieces, in_order(of_piece, pieces), strict=True):
+        result[at] = found
     return result
 
 
