@@ -232,6 +232,12 @@ class Family(ABC):
         ----------
         pooled : Statistics
             Statistics of all classes together, class axis of length one.
+
+        Returns
+        -------
+        Family
+            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``. Fields that are not
+            None stay as they are.
         """
         return self
 
