@@ -76,7 +76,7 @@ def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndar
         middle = (low & high) + ((low ^ high) >> 1)
         with np.errstate(all="ignore"):
             below = cdf(distribution, _from_order(middle)) < level
-        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
     return _from_order(high)
 
 

@@ -219,7 +219,7 @@ def _over_support(
         some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
         density = np.moveaxis(np.exp(np.asarray(some.log_prob(np.moveaxis(x, -1, 0)[:, :, None]))), 0, -1)
         mass = (density * weight[:, None]).sum(axis=-1)
-        accurate = ((np.abs(mass - 1) < MASS_ERROR) | (class_prob[piece] == 0)).all(axis=1)
+        accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
         result[draws, columns] = np.where(accurate, divergence(class_prob[piece], density, weight), np.nan)
     return result
 
@@ -234,7 +234,7 @@ def _of_counts(distribution: dist.Distribution) -> np.ndarray:
     else:
         highest = 1.0 if support is constraints.boolean else np.inf
     if not highest < COUNTED:
-        raise NotImplementedError(f"the likelihood {type(distribution).__name__} gives counts of {COUNTED} or more")
+        raise NotImplementedError(f"the likelihood {type(distribution).__name__} may give counts of {COUNTED} or more")
     counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
     return np.moveaxis(np.exp(np.asarray(distribution.log_prob(counts))), 0, -1)
 

@@ -30,6 +30,12 @@ class Bare(dist.Exponential):
     cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
 
 
+class BareUniform(dist.Uniform):
+    """The same for a uniform distribution, whose support follows its parameters."""
+
+    cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
+
+
 def information(table):
     """Mutual information of a table of counts, shape (classes, categories)."""
     joint = table / table.sum()
@@ -307,9 +313,9 @@ class TestOtherFamilies:
             (lambda a, b: dist.Weibull(a, 0.4 * b), (0, np.inf)),
             (lambda a, b: dist.Weibull(1e9 * a, 2.0 * b), (0, 2e10)),
             (lambda a, b: dist.MixtureGeneral(HALVES, [dist.Normal(a, 1.0), dist.Normal(0.0, b)]), (-40, 40)),
-            # Without cdf: angles, narrow ones on both sides of pi among them, and a density with a heavy tail.
+            # Without cdf: angles, narrow ones that go on beyond pi among them, and a density with a heavy tail.
             (lambda a, b: dist.VonMises(a, b), (-np.pi, np.pi)),
-            (lambda a, b: dist.VonMises(3.1 * a, 200 * b), (-np.pi, np.pi)),
+            (lambda a, b: dist.VonMises(3.08 + 0.02 * a, 200 * b), (-np.pi, np.pi)),
             (lambda a, b: Bare(a * b), (0, np.inf)),
         ],
         ids=["infinite at zero", "large", "mixture", "angles", "angles beside pi", "exponential tail"],
@@ -345,10 +351,11 @@ class TestOtherFamilies:
         ("likelihood", "reason"),
         [
             (lambda rate: dist.HurdleGamma(0.3, 1.0, rate), "its support is not accurate: define"),
-            (lambda rate: dist.Poisson(1e5 * rate), "the likelihood Poisson gives counts of 4096 or more: define"),
+            (lambda rate: dist.Poisson(1e5 * rate), "the likelihood Poisson may give counts of 4096 or more: define"),
             (lambda rate: dist.RightCensoredDistribution(dist.Exponential(rate), 0.0), "no icdf, no cdf, and no mean"),
+            (lambda rate: BareUniform(0.0, 9 * rate), "no icdf and no cdf, and its support follows parameters"),
         ],
-        ids=["atom", "large counts", "unknown"],
+        ids=["atom", "large counts", "no moments", "support of parameters"],
     )
     def test_unknown_information_is_nan(self, rng, likelihood, reason):
         @jax.tree_util.register_dataclass
