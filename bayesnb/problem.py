@@ -103,10 +103,11 @@ class Problem:
         ------
         ValueError
         """
+        maximum = ", nb.EmpiricalBayes() to maximise the evidence" if self.conjugate else ""
         for name, distribution in self.model.hyperpriors.items():
             raise ValueError(
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
-                "use nb.NUTS() for draws, nb.EmpiricalBayes() to maximise the evidence, or give a number"
+                f"use nb.NUTS() for draws{maximum}, or give a number"
             )
 
     def require_labels(self, what: str, remedy: str) -> None:

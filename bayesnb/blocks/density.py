@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log
 from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.blocks.parameters import ModelParameters, require_prior_shape
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
@@ -39,7 +39,12 @@ def walk_sites(class_prior: ClassPrior, families: Sequence[Family], sample: Samp
 
 def walk_family(i: int, family: Family, sample: Sample) -> None:
     """Call ``sample(site, distribution)`` for every site of the family at position `i`."""
-    family.prior(lambda name, distribution: sample(f"{i}.{name}", distribution))
+
+    def checked(name: str, distribution: dist.Distribution) -> Any:
+        require_prior_shape(family, name, distribution)
+        return sample(f"{i}.{name}", distribution)
+
+    family.prior(checked)
 
 
 def statistics_program(

@@ -13,7 +13,14 @@ from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 
-__all__ = ["ModelParameters", "draw_parameters", "log_prior_density", "off_boundary", "prior_densities"]
+__all__ = [
+    "ModelParameters",
+    "draw_parameters",
+    "log_prior_density",
+    "off_boundary",
+    "prior_densities",
+    "require_prior_shape",
+]
 
 
 @jax.tree_util.register_dataclass
@@ -48,9 +55,10 @@ def draw_parameters(
     too.
     """
 
-    def sample(_: str, distribution: dist.Distribution) -> np.ndarray:
+    def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
         # A distribution given a parameter already drawn has the sample shape in its batch shape.
         extra = sample_shape if len(distribution.batch_shape) <= depth else ()
+        require_prior_shape(family, name, distribution, leading=len(sample_shape) - len(extra))
         return draw(distribution, rng, extra)
 
     with jax.enable_x64(True):
@@ -64,6 +72,36 @@ def draw_parameters(
         if sample_shape:
             class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
+
+
+def require_prior_shape(family: Family, name: str, distribution: dist.Distribution, leading: int = 0) -> None:
+    """Refuse a prior that gives several classes or columns one parameter.
+
+    Parameters
+    ----------
+    family : Family
+        With arrays for hyperparameters.
+    name : str
+        Name of the parameter.
+    distribution : numpyro.distributions.Distribution
+        What the family's `prior` draws it from.
+    leading : int, default 0
+        Number of the distribution's axes that go before those of the hyperparameters.
+
+    Raises
+    ------
+    ValueError
+        If the distribution's shape does not begin with that of the hyperparameters, (classes, columns).
+    """
+    fields = np.shape(jax.tree.leaves(family)[0])
+    expected = fields[:-1] if family.cell == "category" else fields
+    found = tuple(distribution.shape())[leading:]
+    if found[: len(expected)] != expected:
+        raise ValueError(
+            f"the prior of {type(family).__name__} draws {name!r} from {type(distribution).__name__} of shape "
+            f"{found}, where each class and column needs a parameter of its own, in the shape {expected} of the "
+            "fields: give the distribution the shape of a field, .expand(jnp.shape(self.FIELD))"
+        )
 
 
 def off_boundary(value: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesnb.arrays import warn
+from bayesnb.model.ways import or_closed_form
 from bayesnb.problem import Problem
 
 __all__ = [
@@ -91,11 +92,11 @@ def remark_on_draws(problem: Problem | None) -> list[str]:
         "scale": "hyperparameters on the data's scale",
     }
     seen = [] if problem is None else [found[what] for what in problem.prior_saw if what in found]
-    if not seen:
+    if problem is None or not seen:
         return []
     return [
         f"the prior of the draws follows all rows, including those left out: {' and '.join(seen)}. The score tends to "
-        "be too high, most of all with few rows: give numbers, or use the closed form, nb.fit(model, X, y)"
+        f"be too high, most of all with few rows: give numbers{or_closed_form(problem.model)}"
     ]
 
 

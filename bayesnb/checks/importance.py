@@ -6,6 +6,7 @@ import arviz_stats
 from arviz_stats import ELPDDataLOO
 
 from bayesnb.checks.elpd import remark_on_draws
+from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -31,21 +32,23 @@ def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) ->
         raise ValueError(
             "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only"
         )
+    exact = has_closed_form(posterior.model)
     if len(posterior.classes) == 1:
         raise ValueError(
             f"there is one class, {posterior.classes.tolist()[0]!r}, so that every label is certain and nothing is "
-            "left to estimate by leaving rows out; for the elpd of the features use nb.loo_scores with the closed form"
+            "left to estimate by leaving rows out"
+            + ("; nb.loo_scores of the closed form, nb.fit(model, X, y), has the elpd of the features" * exact)
         )
     number = posterior.num_chains * posterior.num_draws
     if number < MIN_DRAWS:
         raise ValueError(
             f"there {'is 1 draw' if number == 1 else f'are {number} draws'}: importance sampling needs at least "
-            f"{MIN_DRAWS}; sample more, or use the closed form, nb.fit(model, X, y), whose leave-one-out needs none"
+            f"{MIN_DRAWS}; sample more{or_closed_form(posterior.model)}"
         )
     if all((draws == draws[:1, :1]).all() for draws in posterior.draws().values()):
         raise ValueError(
-            "all draws are the same, so that no weighting of them can leave a row out: sample again, or use the closed "
-            "form, nb.fit(model, X, y)"
+            "all draws are the same, so that no weighting of them can leave a row out: sample again"
+            f"{or_closed_form(posterior.model)}"
         )
     found, remarks = (
         arviz_stats.loo(posterior.to_datatree(table, y), var_name="y", pointwise=True),

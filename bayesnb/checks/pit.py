@@ -9,6 +9,7 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.pit import pit
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.ways import ways_to_posterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
@@ -32,7 +33,7 @@ def pits(
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
     if isinstance(posterior, PointPosterior):
-        raise ValueError(no_distribution(posterior.inference or posterior))
+        raise ValueError(no_distribution(posterior.inference or posterior, model))
     true_values = model.sites.by_name(truth)
     if isinstance(posterior, ExactPosterior):
         drawn = draw_parameters(posterior.class_posterior, posterior.families, rng, (RANK_DRAWS,))
@@ -96,9 +97,9 @@ def _thinned(values: np.ndarray) -> np.ndarray:
     return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
 
 
-def no_distribution(inference: object) -> str:
+def no_distribution(inference: object, model: BoundModel) -> str:
     """Error message for a point estimate, which cannot be calibrated."""
     return (
-        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use nb.Exact() "
-        "or nb.NUTS()"
+        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use "
+        f"{ways_to_posterior(model)}"
     )

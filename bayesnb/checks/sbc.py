@@ -300,7 +300,7 @@ def _ready_inference(inference: Any, model: BoundModel) -> Any:
     if isinstance(inference, type) or not hasattr(inference, "fit"):
         raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.Inference")
     if isinstance(inference, MAP | MLE):
-        raise ValueError(no_distribution(inference))
+        raise ValueError(no_distribution(inference, model))
     if isinstance(inference, NUTS):
         # The simulations are the replications, so that one chain is enough.
         return replace(inference, num_chains=1, progress=False)

@@ -19,6 +19,7 @@ import scipy.special
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
+from bayesnb.model.ways import or_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -154,9 +155,9 @@ def sensitivity(
 def _require_exact(posterior: Posterior) -> ExactPosterior:
     if isinstance(posterior, SampledPosterior):
         raise TypeError(
-            "the posterior is sampled, and power-scaling in closed form needs an exact one, nb.fit(model, X, y, "
-            "nb.Exact()): for draws, weight them with arviz.psense_summary(posterior.to_datatree(X, y), "
-            'likelihood_var_names="joint")'
+            "the posterior is sampled, and sensitivity scales a closed form: weight the draws with "
+            'arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
+            f"{or_closed_form(posterior.model)}"
         )
     if isinstance(posterior, AveragedPosterior):
         raise TypeError(
@@ -165,8 +166,9 @@ def _require_exact(posterior: Posterior) -> ExactPosterior:
         )
     if not isinstance(posterior, ExactPosterior):
         raise TypeError(
-            f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: give a closed-form "
-            "posterior, nb.fit(model, X, y)"
+            f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: weight the draws of "
+            'nb.NUTS() with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
+            f"{or_closed_form(posterior.model)}"
         )
     return posterior
 

@@ -17,6 +17,7 @@ per row, and under ``jax.vmap``.
 """
 
 import inspect
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -114,6 +115,9 @@ class Family(ABC):
         if self.categories is not None:
             # JAX compares settings and hashes them, which it cannot do with lists.
             object.__setattr__(self, "categories", _as_tuples(self.categories))
+        for name, value in self.settings().items():
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value.item())
         for name, value in self.hyperparameters().items():
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
@@ -228,6 +232,12 @@ class Family(ABC):
         ----------
         pooled : Statistics
             Statistics of all classes together, class axis of length one.
+
+        Returns
+        -------
+        Family
+            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``. Fields that are not
+            None stay as they are.
         """
         return self
 
@@ -315,7 +325,9 @@ class Family(ABC):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
-        The default uses NumPyro's likelihood: it sums over counts, and integrates over quantiles.
+        The default uses NumPyro's likelihood. It sums over counts below 4096, and integrates over the quantiles of
+        other numbers (``icdf``, or ``cdf`` and bisection). Without ``cdf`` it integrates over the support, up to 40
+        standard deviations from each class's mean.
 
         Parameters
         ----------
@@ -326,11 +338,12 @@ class Family(ABC):
         Returns
         -------
         array, shape (draws, columns)
+            NaN where the integral over the support is not accurate.
 
         Raises
         ------
         NotImplementedError
-            If there is no way to compute it.
+            If there is no way to compute it; `nb.mutual_information` then warns, and shows the text of the error.
         """
         return from_likelihood(self.likelihood, class_prob, parameters)
 
@@ -384,9 +397,27 @@ class Family(ABC):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
     def story(self) -> tuple[str, list[str]]:
-        """The likelihood, and a line for each part of the prior, as the model's repr shows them."""
+        """The likelihood and the prior, as the model's repr shows them.
+
+        Returns
+        -------
+        tuple of str and list of str
+            The likelihood, and a line for each part of the prior. By default the name of the class with its settings
+            that are neither None nor False, and one line of hyperparameters.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.Poisson(2.0, 1.0).story()
+        ('Poisson(rate)', ['rate ~ Gamma(2, 1)'])
+        """
+        settings = ", ".join(
+            f"{name}={reprlib.repr(value)}"
+            for name, value in self.settings().items()
+            if value is not None and value is not False
+        )
         hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
-        return type(self).__name__, [f"prior: {hyperparameters}"]
+        return type(self).__name__ + (f"({settings})" if settings else ""), [f"prior: {hyperparameters}"]
 
     def from_older_statistics(self, kind: str, statistics: Any) -> Any:
         """Statistics from a file that was saved when the family had another kind of them.
@@ -411,6 +442,10 @@ class Family(ABC):
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in _array_fields(self)}
+
+    def settings(self) -> dict[str, Any]:
+        """The static fields by name: constants of the likelihood, and what the table's cells may be."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.metadata.get("static")}
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         """The same family with each hyperparameter as an array for every class and column.

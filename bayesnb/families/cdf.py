@@ -1,6 +1,7 @@
 """Distribution functions and quantiles of NumPyro's distributions, by SciPy where it has them.
 
-Distributions that are not registered here use their own ``cdf`` and ``icdf``.
+Distributions that are not registered here use their own ``cdf`` and ``icdf``. Bisection of ``cdf`` is in place of a
+missing ``icdf``.
 """
 
 from functools import singledispatch
@@ -11,7 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 
-__all__ = ["cdf", "quantile"]
+__all__ = ["cdf", "ends", "quantile"]
 
 
 @singledispatch
@@ -49,9 +50,51 @@ def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
 
 @singledispatch
 def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
-    """Inverse of the cumulative distribution function, float64."""
+    """Inverse of the cumulative distribution function, float64.
+
+    Raises
+    ------
+    NotImplementedError
+        If the distribution has neither ``icdf`` nor ``cdf``.
+    """
     with jax.enable_x64(True):
-        return np.asarray(distribution.icdf(level))
+        try:
+            return np.asarray(distribution.icdf(level))
+        except NotImplementedError:
+            return _by_bisection(distribution, np.asarray(level))
+
+
+def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    """Smallest number of the support at which ``cdf`` reaches the level.
+
+    The bits of float64 numbers are bisected, so that 64 steps find the number whatever its magnitude.
+    """
+    shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
+    low, high = (np.broadcast_to(_in_order(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
+    for _ in range(64):
+        # The average of two integers, whose sum may be too large.
+        middle = (low & high) + ((low ^ high) >> 1)
+        with np.errstate(all="ignore"):
+            below = cdf(distribution, _from_order(middle)) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return _from_order(high)
+
+
+def ends(distribution: dist.Distribution) -> tuple[Any, Any]:
+    """Smallest and largest number that the support of a distribution of numbers holds, infinite where it has no end."""
+    support = distribution.support
+    return getattr(support, "lower_bound", -np.inf), getattr(support, "upper_bound", np.inf)
+
+
+def _in_order(x: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of the numbers given: their bits, those of negative numbers turned round."""
+    bits = np.nan_to_num(x).view(np.int64)
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+
+
+def _from_order(order: np.ndarray) -> np.ndarray:
+    """Inverse of `_in_order`."""
+    return (order ^ ((order >> 63) & np.iinfo(np.int64).max)).view(np.float64)
 
 
 @quantile.register

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 from scipy.special import gammaln, ndtr, xlogy
 
-from bayesnb.families.cdf import quantile
+from bayesnb.families.cdf import ends, quantile
 from bayesnb.families.large_counts import log_poisson
 from bayesnb.parallel import in_order
 
@@ -31,6 +31,14 @@ CACHED_CELLS = 2**16
 
 BREAKS = np.arange(-7.0, 7.5, 1.0)
 """Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
+
+FAR = np.array([9.0, 12.0, 18.0, 27.0, 40.0])
+
+FAR_BREAKS = np.concatenate([-FAR, BREAKS, FAR])
+"""As `BREAKS`, for densities whose tails may be those of an exponential distribution."""
+
+MASS_ERROR = 1e-6
+"""Largest distance from one of a density's integral, above which the integral of the information is not trusted."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
 """Six nodes between breaks: errors of 1e-12 nats for classes of like spread, 1e-9 where spreads differ most."""
@@ -103,10 +111,7 @@ def integrated(
     def of_piece(at: tuple[slice, slice]) -> np.ndarray:
         piece = at[0], slice(None), at[1]
         breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * BREAKS, 1, 2)
-        breaks = np.sort(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest), axis=-1)
-        half = np.diff(breaks, axis=-1)[..., None] / 2
-        x = (breaks[..., :-1, None] + half * (1 + NODES)).reshape(*breaks.shape[:2], -1)
-        weight = (half * WEIGHTS).reshape(x.shape)
+        x, weight = _gauss_legendre(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest))
         cells = density(x[:, None], centre[piece][..., None], scale[piece][..., None])
         return divergence(class_prob[piece], cells, weight)
 
@@ -116,12 +121,27 @@ def integrated(
     return result
 
 
+def _gauss_legendre(breaks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights between neighbouring breaks, each of shape (draws, columns, nodes).
+
+    Parameters
+    ----------
+    breaks : array, shape (draws, columns, breaks)
+        In any order.
+    """
+    breaks = np.sort(breaks, axis=-1)
+    half = np.diff(breaks, axis=-1)[..., None] / 2
+    x = (breaks[..., :-1, None] + half * (1 + NODES)).reshape(*breaks.shape[:2], -1)
+    return x, (half * WEIGHTS).reshape(x.shape)
+
+
 def from_likelihood(
     likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """Mutual information under any NumPyro likelihood of numbers.
 
-    A continuous density is integrated over its own quantiles, class by class; counts are summed up to 4096.
+    A continuous density is integrated over its own quantiles, class by class, or over its support if it has neither
+    ``icdf`` nor ``cdf``. Counts are summed up to 4096.
 
     Parameters
     ----------
@@ -134,16 +154,17 @@ def from_likelihood(
     Returns
     -------
     array, shape (draws, columns)
+        NaN where the integral over the support is not accurate.
 
     Raises
     ------
     NotImplementedError
-        If cells are neither counts of moderate size nor numbers with a known quantile function.
+        If cells are neither counts of moderate size nor numbers with quantiles or moments; the error says which.
     """
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
         if distribution.event_shape:
-            raise NotImplementedError
+            raise NotImplementedError(f"the likelihood {type(distribution).__name__} is one of vectors")
         if distribution.is_discrete:
             return divergence(class_prob, _of_counts(distribution))
         edges = np.arange(-TAIL, TAIL)[:, None] + (1 + NODES) / 2
@@ -151,13 +172,56 @@ def from_likelihood(
         weight = np.tile(WEIGHTS / 2, 2 * TAIL).reshape(deviate.shape[0], 1, 1)
         weight = weight * np.exp(-0.5 * deviate[:, 0] ** 2) / np.sqrt(2 * np.pi)
         # x of class c on the first axis but one, densities under every class on the axis of classes.
-        x = quantile(distribution, ndtr(deviate))
+        try:
+            x = quantile(distribution, ndtr(deviate))
+        except NotImplementedError:
+            return _over_support(likelihood, class_prob, parameters)
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(np.asarray(distribution.log_prob(x[:, :, [c]])))
             average = (class_prob * density).sum(axis=2)
             result += (class_prob[:, c] * np.log(density[:, :, c] / average) * weight).sum(axis=0)
         return result
+
+
+def _over_support(
+    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+) -> np.ndarray:
+    """As `from_likelihood`, by an integral over the support; NaN where a density does not integrate to one.
+
+    The rules' points are standard deviations away from the classes' means. On a bounded support, those beyond one end
+    are counted on from the other, because densities of angles go on there.
+    """
+    whole = likelihood(**parameters)
+    try:
+        centre, scale = (np.asarray(value) for value in (whole.mean, np.sqrt(whole.variance)))
+    except NotImplementedError:
+        name = type(whole).__name__
+        raise NotImplementedError(f"the likelihood {name} has no icdf, no cdf, and no mean and variance") from None
+    lowest, highest = ends(whole)
+    if np.ndim(lowest) or np.ndim(highest):
+        name = type(whole).__name__
+        raise NotImplementedError(f"the likelihood {name} has no icdf and no cdf, and its support follows parameters")
+    num_draws, num_classes, num_columns = centre.shape
+    class_prob = np.broadcast_to(class_prob, centre.shape)
+    result = np.empty((num_draws, num_columns))
+    for draws, columns in _pieces(num_draws, num_columns, num_classes**2 * len(FAR_BREAKS) * len(NODES)):
+        piece = draws, slice(None), columns
+        with np.errstate(invalid="ignore"):  # a mean that is infinite
+            breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * FAR_BREAKS, 1, 2)
+            breaks = breaks.reshape(*breaks.shape[:2], -1)
+            if np.isfinite(highest - lowest):
+                both = np.broadcast_to([lowest, highest], (*breaks.shape[:2], 2))
+                breaks = np.concatenate([lowest + (breaks - lowest) % (highest - lowest), both], axis=-1)
+        x, weight = _gauss_legendre(np.clip(breaks, lowest, highest))
+        # Points at an end of the support have no weight, and the density may be infinite there.
+        x = np.where(weight > 0, x, centre[piece][:, 0, :, None])
+        some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
+        density = np.moveaxis(np.exp(np.asarray(some.log_prob(np.moveaxis(x, -1, 0)[:, :, None]))), 0, -1)
+        mass = (density * weight[:, None]).sum(axis=-1)
+        accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
+        result[draws, columns] = np.where(accurate, divergence(class_prob[piece], density, weight), np.nan)
+    return result
 
 
 def _of_counts(distribution: dist.Distribution) -> np.ndarray:
@@ -170,7 +234,7 @@ def _of_counts(distribution: dist.Distribution) -> np.ndarray:
     else:
         highest = 1.0 if support is constraints.boolean else np.inf
     if not highest < COUNTED:
-        raise NotImplementedError
+        raise NotImplementedError(f"the likelihood {type(distribution).__name__} may give counts of {COUNTED} or more")
     counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
     return np.moveaxis(np.exp(np.asarray(distribution.log_prob(counts))), 0, -1)
 

@@ -1,7 +1,7 @@
 """A model as JSON and arrays."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
     """The model as JSON can hold it; its arrays of numbers are added to `arrays`."""
     features = []
     for name, (family, columns) in model.features.items():
-        static = {field.name: getattr(family, field.name) for field in fields(family) if field.metadata.get("static")}
         features.append(
             {
                 "name": None if name is EVERY_COLUMN else write_label(name),
@@ -40,7 +39,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 else columns,
                 "family": _name_of(type(family)),
                 "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
-                "settings": static,
+                "settings": _settings(family),
             }
         )
     probs, inclusion = model.class_probs, model.feature_inclusion
@@ -87,6 +86,25 @@ def read_model(
     )
     # A file of an earlier version has no blocks: their order is that of the description.
     return BoundModel.of(description, schema, text.get("blocks"))
+
+
+def _settings(family: Family) -> dict[str, Any]:
+    """The settings of a family, which JSON has to hold.
+
+    Raises
+    ------
+    TypeError
+        If it cannot.
+    """
+    for name, value in family.settings().items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
+                "that are finite numbers, text, True, False, None or tuples of these"
+            ) from None
+    return family.settings()
 
 
 def _name_of(family: type[Family]) -> str:

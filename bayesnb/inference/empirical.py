@@ -16,6 +16,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import Inference
 from bayesnb.keys import random_generator
 from bayesnb.model.learned import LearnedPrior
+from bayesnb.model.ways import ways_to_posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
 
@@ -65,7 +66,7 @@ class EmpiricalBayes(Inference):
         if not source.hyperpriors:
             raise ValueError(
                 "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
-                "nb.Categorical(concentration=dist.Gamma(1, 1)), or use nb.Exact()"
+                f"nb.Categorical(concentration=dist.Gamma(1, 1)), or use {ways_to_posterior(source)}"
             )
         for block in source.blocks:
             if not isinstance(block.family, ConjugateFamily):

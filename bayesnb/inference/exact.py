@@ -5,7 +5,7 @@ from typing import Any
 
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import Inference
-from bayesnb.inference.ways import ways_to_fit
+from bayesnb.model.ways import ways_to_fit
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -32,7 +32,7 @@ class Exact(Inference):
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form "
-                    f"posterior: use {ways_to_fit(block.family)}"
+                    f"posterior: use {ways_to_fit(problem.model)}"
                 )
         problem.require_numbers()
         problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")

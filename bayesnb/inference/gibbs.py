@@ -14,8 +14,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
-from bayesnb.inference.ways import ways_to_fit
 from bayesnb.keys import random_generator
+from bayesnb.model.ways import ways_to_fit
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
@@ -90,7 +90,7 @@ class Gibbs(Inference):
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form posterior "
-                    f"given the labels: use {ways_to_fit(block.family)}"
+                    f"given the labels: use {ways_to_fit(problem.model)}"
                 )
         problem.require_numbers()
         if problem.unlabelled is not None:

@@ -21,6 +21,7 @@ from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.targets import Target, target_of
 from bayesnb.keys import as_key, random_generator
+from bayesnb.model.ways import has_closed_form
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
@@ -138,7 +139,7 @@ class NUTS(Inference):
             sites, stats = self._run(advance, states, settings.num_warmup)
         stats = _rename(stats, self.max_tree_depth)
         posterior = target.posterior(sites, stats, random_generator(draw_key), self)
-        _warn(posterior.diagnostics, self.num_samples, settings, unlabelled=problem.unlabelled is not None)
+        _warn(posterior.diagnostics, self.num_samples, settings, problem)
         return posterior
 
     def _run(self, advance: Callable, states: list[Any], num_warmup: int) -> Any:
@@ -290,7 +291,7 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
     return {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= max_tree_depth}
 
 
-def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, *, unlabelled: bool) -> None:
+def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, problem: Problem) -> None:
     problems = diagnostics.problems()
     if problems:
         now = {
@@ -299,8 +300,9 @@ def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, *, un
             "target_accept_prob": settings.target_accept_prob,
             "max_tree_depth": settings.max_tree_depth,
         }
-        instead = "nb.Exact() needs no sampling where the model is conjugate"
-        if unlabelled:
-            instead = "nb.Gibbs() has no steps to tune where the model is conjugate"
+        instead = ""
+        if has_closed_form(problem.model):
+            exact = problem.unlabelled is None
+            instead = ". nb.Exact() needs no sampling" if exact else ". nb.Gibbs() has no steps to tune"
         shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
-        warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}. {instead}", ConvergenceWarning)
+        warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)

@@ -15,8 +15,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_mode
 from bayesnb.inference.base import Inference
 from bayesnb.inference.em import maximise
-from bayesnb.inference.ways import gives_mode, ways_to_fit
 from bayesnb.keys import random_generator
+from bayesnb.model.ways import gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem
 from bayesnb.validate import whole_number
@@ -74,7 +74,7 @@ class MLE(_PointEstimate):
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no "
-                    f"maximum_likelihood: use {ways_to_fit(block.family)}; or define "
+                    f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
                     "maximum_likelihood(statistics) in the class"
                 )
 
@@ -126,7 +126,7 @@ class MAP(_PointEstimate):
                 method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
                 raise ValueError(
                     f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
-                    f"{ways_to_fit(block.family)}; or define {method} in the class"
+                    f"{ways_to_fit(problem.model)}; or define {method} in the class"
                 )
         problem.require_numbers()
 
@@ -136,8 +136,8 @@ class MAP(_PointEstimate):
         if np.isnan(class_prob).any():
             raise ValueError(
                 "the density of the class probabilities is unbounded (class_concentration below one and a class "
-                "without "
-                "rows), so it has no mode: use a class_concentration of at least one, or nb.Exact()"
+                "without rows), so it has no mode: use a class_concentration of at least one, or "
+                f"{ways_to_posterior(problem.model)}"
             )
         blocks = []
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
@@ -155,8 +155,7 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
         if len(lost):
             c, j = lost[0][:2]
             owner = block.name if block.family.cell == "count vector" else block.labels[j]
-            posterior = "nb.Exact()" if isinstance(block.family, ConjugateFamily) else "nb.NUTS()"
-            posterior = posterior if problem.unlabelled is None else "nb.NUTS()"
+            posterior = ways_to_posterior(problem.model) if problem.unlabelled is None else "nb.NUTS()"
             raise ValueError(
                 f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
                 f"({why}); use {posterior} or another prior"

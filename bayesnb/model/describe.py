@@ -9,8 +9,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import read_inclusion
-from bayesnb.model.read import block_name, read_class_concentration, read_class_probs, read_features
+from bayesnb.model.read import EVERY_COLUMN, block_name, read_class_concentration, read_class_probs, read_features
 from bayesnb.model.story import story
 
 __all__ = ["Description"]
@@ -55,6 +56,13 @@ class Description:
                 f"feature_inclusion is averaged over in closed form, in which {[*self.hyperpriors]} cannot be learned: "
                 "give them numbers, or leave feature_inclusion out"
             )
+        for name, (family, _) in self.features.items():
+            if inclusion is not None and not isinstance(family, ConjugateFamily):
+                where = "every column" if name is EVERY_COLUMN else repr(name)
+                raise ValueError(
+                    f"feature_inclusion is averaged over in closed form, which {type(family).__name__} ({where}) does "
+                    "not have: leave feature_inclusion out"
+                )
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
         """The same description with other prior probabilities that features depend on the class."""

@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
+from bayesnb.blocks.parameters import require_prior_shape
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.sites import Sites
 
@@ -84,7 +85,14 @@ def _sample_parameters(
         for j in block.members:
             family = whole if j is None else whole.take((slice(None), j))
 
-            def sample(parameter: str, distribution: dist.Distribution, i: int = i, j: int | None = j) -> Any:
+            def sample(
+                parameter: str,
+                distribution: dist.Distribution,
+                i: int = i,
+                j: int | None = j,
+                family: Family = family,
+            ) -> Any:
+                require_prior_shape(family, parameter, distribution)
                 with plate:
                     return numpyro.sample(
                         names[i, j, parameter], distribution.to_event(len(distribution.batch_shape) - 1)

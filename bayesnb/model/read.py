@@ -40,7 +40,7 @@ EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
 def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
     """Features as a mapping from name to (family, columns); columns None means the column of that name."""
     if isinstance(features, Family):
-        _require_registered(features)
+        _require_described(features)
         return {EVERY_COLUMN: (features, slice(None))}
     if isinstance(features, type) and issubclass(features, Family):
         raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
@@ -61,7 +61,7 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
                 f"{name!r} has {value!r}, which is neither a family nor (family, columns): write "
                 f"{{{name!r}: nb.Gaussian()}} or {{{name!r}: (nb.Gaussian(), [columns])}}"
             )
-        _require_registered(family)
+        _require_described(family)
         if columns is not None and not isinstance(columns, slice):
             columns = [columns] if isinstance(columns, str | int) else list(columns)
             if not columns:
@@ -70,13 +70,36 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
     return result
 
 
-def _require_registered(family: Family) -> None:
+def _require_described(family: Family) -> None:
+    """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
     name = type(family).__name__
     if jax.tree_util.all_leaves([family]) or "__dataclass_fields__" not in vars(type(family)):
         raise TypeError(
             f"{name} is a family that JAX cannot take apart: decorate the class with "
             "@jax.tree_util.register_dataclass and, below it, @dataclass(frozen=True)"
         )
+    for setting, value in family.settings().items():
+        if isinstance(value, dist.Distribution):
+            raise TypeError(
+                f"{name}({setting}={type(value).__name__}(...)): {setting} is a constant (a static field), which is "
+                "not learned: give a number, or make it a hyperparameter (a field that is not static)"
+            )
+        # `declared_categories` reads the categories, and names the one that cannot be.
+        if setting != "categories" and not _is_hashable(value):
+            raise TypeError(
+                f"{name}({setting}={value!r}): {setting} is a constant (a static field), which JAX has to compare and "
+                "to hash: give a number, text or a tuple of them; a formula makes an array of it, "
+                f"np.asarray(self.{setting})"
+            )
+
+
+def _is_hashable(value: Any) -> bool:
+    """Whether a value has a hash; a tuple of lists is Hashable, and has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def read_class_concentration(value: Any) -> Any:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
+import jax
+
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.families.hyperparameters import format_number
@@ -18,13 +20,16 @@ STORIES = 24
 def story(
     features: Mapping[Any, tuple[Family, Any]], class_concentration: Any, class_probs: Any, feature_inclusion: Any
 ) -> str:
-    """The lines of a model's repr; parameters as `NaiveBayes` keeps them. Features of equal families share a line."""
+    """The lines of a model's repr; parameters as `NaiveBayes` keeps them.
+
+    Features share a line if they have the same lines, the same class of family and the same settings.
+    """
     told: dict[Any, list[str]] = {}
     for name, (family, columns) in features.items():
         likelihood, prior = family.story()
-        told.setdefault((likelihood, *prior), []).append(_feature(name, columns))
+        told.setdefault((jax.tree.structure(family), likelihood, *prior), []).append(_feature(name, columns))
     lines = [f"{CLASS_SITE} ~ {_class_prior(class_concentration, class_probs)}", f"y ~ Categorical({CLASS_SITE})"]
-    for (likelihood, *prior), labels in list(told.items())[:STORIES]:
+    for (_, likelihood, *prior), labels in list(told.items())[:STORIES]:
         lines.append(f"{', '.join(labels)} ~ {likelihood}")
         lines += [f"    {line}" for line in prior]
     if len(told) > STORIES:

@@ -35,12 +35,19 @@ def plot_mutual_information(found: Posterior | Fitted | pd.DataFrame, *, max_fea
     Raises
     ------
     TypeError, ValueError
-        If the first argument is neither, or options come with a frame, which has them already.
+        If the first argument is neither, options come with a frame, which has them already, or the information of
+        every feature is NaN.
     """
     from matplotlib.lines import Line2D
 
     frame = _frame(found, options)
     ranked_by = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"
+    if frame[[ranked_by, "mean"]].isna().all(axis=None):
+        shown = ", ".join(map(repr, frame.index[:3])) + (", ..." if len(frame) > 3 else "")
+        raise ValueError(
+            f"the mutual information of every feature ({shown}) is NaN, so that there is nothing to draw: "
+            "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
+        )
     shown = frame.sort_values(ranked_by, ascending=False, kind="stable")[: whole_number("max_features", max_features)]
     at = np.arange(len(shown))
     figure, axis = row_axis([wrap(name, 30) for name in shown.index], row_height=0.22, width=6.4)

@@ -11,6 +11,7 @@ import numpyro.distributions as dist
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.cdf import quantile
 from bayesnb.keys import random_generator
+from bayesnb.model.ways import ways_to_posterior
 from bayesnb.pictures.layout import legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
@@ -70,7 +71,8 @@ def plot_prior_posterior(
     posterior = posterior_of(posterior)
     if isinstance(posterior, PointPosterior):
         raise ValueError(
-            "a point estimate has no density: use nb.Exact() or nb.NUTS(), or mean() for the values of this one"
+            f"a point estimate has no density: use {ways_to_posterior(posterior.model)}, or mean() for the values of "
+            "this one"
         )
     everything = _parameters(posterior, sites)
     chosen = everything[: whole_number("max_panels", max_panels)]

@@ -10,6 +10,7 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.growth import count_more
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.by_partition import partition_by_partition
@@ -436,7 +437,8 @@ class Posterior(ABC):
         """
         problem = self.require_data("log_evidence")
         if not problem.conjugate:
-            names = [type(family).__name__ for family in problem.model.families]
+            families = problem.model.families
+            names = [type(family).__name__ for family in families if not isinstance(family, ConjugateFamily)]
             raise ValueError(f"log_evidence is known in closed form for conjugate families only, not for {names}")
         problem.require_numbers()
         return problem.log_evidence

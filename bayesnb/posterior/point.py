@@ -8,6 +8,7 @@ from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.ways import ways_to_posterior
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -67,9 +68,8 @@ class PointPosterior(Posterior):
 
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         raise ValueError(
-            "a point estimate has no spread to draw from: use nb.Exact() or nb.NUTS() for draws and intervals, or "
-            "mean() for "
-            "the values"
+            f"a point estimate has no spread to draw from: use {ways_to_posterior(self.model)} for draws and "
+            "intervals, or mean() for the values"
         )
 
     def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:

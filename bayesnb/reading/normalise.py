@@ -67,6 +67,6 @@ def warn_lost(number: int, first: int) -> None:
     warn(
         f"{number} row(s), the first of them row {first}, have probability zero "
         "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-        "(nb.Exact(), nb.NUTS()) does not have this trouble",
+        "that is no point (nb.NUTS(), or nb.Exact() for conjugate families) does not have this trouble",
         UserWarning,
     )

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.blocks.block import Block
-from bayesnb.selection.information_draws import family_of_each_column
+from bayesnb.selection.information_draws import family_of_each_column, information
 
 __all__ = ["information_in_data"]
 
@@ -37,8 +37,9 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
     except NotImplementedError:
         return dict.fromkeys(("estimate", "lower", "upper", "p_value"), np.full(len(block.columns), np.nan))
     # With one class or one value there is nothing to compare: no information, and no interval.
-    compared = (total > 0) & (df > 0)
-    nothing = np.where(total > 0, 0.0, np.nan)
+    known = (total > 0) & ~np.isnan(plug_in)
+    compared = known & (df > 0)
+    nothing = np.where(known, 0.0, np.nan)
     total, df, expected = (np.where(compared, values, 1.0) for values in (total, df, expected))
     statistic = df * np.maximum(plug_in, 0.0) / expected
 
@@ -61,7 +62,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     NotImplementedError
-        If the family defines no maximum or no information.
+        If the family defines no maximum.
     """
     family = family_of_each_column(block)
     counted = block.family.statistics_of_each_column(statistics)
@@ -71,7 +72,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
     weight, parameters = _where_known(np.asarray(counted.n), parameters)
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
-    plug_in = family.mutual_information(share[None], {name: value[None] for name, value in parameters.items()})[0]
+    plug_in = information(block, slice(None), share[None], {name: value[None] for name, value in parameters.items()})[0]
     return total, plug_in, *family.information_by_chance(weight, counted)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayesnb.arrays import warn
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
@@ -22,7 +23,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.validate import whole_number
 
-__all__ = ["family_of_each_column", "information_at_mean", "mean_information"]
+__all__ = ["family_of_each_column", "information", "information_at_mean", "mean_information"]
 
 CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
@@ -38,7 +39,7 @@ def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
         values = block.family.parameters_of_each_column(parameters)
         values = {name: np.asarray(value)[None] for name, value in values.items()}
         pieces = [
-            _information(block, class_prob, {name: value[:, :, columns] for name, value in values.items()})
+            information(block, columns, class_prob, {name: value[:, :, columns] for name, value in values.items()})
             for columns in _pieces(block, 1, class_prob.shape[1])
         ]
         found.append(np.concatenate(pieces, axis=1)[0])
@@ -58,7 +59,7 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
     return [
         np.concatenate(
             [
-                _information(block, class_prob, draws.of_columns(i, columns)).mean(axis=0)
+                information(block, columns, class_prob, draws.of_columns(i, columns)).mean(axis=0)
                 for columns in _pieces(block, len(class_prob), len(posterior.classes))
             ]
         )
@@ -66,12 +67,40 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
     ]
 
 
-def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-    """Mutual information of some columns, shape (draws, columns); NaN if the family cannot compute it."""
+def information(block: Block, columns: slice, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """Mutual information of some columns, in nats; NaN, with a warning, if the family cannot compute it.
+
+    Parameters
+    ----------
+    block : Block
+    columns : slice
+        Those of the block that the parameters describe.
+    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
+    parameters : mapping
+        Arrays of shape (draws, classes, columns, ...).
+
+    Returns
+    -------
+    array, shape (draws, columns)
+    """
+    finite = [np.isfinite(value).reshape(*value.shape[:3], -1).all(axis=(1, 3)) for value in parameters.values()]
+    known = np.logical_and.reduce(finite)
+    reason = "the integral of the likelihood over its support is not accurate"
     try:
-        return family_of_each_column(block).mutual_information(class_prob, parameters)
-    except NotImplementedError:
-        return np.full((len(class_prob), next(iter(parameters.values())).shape[2]), np.nan)
+        found = family_of_each_column(block).mutual_information(class_prob, parameters)
+    except NotImplementedError as error:
+        reason = str(error) or "the family does not compute it"
+        found = np.full(known.shape, np.nan)
+    lost = (np.isnan(found) & known).any(axis=0)
+    if lost.any():
+        names = [label for label, without in zip(block.labels[columns], lost, strict=True) if without]
+        shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        warn(
+            f"column {shown}: the mutual information of {type(block.family).__name__} is NaN, because {reason}: define "
+            "mutual_information(class_prob, parameters) in the class, or give the likelihood icdf or cdf",
+            UserWarning,
+        )
+    return found
 
 
 class _Draws:

@@ -69,8 +69,8 @@ def mutual_information(
         NaN if there is nothing to compare: one class, or one value. ``inclusion_probability`` is NaN without data, with
         rows without a label, and if `feature_evidence` has none: no closed form, learned hyperparameters, priors that
         differ by class. ``mean`` is NaN for a point estimate. ``at_posterior_mean`` is NaN if a mean is infinite, such
-        as that of a variance with very few data. All except ``inclusion_probability`` are NaN for a family whose
-        information cannot be computed.
+        as that of a variance with very few data. All except ``inclusion_probability`` are NaN, with a warning, for a
+        family whose information cannot be computed.
 
     Raises
     ------
@@ -78,6 +78,13 @@ def mutual_information(
         If the first argument is neither a posterior nor a fitted estimator.
     ValueError
         If the unit is unknown, or `prob` is not between 0 and 1.
+
+    Warns
+    -----
+    UserWarning
+        If a family cannot compute the information of a column: its likelihood has neither ``icdf`` nor ``cdf`` and an
+        integral over its support is not accurate, or it gives counts of 4096 or more. The family then has to define
+        ``mutual_information``.
 
     Notes
     -----

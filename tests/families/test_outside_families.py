@@ -1,17 +1,19 @@
 """Families written outside the package get every verb that those of the package get, with the same numbers."""
 
+import dataclasses
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import dask.dataframe as dd
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
 import numpy as np
+import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
@@ -24,6 +26,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.problem import Problem
 
 mpl.use("agg")
 
@@ -73,6 +76,25 @@ PAIRS = {
     "symbols": Pair(Symbols, nb.Categorical, _symbols()),
     "tokens": Pair(Tokens, nb.Multinomial, _tokens()),
 }
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Shifted(Exponential):
+    """Waits beyond a known time, which is a constant."""
+
+    shift: Any = field(default=0.0, metadata={"static": True})
+    note: Any = field(default=None, metadata={"static": True})
+
+    def terms(self, x: Any) -> Any:
+        return (x - np.asarray(self.shift),)
+
+    def update(self, statistics: Any) -> Any:
+        after = super().update(statistics)
+        return dataclasses.replace(self, concentration=after.concentration, rate=after.rate)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return super().cell_log_predictive(x - np.asarray(self.shift))
 
 
 def numbers_of(result: Any) -> list[Any]:
@@ -496,6 +518,109 @@ class TestWaits:
         assert found["mean_change_prior"] == pytest.approx((means[1] - means[0]) / doublings / sd)
 
 
+class TestConstants:
+    """A family with a constant, which is a static field."""
+
+    X, y = np.array([[1.0, 4.0], [2.0, 2.0], [7.0, 3.0]]), ("a", "b", "b")
+
+    @staticmethod
+    def fit(shift: Any) -> Any:
+        return nb.fit(nb.NaiveBayes(Shifted(shift=shift)), TestConstants.X, TestConstants.y)
+
+    def test_a_repr_shows_them(self) -> None:
+        families = {"u": Shifted(shift=2.0), "v": Shifted(), "w": Shifted(shift=0.5), "x": Shifted(shift=2.0)}
+        assert repr(nb.NaiveBayes(families)).splitlines()[3:] == [
+            "  u, x ~ Shifted(shift=2.0)",
+            "      prior: concentration=1, rate=1",
+            "  v ~ Shifted(shift=0.0)",
+            "      prior: concentration=1, rate=1",
+            "  w ~ Shifted(shift=0.5)",
+            "      prior: concentration=1, rate=1",
+        ]
+        assert Shifted(shift=(1.0, 2.0), note="no").story()[0] == "Shifted(shift=(1.0, 2.0), note='no')"
+        assert Symbols().story()[0] == "Symbols"
+        assert Symbols(categories=["x", "y"], other=True).story()[0] == "Symbols(categories=('x', 'y'), other=True)"
+
+    def test_classes_of_one_name_do_not_share_a_line(self) -> None:
+        outside = dataclasses.make_dataclass("Poisson", [], bases=(nb.Poisson,), frozen=True)
+        jax.tree_util.register_dataclass(outside)
+        shown = repr(nb.NaiveBayes({"u": nb.Poisson(), "v": outside()}))
+        assert "  u ~ Poisson(rate)" in shown
+        assert "  v ~ Poisson(rate)" in shown
+
+    @pytest.mark.parametrize("shift", [np.float32(0.5), np.int64(1), 0.25, (0.5, 0.25)], ids=repr)
+    def test_saved(self, shift: Any, tmp_path: Any) -> None:
+        posterior = self.fit(shift)
+        loaded = reloaded(posterior, tmp_path)
+        assert loaded.model.families[0].shift == shift
+        np.testing.assert_array_equal(loaded.log_joint(self.X), posterior.log_joint(self.X))
+
+    @pytest.mark.parametrize(
+        ("shift", "error"),
+        [
+            (
+                dist.Gamma(1.0, 1.0),
+                r"shift=Gamma\(\.\.\.\)\): shift is a constant.*not learned.*a field that is not static",
+            ),
+            (np.array([0.5, 0.25]), r"shift=array.*shift is a constant.*a tuple of them.*np\.asarray\(self\.shift\)"),
+            ([0.5, 0.25], r"shift=\[0\.5.*a tuple of them"),
+            (([0.5], [0.25]), r"shift=\(\[0\.5.*a tuple of them"),
+        ],
+        ids=["distribution", "array", "list", "lists"],
+    )
+    def test_others_are_refused_at_once(self, shift: Any, error: str) -> None:
+        for features in (Shifted(shift=shift), {"u": Shifted(shift=shift)}):
+            with pytest.raises(TypeError, match=rf"Shifted\({error}"):
+                nb.NaiveBayes(features)
+
+    @pytest.mark.parametrize("note", [np.sin, np.nan, frozenset("a")], ids=["function", "nan", "set"])
+    def test_what_no_file_holds_is_an_error_of_save(self, note: Any, tmp_path: Any) -> None:
+        posterior = nb.fit(nb.NaiveBayes(Shifted(note=note)), self.X, self.y)
+        with pytest.raises(TypeError, match=r"Shifted\(note=.*cannot be saved: a file holds .* finite numbers, text"):
+            posterior.save(tmp_path / "posterior.nc")
+        assert not [*tmp_path.iterdir()]
+
+
+class TestShapeOfThePrior:
+    """A prior without hyperparameters has one distribution for all, which `prior` has to spread over the fields."""
+
+    X = np.array([[0.5, 2.0], [0.1, 1.0], [3.0, 0.7]])
+    y = ("a", "b", "a")
+
+    @staticmethod
+    def family(shape: Any) -> Any:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Flat(Durations):
+            def prior(self, sample: Any) -> Any:
+                speed = sample("speed", dist.Uniform(0.0, 3.0).expand(shape(self)))
+                return {"shape": sample("shape", dist.Gamma(2.0, 1 / self.scale)), "speed": speed}
+
+        return Flat()
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(num_warmup=5, num_samples=4, num_chains=1, progress=False)),
+            lambda model, X, y: model.bind(X, y).simulate(3),
+            lambda model, X, y: numpyro.handlers.seed(model.bind(X, y).program, 0)(X, y),
+        ],
+        ids=["NUTS", "simulate", "program"],
+    )
+    @pytest.mark.parametrize("shape", [(), (2,), (2, 1)], ids=["one", "by column", "by class"])
+    def test_one_parameter_for_several_is_an_error(self, way: Any, shape: tuple[int, ...]) -> None:
+        model = nb.NaiveBayes(self.family(lambda _: shape))
+        error = rf"prior of Flat draws 'speed' from \w+ of shape {re.escape(str(shape))}.*\.expand\(jnp\.shape"
+        with pytest.raises(ValueError, match=error):
+            way(model, self.X, self.y)
+
+    def test_the_shape_of_a_field_is_right(self) -> None:
+        model = nb.NaiveBayes(self.family(lambda family: jnp.shape(family.scale))).bind(self.X, self.y)
+        _, _, drawn = model.simulate(3, return_parameters=True)
+        assert drawn["x_speed"].shape == (2, 2)
+        assert len(np.unique(drawn["x_speed"])) == 4
+
+
 class TestNoClosedForm:
     """A family without a closed form: one run of NUTS, and what does not go says so."""
 
@@ -620,3 +745,79 @@ class TestNoClosedForm:
             nb.fit(Durations(), self.x, self.y)
         with pytest.raises(ValueError, match="Durations"):
             nb.fit(nb.NaiveBayes(Durations(), feature_inclusion=0.5), self.x, self.y)
+
+
+class TestAdvice:
+    """Errors advise the closed form to a model whose families all have one, and to no other."""
+
+    X = pd.DataFrame({"wait": [0.5, 2.0, 1.0, 3.0], "rest": [1.0, 0.2, 0.7, 5.0]})
+    y = ("a", "b", "a", "b")
+
+    MODELS: ClassVar[dict[str, Any]] = {
+        "conjugate": nb.NaiveBayes(Exponential(2.0, 3.0)),
+        "not conjugate": nb.NaiveBayes(Durations()),
+        "both": nb.NaiveBayes({"wait": Exponential(2.0, 3.0), "rest": Durations()}),
+        "learned": nb.NaiveBayes(Exponential(dist.Gamma(2.0, 1.0), 3.0)),
+    }
+
+    @classmethod
+    def sampled(cls, model: Any, draws: int = 60, one: bool = False) -> Any:
+        rng = np.random.default_rng(0)
+        shapes = {
+            name: tuple(len(labels) for _, labels in axes)
+            for name, axes in model.bind(cls.X, cls.y).sites.axes().items()
+        }
+        samples = {name: rng.uniform(0.5, 2.0, (2, draws, *shape)) for name, shape in shapes.items()}
+        samples["class_prob"] /= samples["class_prob"].sum(axis=-1, keepdims=True)
+        if one:
+            samples = {name: np.ones_like(value) * value[:1, :1] for name, value in samples.items()}
+        return nb.from_samples(model, samples, X=cls.X, y=cls.y)
+
+    ERRORS: ClassVar[dict[str, Any]] = {
+        "loo_scores": lambda t, model: nb.loo_scores(t.sampled(model), t.X, t.y),
+        "kfold": lambda t, model: nb.kfold(t.sampled(model), t.X, t.y),
+        "sensitivity": lambda t, model: nb.sensitivity(t.sampled(model)),
+        "few draws": lambda t, model: nb.loo(t.sampled(model, 2), t.X, t.y),
+        "same draws": lambda t, model: nb.loo(t.sampled(model, one=True), t.X, t.y),
+        "loo_scores of a point": lambda t, model: nb.loo_scores(t.sampled(model).plugin(), t.X, t.y),
+        "sensitivity of a point": lambda t, model: nb.sensitivity(t.sampled(model).plugin()),
+        "draws of a point": lambda t, model: t.sampled(model).plugin().draws(),
+        "plot of a point": lambda t, model: nb.plot_prior_posterior(t.sampled(model).plugin()),
+        "sbc of a point": lambda t, model: nb.sbc(model.bind(t.X, t.y), nb.MLE()),
+        "MAP": lambda t, model: nb.fit(model, t.X, t.y, nb.MAP()),
+    }
+
+    @pytest.mark.parametrize("kind", MODELS)
+    @pytest.mark.parametrize("what", ERRORS)
+    def test_the_closed_form(self, what: str, kind: str) -> None:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            self.ERRORS[what](self, self.MODELS[kind])
+        advised = "nb.Exact()" in str(caught.value) or "closed form, nb.fit(model, X, y)" in str(caught.value)
+        assert advised == (kind == "conjugate")
+
+    def test_empirical_bayes(self) -> None:
+        with pytest.raises(ValueError, match=r"or use nb\.Exact\(\) or nb\.NUTS\(\)$"):
+            nb.fit(self.MODELS["conjugate"], self.X, self.y, nb.EmpiricalBayes())
+        with pytest.raises(ValueError, match=r"or use nb\.NUTS\(\)$"):
+            nb.fit(self.MODELS["both"], self.X, self.y, nb.EmpiricalBayes())
+
+    @pytest.mark.parametrize("kind", names_fast(MODELS, {"conjugate", "both"}))
+    def test_of_the_sampler(self, kind: str) -> None:
+        inference = nb.NUTS(num_warmup=3, num_samples=5, num_chains=1, progress=False)
+        with pytest.warns(nb.ConvergenceWarning) as caught:
+            nb.fit(self.MODELS[kind], self.X, self.y, inference)
+        assert ("nb.Exact() needs no sampling" in str(caught[0].message)) == (kind == "conjugate")
+
+    def test_learned_hyperparameters(self) -> None:
+        both = {"wait": Exponential(dist.Gamma(2.0, 1.0), 3.0), "rest": Durations()}
+        for features, advised in ((both["wait"], True), (both, False)):
+            problem = Problem(nb.NaiveBayes(features).bind(self.X, self.y), None)
+            with pytest.raises(ValueError, match="is learned") as caught:
+                problem.require_numbers()
+            assert ("nb.EmpiricalBayes()" in str(caught.value)) == advised
+
+    def test_inclusion_needs_a_closed_form(self) -> None:
+        with pytest.raises(ValueError, match=r"in closed form, which Durations \('rest'\) does not have: leave"):
+            nb.NaiveBayes(self.MODELS["both"].features, feature_inclusion=0.5)
+        with pytest.raises(ValueError, match=r"which Durations \(every column\) does not have"):
+            nb.NaiveBayes(Durations(), feature_inclusion=0.5)

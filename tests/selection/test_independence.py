@@ -9,15 +9,31 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 import scipy.integrate
+import scipy.special
 import scipy.stats
 from cases import Exponential
 from scipy.special import xlogy
 
 import bayesnb as nb
+from bayesnb.families.cdf import quantile
 from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, by_chance, tables_by_chance
+from bayesnb.families.information import from_likelihood
 from bayesnb.selection.independence import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
+HALVES = dist.Categorical(probs=np.array([0.5, 0.5]))
+
+
+class Bare(dist.Exponential):
+    """An exponential distribution without distribution function and quantiles."""
+
+    cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
+
+
+class BareUniform(dist.Uniform):
+    """The same for a uniform distribution, whose support follows its parameters."""
+
+    cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
 
 
 def information(table):
@@ -290,17 +306,82 @@ class TestOtherFamilies:
         at = np.full((1, 3, 1), 1 / 3), {"rate": np.array([0.2, 3.0, 40.0])[None, :, None]}
         np.testing.assert_allclose(Plain().mutual_information(*at), nb.Poisson().mutual_information(*at), rtol=1e-7)
 
-    def test_unknown_information_is_nan(self, rng):
+    @pytest.mark.parametrize(
+        ("likelihood", "ends"),
+        [
+            # With cdf and without icdf: a density that is infinite at zero, one of large numbers, and a mixture.
+            (lambda a, b: dist.Weibull(a, 0.4 * b), (0, np.inf)),
+            (lambda a, b: dist.Weibull(1e9 * a, 2.0 * b), (0, 2e10)),
+            (lambda a, b: dist.MixtureGeneral(HALVES, [dist.Normal(a, 1.0), dist.Normal(0.0, b)]), (-40, 40)),
+            # Without cdf: angles, narrow ones that go on beyond pi among them, and a density with a heavy tail.
+            (lambda a, b: dist.VonMises(a, b), (-np.pi, np.pi)),
+            (lambda a, b: dist.VonMises(3.08 + 0.02 * a, 200 * b), (-np.pi, np.pi)),
+            (lambda a, b: Bare(a * b), (0, np.inf)),
+        ],
+        ids=["infinite at zero", "large", "mixture", "angles", "angles beside pi", "exponential tail"],
+    )
+    def test_likelihoods_without_quantiles(self, likelihood, ends):
+        a, b, probs = np.array([1.0, 1.02, 2.0]), np.array([1.0, 2.0, 1.5]), np.array([0.5, 0.3, 0.2])
+        parameters = {"a": a[None, :, None], "b": b[None, :, None]}
+        found = from_likelihood(likelihood, probs[None, :, None], parameters).item()
+        with jax.enable_x64(True):
+            log_density = jax.jit(likelihood(a, b).log_prob)
+            middle = np.quantile(np.asarray(likelihood(a, b).sample(jax.random.key(0), (2000,))), np.linspace(0, 1, 60))
+
+            def integrand(x):
+                log_each = np.asarray(log_density(x))
+                log_average = scipy.special.logsumexp(log_each, b=probs)
+                return (probs * np.exp(log_each) * np.nan_to_num(log_each - log_average)).sum()
+
+            parts = np.clip([ends[0], *middle, ends[1]], *ends)
+            expected = sum(
+                scipy.integrate.quad(integrand, *part, epsabs=1e-12)[0] for part in itertools.pairwise(parts)
+            )
+        assert found == pytest.approx(expected, abs=1e-7)
+        assert 0.005 < found < 1.1
+
+    def test_quantiles_of_any_magnitude(self):
+        scale, level = np.array([1e-300, 1.0, 1e200]), np.array([1e-9, 0.5, 0.999])
+        with jax.enable_x64(True):
+            found = quantile(dist.Weibull(scale, 2.0), level)
+        # Rounded to 1e-16, the level 1e-9 is known to 1e-7.
+        np.testing.assert_allclose(found, scale * np.sqrt(-np.log1p(-level)), rtol=1e-7)
+
+    @pytest.mark.parametrize(
+        ("likelihood", "reason"),
+        [
+            (lambda rate: dist.HurdleGamma(0.3, 1.0, rate), "its support is not accurate: define"),
+            (lambda rate: dist.Poisson(1e5 * rate), "the likelihood Poisson may give counts of 4096 or more: define"),
+            (lambda rate: dist.RightCensoredDistribution(dist.Exponential(rate), 0.0), "no icdf, no cdf, and no mean"),
+            (lambda rate: BareUniform(0.0, 9 * rate), "no icdf and no cdf, and its support follows parameters"),
+        ],
+        ids=["atom", "large counts", "no moments", "support of parameters"],
+    )
+    def test_unknown_information_is_nan(self, rng, likelihood, reason):
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)
         class Unknown(Exponential):
             def likelihood(self, rate):
-                return dist.MixtureGeneral(dist.Categorical(probs=np.ones(1)), [dist.Exponential(rate)])
+                return likelihood(rate)
 
-        X, y = rng.exponential(size=(20, 1)), np.arange(20) % 2
-        found = nb.mutual_information(nb.fit(nb.NaiveBayes({0: Unknown()}), X, y), num_draws=2)
-        assert found[[*OF_DATA, "at_posterior_mean", "mean"]].isna().all(axis=None)
+            def maximum_likelihood(self, statistics):
+                return {"rate": statistics.n / statistics.total}
+
+        X, y = rng.exponential(size=(20, 2)), np.arange(20) % 2
+        posterior = nb.fit(nb.NaiveBayes({0: Unknown(), 1: nb.Gaussian()}), X, y)
+        with pytest.warns(UserWarning, match=rf"^column 0: the mutual information of Unknown is NaN.*{reason}"):
+            found = nb.mutual_information(posterior, num_draws=2)
+        assert found.loc[0, [*OF_DATA, "at_posterior_mean", "mean"]].isna().all()
+        assert found.loc[1].notna().all()
         assert found["inclusion_probability"].notna().all()
+
+    def test_no_picture_of_nothing(self):
+        frame = nb.mutual_information(
+            nb.fit(nb.Gaussian(), [[1.0, 2.0], [3.0, 1.0], [2.0, 2.0], [5.0, 2.5]], [0, 0, 1, 1])
+        )
+        frame[["estimate", "at_posterior_mean", "mean"]] = np.nan
+        with pytest.raises(ValueError, match=r"every feature \(0, 1\) is NaN.*define mutual_information"):
+            nb.plot_mutual_information(frame)
 
 
 class TestWithoutData:

@@ -1,0 +1,40 @@
+"""Which inferences take a model, for errors and warnings that advise another one."""
+
+from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.bound import BoundModel
+
+__all__ = ["gives_mode", "has_closed_form", "or_closed_form", "ways_to_fit", "ways_to_posterior"]
+
+
+def has_closed_form(model: BoundModel) -> bool:
+    """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
+    return all(isinstance(family, ConjugateFamily) for family in model.families) and not model.hyperpriors
+
+
+def or_closed_form(model: BoundModel) -> str:
+    """The end of an advice: the closed form, for a model that has one."""
+    return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
+
+
+def ways_to_posterior(model: BoundModel) -> str:
+    """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
+    return "nb.Exact() or nb.NUTS()" if has_closed_form(model) else "nb.NUTS()"
+
+
+def ways_to_fit(model: BoundModel) -> str:
+    """The inferences that take a model, as an error message lists them."""
+    ways = ["nb.NUTS() for draws"]
+    if has_closed_form(model):
+        ways.insert(0, "nb.Exact() for the closed form")
+    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
+        ways.append("nb.MAP() for a point estimate")
+    return ", ".join(ways)
+
+
+def gives_mode(family: type[Family]) -> bool:
+    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    if not issubclass(family, ConjugateFamily):
+        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
+    return overridden or family.mode is not ConjugateFamily.mode
