@@ -3,7 +3,7 @@
 from typing import Any
 
 from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.read import read_mixed
+from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
@@ -14,6 +14,9 @@ __all__ = ["NaiveBayesClassifier"]
 
 class NaiveBayesClassifier(Estimator):
     """Any naive Bayes model as an estimator; by default a model with a family for each column by its type.
+
+    After the fit, columns of a data frame that the fit did not have are ignored, as `Posterior.predict` and
+    scikit-learn's ``ColumnTransformer`` do. The columns of the fit must all be there, in their order.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ class NaiveBayesClassifier(Estimator):
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        return read_mixed(self, X, reset=reset)
+        return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)
 
     def _model(self, table: Table) -> Model:
         model = self._given_model(table)

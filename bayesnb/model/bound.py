@@ -143,6 +143,11 @@ class BoundModel:
         return tuple(block.family for block in self.blocks)
 
     @property
+    def used_columns(self) -> list[Any]:
+        """Names of the columns that the model reads, block by block; positions if its table had no names."""
+        return [label for block in self.blocks for label in block.labels]
+
+    @property
     def layout(self) -> list[Sequence[int]]:
         """Positions of the columns of each block."""
         return [block.columns for block in self.blocks]
@@ -247,7 +252,7 @@ class BoundModel:
         Raises
         ------
         TypeError, ValueError
-            If X is not a table, or columns are missing, renamed, or were not in the table at fit.
+            If X is not a table, or a column of the model is missing.
         """
         return read(self.schema, self.blocks, X)
 
