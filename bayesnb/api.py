@@ -48,9 +48,11 @@ def fit(
         skipped, which is exact. Or a JAX array, read on its own device. Or a Dask array or data frame, read partition
         by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row has a
         label.
-    y : labels, shape (rows,), or None
-        Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
-        `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
+    y : labels of shape (rows,), str or None
+        Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
+        column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()`
+        (both by EM), `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a
+        mixture.
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
@@ -79,6 +81,13 @@ def fit(
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> posterior.predict_proba([[1, 1]]).round(3)
     array([[0.717, 0.283]])
+
+    The label's column by its name:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "fruit": ["apple", "apple", "lime"]})
+    >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
+    ['apple', 'apple', 'lime']
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
@@ -107,10 +116,10 @@ def fit_batches(
     ----------
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or categories
-        are not known, a list or a callable is read twice, first to find them. An iterator is read once, and needs
-        `classes`. A category that occurs first in a later batch becomes the last of its column. It has the prior that a
-        fit to all rows would have given it.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
+        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
+        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
+        its column. It has the prior that a fit to all rows would have given it.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional

@@ -37,7 +37,7 @@ def kfold(
     posterior : ExactPosterior or AveragedPosterior
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them; the others stay in every training set.
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     k : int, default 10
         Number of folds, drawn at random with nearly equal shares of every class.
     folds : array, shape (rows,), optional

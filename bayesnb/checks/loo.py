@@ -35,7 +35,7 @@ def loo(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None) -> E
     posterior : ExactPosterior, AveragedPosterior or SampledPosterior
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
         The weights of the fit; `ExactPosterior` only. A row is left out with its whole weight, and counts once in the
         sum.

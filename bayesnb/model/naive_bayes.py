@@ -108,7 +108,7 @@ class NaiveBayes(Description):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,), optional if `classes` is given
+        y : labels of shape (rows,) or str, optional if `classes` is given
             Missing labels name no class.
         classes : sequence, optional
             All labels that may occur, in the order of the results.
@@ -160,7 +160,7 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundM
     ----------
     model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
     classes : sequence or int, optional
         Labels that may occur, also for a bound model.
     """

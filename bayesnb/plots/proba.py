@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 
 __all__ = ["plot_proba"]
@@ -37,7 +38,7 @@ def plot_proba(
     posterior : Posterior
         A point estimate has no interval: only its points are shown.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
         True labels: the point of a row's true class is filled, the others are open.
     prob : float, default 0.89
         Posterior probability of the interval.
@@ -63,6 +64,7 @@ def plot_proba(
     from matplotlib.lines import Line2D
 
     shown_classes = _codes(posterior, classes)
+    X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)
     truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]

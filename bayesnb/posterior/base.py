@@ -457,7 +457,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,)
+        y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
         decay : float, default 1.0
             Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
@@ -495,7 +495,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,)
+        y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
             The weight that the rows have now: their first weight, times `decay` for each later update.
         key : int or JAX key, default 0
@@ -541,7 +541,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns), optional
-        y : labels, shape (rows,), optional
+        y : labels of shape (rows,) or str, optional
             With both, the tree also has the groups that need data.
         predictions : table, shape (new rows, columns), optional
             Rows without labels, for the group of that name.

@@ -19,6 +19,7 @@ from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 
 __all__ = ["ModelComparison", "compare_models"]
@@ -89,7 +90,7 @@ def compare_models(
     models : mapping from name to posterior or model
         Posteriors fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
     prior : mapping from name to float, optional
         Prior probability of each model, by default equal.
@@ -141,6 +142,7 @@ def compare_models(
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))
+    X, y = split_labels(X, y)
     X = as_table(X)
     posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
     _require_same_classes(posteriors)

@@ -13,6 +13,7 @@ from bayesnb.sources.batch import NO_ROWS, Batch
 from bayesnb.sources.counting import count, empty_problem
 from bayesnb.sources.open_schema import Found, OpenSchema
 from bayesnb.tables.categories import warn_unseen
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import is_dask
 
 __all__ = ["read_dask"]
@@ -27,7 +28,7 @@ def read_dask(
     ----------
     model : NaiveBayes or BoundModel
     X : Dask array or data frame, shape (rows, columns)
-    y : Dask array or series, shape (rows,)
+    y : str, or Dask array or series of shape (rows,)
         In the partitions of X.
     sample_weight : Dask array or series, shape (rows,), optional
         In the partitions of X.
@@ -44,6 +45,7 @@ def read_dask(
     ValueError, TypeError
         As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
     """
+    X, y = split_labels(X, y, model.features)
     X, named = _require_alike(X, y, sample_weight)
     names = tuple(X.columns) if named else tuple(range(X.shape[1]))
     schema = OpenSchema.of(model, names, named, classes)

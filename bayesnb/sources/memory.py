@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table
 from bayesnb.problem import Problem
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
@@ -21,7 +22,7 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
     ----------
     model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), or None
+    y : labels of shape (rows,), str or None
     sample_weight : array, shape (rows,), optional
     classes : sequence or int, optional
         As for `fit`.
@@ -36,6 +37,7 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
+    X, y = split_labels(X, y, model.features)
     table = weighted_table(X, sample_weight)
     labels = None if y is None else read_labels(y, table.num_rows)
     if labels is not None and classes is None and isinstance(model, NaiveBayes):

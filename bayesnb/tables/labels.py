@@ -159,7 +159,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     if y is None:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
-        raise TypeError(f"y is the text {y!r}: give the labels themselves, such as table[{y!r}]")
+        raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
     if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
     labels = as_labels(y)
