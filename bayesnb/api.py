@@ -21,6 +21,7 @@ from bayesnb.sources.batches import read_batches
 from bayesnb.sources.dask import read_dask
 from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
+from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.read import is_dask
 
 __all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
@@ -75,6 +76,12 @@ def fit(
         If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
         naming one that can.
 
+    Warns
+    -----
+    UserWarning
+        If `y` has one class only and `classes` is not given: every prediction is then that class. If a feature has the
+        name of `y`. If a cell of a bound model's column is not among its categories.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -96,6 +103,7 @@ def fit(
         problem = read_table(model, X, y, sample_weight, classes)
     inference.check(problem)
     _warn_of_leak(problem, y)
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -149,6 +157,7 @@ def fit_batches(
     """
     model, inference = as_model(model), as_inference(inference)
     problem = read_batches(model, batches, classes, inference.check, progress)
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -231,6 +240,7 @@ def fit_parquet(
         check=inference.check,
         progress=progress,
     )
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -347,6 +357,12 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
             f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
             UserWarning,
         )
+
+
+def _warn_of_one_class(problem: Problem, classes: Any) -> None:
+    """Warn of labels of one class; who names the classes knows that there is one."""
+    if classes is None:
+        warn_of_one_class(problem.model.schema.classes)
 
 
 def as_inference(inference: Any) -> Inference:

@@ -22,6 +22,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
 from bayesnb.tables.distinct import distinct
+from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 
@@ -79,6 +80,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             table = self._read(X, reset=True)
             labels = check_labels(y, table.num_rows)
             self.classes_ = distinct(labels)
+            warn_of_one_class(self.classes_)
             self._start(table, labels, sample_weight)
         return self
 

@@ -21,8 +21,8 @@ class NaiveBayesClassifier(Estimator):
     Parameters
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
-        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
-        floating type are Gaussian.
+        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does, with its
+        warning; ``NaiveBayes.from_frame(X, families={...})`` is a model in which some families are given.
     inference, predictive, feature_inclusion, decay, random_state
         As for `BernoulliNB`.
 

@@ -8,11 +8,12 @@ import jax
 import narwhals as nw
 import numpy as np
 
+from bayesnb.arrays import warn
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, unmask
 
-__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels"]
+__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -123,6 +124,17 @@ def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = Fa
 def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     """Position of each label among the classes, shape (rows,); errors as for `read_labels` and `Labels.codes`."""
     return read_labels(y, num_rows).codes(classes)
+
+
+def warn_of_one_class(classes: np.ndarray) -> None:
+    """Warn if the labels name one class only, because every prediction is then that class."""
+    if len(classes) == 1:
+        label = classes.tolist()[0]
+        warn(
+            f"y has one class only, {label!r}, so that every prediction is {label!r}: give rows of another class too, "
+            f"or name all classes that may occur, classes=[{label!r}, ...]",
+            UserWarning,
+        )
 
 
 def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import bayesnb as nb
+from bayesnb.estimators import GaussianNB
 
 FRAME = pd.DataFrame(
     {
@@ -156,3 +157,35 @@ class TestRefused:
             nb.fit(MODEL, pd.concat([FRAME, X], axis=1), "kind")
         with pytest.raises(ValueError, match="X has no columns"):
             nb.fit(MODEL, FRAME[["kind"]], "kind")
+
+
+class TestOneClass:
+    """A warning that names the class; every prediction is that class."""
+
+    X, Y = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), ["alone"] * 3
+
+    def test_is_warned_of_by_every_fit(self, tmp_path):
+        frame = pd.DataFrame(self.X, columns=["u", "v"]).assign(y=self.Y)
+        frame.to_parquet(tmp_path / "one.parquet")
+        for fit in (
+            lambda: nb.fit(nb.Gaussian(), self.X, self.Y),
+            lambda: nb.fit(nb.Gaussian(), frame, "y"),
+            lambda: nb.fit_batches(nb.Gaussian(), [(self.X, self.Y), (self.X, self.Y)]),
+            lambda: nb.fit_parquet(nb.Gaussian(), tmp_path / "one.parquet", "y"),
+            lambda: GaussianNB().fit(self.X, self.Y),
+        ):
+            with pytest.warns(
+                UserWarning, match=r"y has one class only, 'alone', so.*classes=\['alone', \.\.\.\]"
+            ) as told:
+                fitted = fit()
+            assert len(told) == 1
+            assert fitted.predict(self.X).tolist() == self.Y
+            np.testing.assert_array_equal(fitted.predict_proba(self.X), np.ones((3, 1)))
+
+    @pytest.mark.filterwarnings("error")
+    def test_is_not_warned_of_where_classes_are_named(self):
+        alone = nb.fit(nb.Gaussian(), self.X, self.Y, classes=["alone"])
+        assert alone.predict(self.X).tolist() == self.Y
+        alone.update(self.X, self.Y).forget(self.X, self.Y)
+        both = nb.fit(nb.Gaussian(), self.X, self.Y, classes=["alone", "absent"])
+        assert both.predict_proba(self.X).shape == (3, 2)
