@@ -35,6 +35,7 @@ def fit(
     *,
     sample_weight: Any = None,
     classes: Any = None,
+    feature_names: Any = None,
     key: Any = 0,
 ) -> Posterior:
     """Condition a model on a table.
@@ -63,6 +64,10 @@ def fit(
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
         labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
+    feature_names : sequence, shape (columns,), optional
+        Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``. The model
+        may name these columns; summaries, plots and errors show them, files hold them, and `update` keeps them. Later
+        arrays need no names. Names of a table with names must be those that it has.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
 
@@ -98,9 +103,9 @@ def fit(
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
-        problem = read_dask(model, X, y, sample_weight, classes, inference.check)
+        problem = read_dask(model, X, y, sample_weight, classes, feature_names, inference.check)
     else:
-        problem = read_table(model, X, y, sample_weight, classes)
+        problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)
     _warn_of_leak(problem, y)
     _warn_of_one_class(problem, classes)
@@ -113,6 +118,7 @@ def fit_batches(
     inference: Inference | None = None,
     *,
     classes: Any = None,
+    feature_names: Any = None,
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
@@ -132,6 +138,8 @@ def fit_batches(
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    feature_names : sequence, shape (columns,), optional
+        As for `fit`.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -156,7 +164,7 @@ def fit_batches(
     array([[0.717, 0.283]])
     """
     model, inference = as_model(model), as_inference(inference)
-    problem = read_batches(model, batches, classes, inference.check, progress)
+    problem = read_batches(model, batches, classes, feature_names, inference.check, progress)
     _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
@@ -303,6 +311,7 @@ def from_samples(
     y: Any,
     sample_weight: Any = None,
     classes: Any = None,
+    feature_names: Any = None,
 ) -> SampledPosterior:
     """A posterior from draws of any other sampler.
 
@@ -311,7 +320,7 @@ def from_samples(
     model : NaiveBayes, BoundModel or Family
     samples : mapping
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
-    X, y, sample_weight, classes
+    X, y, sample_weight, classes, feature_names
         The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
 
     Returns
@@ -323,7 +332,7 @@ def from_samples(
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
     """
-    problem = read_table(as_model(model), X, y, sample_weight, classes)
+    problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
     resolved = problem.resolved
     parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1

@@ -9,8 +9,9 @@ from bayesnb.model.bound import BoundModel, bind
 from bayesnb.model.describe import Description
 from bayesnb.model.guess import guess_features
 from bayesnb.model.program import refuse_subsets
+from bayesnb.tables.named import with_names
 
-__all__ = ["Model", "NaiveBayes", "as_model", "of_table"]
+__all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
 
 
 class _NeedsTable:
@@ -200,6 +201,22 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundM
     if isinstance(model, NaiveBayes):
         return model.bind(X, y, classes=classes)
     return model if classes is None else model.with_classes(classes)
+
+
+def named_for(model: Model, X: Any, feature_names: Any) -> Any:
+    """X with names for its columns, for a fit of the model; see `with_names`.
+
+    Raises
+    ------
+    ValueError
+        If the model is bound to a table without names, so that names would be lost.
+    """
+    if feature_names is not None and isinstance(model, BoundModel) and not model.schema.named:
+        raise ValueError(
+            "feature_names is given, and the model is bound to a table without names: fit model.description, which "
+            "takes the columns of X with their names"
+        )
+    return with_names(X, feature_names)
 
 
 def as_model(model: Any) -> Model:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from bayesnb.model.naive_bayes import Model
+from bayesnb.model.naive_bayes import Model, named_for
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches
@@ -17,7 +17,12 @@ __all__ = ["read_batches"]
 
 
 def read_batches(
-    model: Model, batches: Any, classes: Any, check: Callable[[Problem], None], progress: bool | None
+    model: Model,
+    batches: Any,
+    classes: Any,
+    feature_names: Any,
+    check: Callable[[Problem], None],
+    progress: bool | None,
 ) -> Problem:
     """The problem of all batches, one of them in memory at a time; parameters and errors as for `fit_batches`.
 
@@ -28,7 +33,7 @@ def read_batches(
         raise TypeError(f"batches is {batches!r}: give an iterable of (X, y), or a callable that returns one")
 
     def read() -> Iterator[Batch]:
-        return _numbered(model, batches() if callable(batches) else batches)
+        return _numbered(model, feature_names, batches() if callable(batches) else batches)
 
     start = read()
     first = next(start, None)
@@ -47,7 +52,7 @@ def read_batches(
     return count_batches(bound, bar("statistics", counting), check, growing=schema.growing)
 
 
-def _numbered(model: Model, batches: Iterable[Any]) -> Iterator[Batch]:
+def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Iterator[Batch]:
     """The user's batches with their numbers, without those that have no rows."""
     for i, given in enumerate(batches):
         if not isinstance(given, tuple | list) or len(given) not in (2, 3):
@@ -55,7 +60,7 @@ def _numbered(model: Model, batches: Iterable[Any]) -> Iterator[Batch]:
         batch = Batch(f"batch {i}", *given)
         with batch.naming_errors():
             X, y = split_labels(batch.X, batch.y, model.features)
-            batch = replace(batch, X=X, y=y)
+            batch = replace(batch, X=named_for(model, X, feature_names), y=y)
             filled = batch.has_rows()
         if filled:
             yield batch

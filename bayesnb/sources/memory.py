@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table
+from bayesnb.model.naive_bayes import Model, NaiveBayes, named_for, of_table
 from bayesnb.problem import Problem
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import read_labels
@@ -15,7 +15,9 @@ from bayesnb.unlabelled import read_rows
 __all__ = ["read_table"]
 
 
-def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
+def read_table(
+    model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, feature_names: Any = None
+) -> Problem:
     """The problem of a table; rows without a label are kept as they are.
 
     Parameters
@@ -25,6 +27,7 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
     y : labels of shape (rows,), str or None
     sample_weight : array, shape (rows,), optional
     classes : sequence or int, optional
+    feature_names : sequence, shape (columns,), optional
         As for `fit`.
 
     Raises
@@ -38,7 +41,7 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
             "in classes=3"
         )
     X, y = split_labels(X, y, model.features)
-    table = weighted_table(X, sample_weight)
+    table = weighted_table(named_for(model, X, feature_names), sample_weight)
     labels = None if y is None else read_labels(y, table.num_rows)
     if labels is not None and classes is None and isinstance(model, NaiveBayes):
         classes = labels.classes(may_miss=True)

@@ -122,6 +122,8 @@ class Schema:
                 f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in the same order"
             )
+        if table.names == self.columns:
+            return [as_range(columns) for columns in used]
         there = {name: position for position, name in enumerate(table.names)}
         missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
         if missing:
