@@ -103,7 +103,7 @@ def fit(
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
-        problem = read_dask(model, X, y, sample_weight, classes, feature_names, inference.check)
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)
@@ -164,7 +164,7 @@ def fit_batches(
     array([[0.717, 0.283]])
     """
     model, inference = as_model(model), as_inference(inference)
-    problem = read_batches(model, batches, classes, feature_names, inference.check, progress)
+    problem = read_batches(model, batches, classes, inference.check, progress, feature_names)
     _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
@@ -197,7 +197,7 @@ def fit_parquet(
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     columns : sequence of str, optional
-        Columns of the table; by default all but the target and the weights.
+        Columns of the table; by default those of a bound model, else all but the target and the weights.
     sample_weight : str, optional
         Column of the weights of the rows.
     classes : sequence or int, optional

@@ -13,6 +13,7 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
+from bayesnb.arrays import warns_once
 from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
@@ -83,6 +84,7 @@ class Calibration:
         )
 
 
+@warns_once
 def calibration(
     posterior: Posterior,
     X: Any,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.arrays import warns_once
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
@@ -111,6 +112,7 @@ class Comparison:
         return f"<p><b>{escape(self.verdict)}</b></p>{shown}{more}"
 
 
+@warns_once
 def compare(
     exact: ExactPosterior, sampled: SampledPosterior, X: Any = None, *, error_rate: float = 1e-3, key: Any = 0
 ) -> Comparison:

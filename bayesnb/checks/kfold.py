@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
+from bayesnb.arrays import warns_once
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, warn_of
 from bayesnb.checks.left_out import read_rows, require_exact
@@ -20,6 +21,7 @@ from bayesnb.validate import whole_number
 __all__ = ["kfold"]
 
 
+@warns_once
 def kfold(
     posterior: ExactPosterior | AveragedPosterior,
     X: Any,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import warns_once
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -15,6 +16,7 @@ from bayesnb.validate import proportion
 __all__ = ["plot_log_odds"]
 
 
+@warns_once
 def plot_log_odds(
     posterior: Posterior,
     X: Any,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import warns_once
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -14,6 +15,7 @@ from bayesnb.tables.labels import encode_labels
 __all__ = ["plot_proba"]
 
 
+@warns_once
 def plot_proba(
     posterior: Posterior,
     X: Any,

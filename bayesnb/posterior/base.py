@@ -5,7 +5,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayesnb.arrays import log
+from bayesnb.arrays import log, warns_once
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.densities_under_draws import log_joint_under, proba_under
@@ -526,6 +526,7 @@ class Posterior(ABC):
         """
         return linear_rule(self.model, self)
 
+    @warns_once
     def to_datatree(
         self,
         X: Any = None,

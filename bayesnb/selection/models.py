@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
+from bayesnb.arrays import warns_once
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
@@ -70,6 +71,7 @@ class ModelComparison:
         )
 
 
+@warns_once
 def compare_models(
     models: Mapping[Any, Any],
     X: Any,

@@ -20,9 +20,9 @@ def read_batches(
     model: Model,
     batches: Any,
     classes: Any,
-    feature_names: Any,
     check: Callable[[Problem], None],
     progress: bool | None,
+    feature_names: Any = None,
 ) -> Problem:
     """The problem of all batches, one of them in memory at a time; parameters and errors as for `fit_batches`.
 

@@ -25,8 +25,8 @@ def read_dask(
     y: Any,
     sample_weight: Any,
     classes: Any,
-    feature_names: Any,
     check: Callable[[Problem], None],
+    feature_names: Any = None,
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
@@ -39,9 +39,9 @@ def read_dask(
     sample_weight : Dask array or series, shape (rows,), optional
         In the partitions of X.
     classes : sequence or int, optional
-    feature_names : sequence, shape (columns,), optional
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
+    feature_names : sequence, shape (columns,), optional
 
     Returns
     -------

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import numpyro
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -111,6 +112,15 @@ class TestVerbs:
         )
         score = nb.mutual_information_score(FRAME, "kind", model=MODEL)
         np.testing.assert_array_equal(score, nb.mutual_information_score(X, Y, model=MODEL))
+
+    def test_simulation_based_calibration_and_programs(self):
+        model, cells = nb.NaiveBayes({"eggs": nb.Poisson(1.0, 1.0)}), {"num_simulations": 20, "num_rows": 5}
+        found = nb.sbc(model, X=FRAME, y="kind", progress=False, **cells)
+        pd.testing.assert_frame_equal(found.pit, nb.sbc(model, X=X, y=Y, progress=False, **cells).pit)
+        for described in (model, model.bind(FRAME, "kind")):
+            with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
+                described.program(FRAME, "kind")
+            assert trace["y"]["value"].tolist() == [0, 1, 1, 0, 0, 1, 0, 1]
 
     def test_plots(self, fitted):
         pytest.importorskip("matplotlib")
