@@ -25,6 +25,7 @@ __all__ = [
     "log_beta",
     "log_rising",
     "namespace",
+    "sqrt",
     "stirling_rest",
     "to_numpy",
     "warn",
@@ -67,6 +68,11 @@ def log(values: Any) -> np.ndarray:
     """Elementwise logarithm; log(0) is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(values))
+
+
+def sqrt(values: Any) -> Any:
+    """Elementwise square root, in the array library of the values."""
+    return namespace(values)[0].sqrt(values)
 
 
 def log_beta(a: Any, b: Any) -> Any:
