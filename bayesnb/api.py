@@ -21,6 +21,7 @@ from bayesnb.sources.batches import read_batches
 from bayesnb.sources.dask import read_dask
 from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
+from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.read import is_dask
 
 __all__ = ["fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
@@ -34,6 +35,7 @@ def fit(
     *,
     sample_weight: Any = None,
     classes: Any = None,
+    feature_names: Any = None,
     key: Any = 0,
 ) -> Posterior:
     """Condition a model on a table.
@@ -48,9 +50,11 @@ def fit(
         skipped, which is exact. Or a JAX array, read on its own device. Or a Dask array or data frame, read partition
         by partition; then `y` and `sample_weight` are Dask collections in the same partitions, and every row has a
         label.
-    y : labels, shape (rows,), or None
-        Of any type. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()` (both by EM),
-        `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
+    y : labels of shape (rows,), str or None
+        Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
+        column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()`
+        (both by EM), `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a
+        mixture.
     inference : Inference, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
     sample_weight : array, shape (rows,), optional
@@ -60,6 +64,10 @@ def fit(
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
         labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
+    feature_names : sequence, shape (columns,), optional
+        Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``. The model
+        may name these columns; summaries, plots and errors show them, files hold them, and `update` keeps them. Later
+        arrays need no names. Names of a table with names must be those that it has.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
 
@@ -73,20 +81,34 @@ def fit(
         If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
         naming one that can.
 
+    Warns
+    -----
+    UserWarning
+        If `y` has one class only and `classes` is not given: every prediction is then that class. If a feature has the
+        name of `y`. If a cell of a bound model's column is not among its categories.
+
     Examples
     --------
     >>> import bayesnb as nb
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> posterior.predict_proba([[1, 1]]).round(3)
     array([[0.717, 0.283]])
+
+    The label's column by its name:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "fruit": ["apple", "apple", "lime"]})
+    >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
+    ['apple', 'apple', 'lime']
     """
     model, inference = as_model(model), as_inference(inference)
     if is_dask(X) or is_dask(y):
-        problem = read_dask(model, X, y, sample_weight, classes, inference.check)
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
-        problem = read_table(model, X, y, sample_weight, classes)
+        problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)
     _warn_of_leak(problem, y)
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -96,6 +118,7 @@ def fit_batches(
     inference: Inference | None = None,
     *,
     classes: Any = None,
+    feature_names: Any = None,
     key: Any = 0,
     progress: bool | None = None,
 ) -> Posterior:
@@ -107,14 +130,16 @@ def fit_batches(
     ----------
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`; no label may be missing. If classes or categories
-        are not known, a list or a callable is read twice, first to find them. An iterator is read once, and needs
-        `classes`. A category that occurs first in a later batch becomes the last of its column. It has the prior that a
-        fit to all rows would have given it.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
+        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
+        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
+        its column. It has the prior that a fit to all rows would have given it.
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    feature_names : sequence, shape (columns,), optional
+        As for `fit`.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -139,7 +164,8 @@ def fit_batches(
     array([[0.717, 0.283]])
     """
     model, inference = as_model(model), as_inference(inference)
-    problem = read_batches(model, batches, classes, inference.check, progress)
+    problem = read_batches(model, batches, classes, inference.check, progress, feature_names)
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -171,7 +197,7 @@ def fit_parquet(
     inference : Inference, optional
         `Exact()` by default; any that reads statistics.
     columns : sequence of str, optional
-        Columns of the table; by default all but the target and the weights.
+        Columns of the table; by default those of a bound model, else all but the target and the weights.
     sample_weight : str, optional
         Column of the weights of the rows.
     classes : sequence or int, optional
@@ -222,6 +248,7 @@ def fit_parquet(
         check=inference.check,
         progress=progress,
     )
+    _warn_of_one_class(problem, classes)
     return inference.fit(problem, key=key)
 
 
@@ -284,6 +311,7 @@ def from_samples(
     y: Any,
     sample_weight: Any = None,
     classes: Any = None,
+    feature_names: Any = None,
 ) -> SampledPosterior:
     """A posterior from draws of any other sampler.
 
@@ -292,7 +320,7 @@ def from_samples(
     model : NaiveBayes, BoundModel or Family
     samples : mapping
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
-    X, y, sample_weight, classes
+    X, y, sample_weight, classes, feature_names
         The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
 
     Returns
@@ -304,7 +332,7 @@ def from_samples(
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
     """
-    problem = read_table(as_model(model), X, y, sample_weight, classes)
+    problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
     resolved = problem.resolved
     parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
@@ -338,3 +366,9 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
             f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
             UserWarning,
         )
+
+
+def _warn_of_one_class(problem: Problem, classes: Any) -> None:
+    """Warn of labels of one class; who names the classes knows that there is one."""
+    if classes is None:
+        warn_of_one_class(problem.model.schema.classes)

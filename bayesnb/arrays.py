@@ -6,6 +6,7 @@ float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap`
 
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +29,7 @@ __all__ = [
     "stirling_rest",
     "to_numpy",
     "warn",
+    "warns_once",
 ]
 
 
@@ -184,8 +186,33 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
+_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
+"""Warnings that the running call of a function with `warns_once` has issued."""
+
+
+def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Let one call of a function, which may read the same table several times, issue each of its warnings once."""
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _TOLD.get() is not None:
+            return function(*args, **kwargs)
+        token = _TOLD.set(set())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _TOLD.reset(token)
+
+    return wrapped
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the caller's line, outside this package."""
+    told = _TOLD.get()
+    if told is not None:
+        if message in told:
+            return
+        told.add(message)
     warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parent),))
 
 

@@ -19,6 +19,7 @@ from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import coordinate
 from bayesnb.sparse import dense
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -68,6 +69,7 @@ def tree_of_draws(
     if sample_stats:
         groups["sample_stats"] = _dataset(sample_stats)
     if X is not None:
+        X, y = split_labels(X, y)
         table = as_table(X)
         codes = encode_labels(y, table.num_rows, model.schema.classes)
         groups |= _groups_of_data(model, table, codes, parameters, prior, rng)

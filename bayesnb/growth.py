@@ -14,6 +14,7 @@ from bayesnb.model.describe import Description
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen
 from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
@@ -30,7 +31,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     ----------
     problem : Problem
     X : table, shape (rows, columns)
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
 
     Returns
@@ -43,6 +44,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     TypeError, ValueError
         If the rows do not fit the model, or contain new categories for which its prior has no number.
     """
+    X, y = split_labels(X, y)
     table = weighted_table(X, sample_weight)
     codes = encode_labels(y, table.num_rows, problem.model.schema.classes)
     weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)

@@ -514,11 +514,11 @@ NAMED = pd.DataFrame(FLAGS, columns=["u", "v", "w"])
     ("X", "words"),
     [
         (NAMED[["u", "v"]], [r"\bw\b"]),
-        (NAMED.assign(extra=1), ["extra"]),
+        (NAMED.drop(columns="w").assign(extra=1), [r"\bw\b", "extra"]),
         (NAMED.rename(columns={"v": "vv"}), [r"\bv\b", r"\bvv\b"]),
         (NAMED.rename(columns={"v": "V"}), [r"(?-i:\bv\b)", r"(?-i:\bV\b)"]),
         (pl.from_pandas(NAMED[["u", "v"]]), [r"\bw\b"]),
-        (pa.Table.from_pandas(NAMED.assign(extra=1)), ["extra"]),
+        (pa.Table.from_pandas(NAMED.drop(columns="w").assign(extra=1)), [r"\bw\b", "extra"]),
         (FLAGS[:, :2], ["column", value(2), value(3)]),
         (np.hstack([FLAGS, FLAGS]), ["column", value(6), value(3)]),
         (sp.csr_array(FLAGS[:, :2]), ["column", value(2), value(3)]),

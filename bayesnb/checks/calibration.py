@@ -13,10 +13,12 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
+from bayesnb.arrays import warns_once
 from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -83,6 +85,7 @@ class Calibration:
         )
 
 
+@warns_once
 def calibration(
     posterior: Posterior | Fitted,
     X: Any,
@@ -101,7 +104,7 @@ def calibration(
         Exact, sampled or point.
     X : table, shape (rows, columns)
         Rows that the posterior was not fitted to; on the others it looks better than it is.
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     other : Posterior, array of shape (rows, classes), or classifier, optional
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
         with ``predict_proba`` and ``classes_``, as scikit-learn's.
@@ -155,6 +158,7 @@ def calibration(
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     bins = whole_number("bins", bins)
+    X, y = split_labels(X, y)
     table = as_table(X)
     codes = encode_labels(y, table.num_rows, posterior.classes)
     log_probs = {"posterior": posterior.predict_log_proba(table)}

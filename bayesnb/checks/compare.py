@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.arrays import warns_once
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
@@ -113,6 +114,7 @@ class Comparison:
         return f"<p><b>{escape(self.verdict)}</b></p>{shown}{more}"
 
 
+@warns_once
 def compare(
     exact: ExactPosterior | Fitted,
     sampled: SampledPosterior | Fitted,

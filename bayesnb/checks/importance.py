@@ -8,6 +8,7 @@ from arviz_stats import ELPDDataLOO
 from bayesnb.checks.elpd import remark_on_draws
 from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.weights import check_weights
@@ -26,6 +27,7 @@ def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) ->
     ValueError
         If rows have weights, there is one class, or the draws are too few or all the same.
     """
+    X, y = split_labels(X, y)
     table = as_table(X)
     encode_labels(y, table.num_rows, posterior.classes)
     if (check_weights(sample_weight, table.num_rows) != 1.0).any():

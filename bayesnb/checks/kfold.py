@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
-from bayesnb.arrays import log
+from bayesnb.arrays import log, warns_once
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, warn_of
 from bayesnb.checks.gathered_warnings import GatheredWarnings
@@ -29,12 +29,14 @@ from bayesnb.progress import shows_progress, tqdm
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.sources.memory import read_table
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import whole_number
 
 __all__ = ["kfold"]
 
 
+@warns_once
 def kfold(
     posterior: ExactPosterior | AveragedPosterior | Fitted | Model | Family,
     X: Any,
@@ -58,7 +60,7 @@ def kfold(
     X : table, shape (rows, columns)
         For a model, all rows. For a posterior, the rows that it was fitted to, or some of them; the others stay in
         every training set.
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
         Every row has one.
     inference : Inference, optional
         For a model only: `Exact()` by default, or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EmpiricalBayes()`.
@@ -118,6 +120,7 @@ def kfold(
     >>> round(independent.elpd, 1), round(bursty.elpd, 1)
     (-1.0, -5.8)
     """
+    X, y = split_labels(X, y)
     whole_key, folds_key = jax.random.split(as_key(key))
     gathered = GatheredWarnings("kfold")
     fitted: Posterior

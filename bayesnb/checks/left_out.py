@@ -19,6 +19,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import dense
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -197,6 +198,7 @@ def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple
     ValueError
         If the total weight of the rows exceeds that of the data.
     """
+    X, y = split_labels(X, y)
     table = as_table(X)
     codes = encode_labels(y, table.num_rows, posterior.classes)
     weights = check_weights(sample_weight, table.num_rows)

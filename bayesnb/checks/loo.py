@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from arviz_stats import ELPDDataLOO
 
+from bayesnb.arrays import warns_once
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, remark_on_maxima, warn_of
 from bayesnb.checks.importance import psis_loo
 from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
@@ -21,6 +22,7 @@ GOOD_K = 0.7
 """ArviZ's threshold for Pareto k. An exact result does not need it, but ELPDDataLOO prints it."""
 
 
+@warns_once
 def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
     r"""Leave-one-out estimate of how well labels are predicted.
 
@@ -36,7 +38,7 @@ def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = N
     posterior : ExactPosterior, AveragedPosterior, SampledPosterior or fitted estimator
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
         The weights of the fit; `ExactPosterior` only. A row is left out with its whole weight, and counts once in the
         sum.

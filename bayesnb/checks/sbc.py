@@ -44,6 +44,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.statistics.counts import ClassCounts
+from bayesnb.tables.label_column import split_labels
 from bayesnb.uniform import shown_p
 from bayesnb.validate import proportion, whole_number
 
@@ -173,7 +174,7 @@ def sbc(
     num_rows : int, default 50
         Rows of each simulated table.
     X : table, shape (rows, columns), optional
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
         A table to bind the model to, and to set defaults that follow the data's scale: once, for all simulations.
     total_count : int or array of shape (num_rows,), optional
         Total of each count vector; by default the mean total of `X`.
@@ -279,6 +280,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
         return model, total_count
+    X, y = split_labels(X, y, model.features)
     bound = of_table(model, X, y)
     statistics = bound.statistics(X, y)
     total_count = _mean_total(bound, statistics) if total_count is None else total_count

@@ -131,7 +131,7 @@ def sensitivity(
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10)
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10, classes=["a"])
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """

@@ -25,7 +25,10 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.problem import Problem, check_decay
 from bayesnb.sources.memory import read_table
+from bayesnb.tables.columns import listed
 from bayesnb.tables.distinct import distinct
+from bayesnb.tables.labels import warn_of_one_class
+from bayesnb.tables.named import with_names
 from bayesnb.tables.table import Table
 
 __all__ = ["INFERENCES", "Estimator"]
@@ -122,7 +125,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -131,6 +134,10 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : array-like of shape (n_samples,)
             Labels; the parameter `unlabelled` is the value of rows that have none.
         sample_weight : array-like of shape (n_samples,), optional
+        feature_names : array-like of shape (n_features,), optional
+            Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``.
+            `posterior_`, its summaries and its plots have them. `feature_names_in_` is set for tables with names only,
+            as in scikit-learn.
 
         Returns
         -------
@@ -138,13 +145,16 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             self._require_y(y)
-            table = self._read(X, reset=True)
+            table = with_names(self._read(X, reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
             self.classes_ = distinct(labels.compressed())
+            warn_of_one_class(self.classes_)
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
+    ) -> Self:
         """Add a batch of rows. The result equals that of one fit to the rows of all batches.
 
         With a `decay` below 1, each call first multiplies the weight of all earlier rows by `decay`. The result equals
@@ -157,6 +167,8 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         classes : array-like of shape (n_classes,)
             All labels that any batch may have; required at the first call.
         sample_weight : array-like of shape (n_samples,), optional
+        feature_names : array-like of shape (n_features,), optional
+            As for `fit`, at the first call; later ones, if given, must be the same.
 
         Returns
         -------
@@ -170,12 +182,14 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with self._all_or_nothing():
             first = self._announce(classes)
             self._require_y(y)
-            table = self._read(X, reset=first)
+            table = with_names(self._read(X, reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             check_known(labels, self.classes_)
             if first:
                 self._start(table, labels, sample_weight)
             else:
+                if feature_names is not None:
+                    self._require_same_names(table)
                 problem = self._extend(self._problem, table)
                 weight = self._weight(sample_weight, table)
                 problem, counted = count_more(problem, table, labels, weight)
@@ -312,6 +326,14 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
         return self._read(X, reset=False)
+
+    def _require_same_names(self, table: Table) -> None:
+        fitted = self._problem.model.schema
+        if table.names != fitted.columns:
+            raise ValueError(
+                f"feature_names has {listed(table.names)}, and the first batch had {listed(fitted.columns)}: give the "
+                "same names, or none"
+            )
 
     def _require_y(self, y: Any) -> None:
         if y is None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.read import read_mixed
+from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
@@ -15,12 +15,16 @@ __all__ = ["NaiveBayesClassifier"]
 class NaiveBayesClassifier(Estimator):
     """Any naive Bayes model as an estimator; by default a model with a family for each column by its type.
 
+    After the fit, columns of a data frame that the fit did not have are ignored, as `Posterior.predict` and
+    scikit-learn's ``ColumnTransformer`` do. The columns of the fit must all be there, in their order.
+
     Parameters
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
-        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does; columns of
-        floating type are Gaussian. `get_params` and `set_params` name the parameters of a model, such as
-        ``model__island__concentration``, and those of one family for all columns, such as ``model__concentration``.
+        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does, with its
+        warning; ``NaiveBayes.from_frame(X, families={...})`` is a model in which some families are given. `get_params`
+        and `set_params` name the parameters of a model, such as ``model__island__concentration``, and those of one
+        family for all columns, such as ``model__concentration``.
     inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
@@ -60,7 +64,7 @@ class NaiveBayesClassifier(Estimator):
         self.random_state = random_state
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        return read_mixed(self, X, reset=reset)
+        return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)
 
     def _model(self, table: Table) -> Model:
         model = self._given_model(table)

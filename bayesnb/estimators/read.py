@@ -20,7 +20,7 @@ from bayesnb.tables.read import as_table
 from bayesnb.tables.sparse import SparseTable, as_csr
 from bayesnb.tables.table import Table
 
-__all__ = ["named", "read_counts", "read_mixed", "read_numbers", "refuse_infinity"]
+__all__ = ["named", "read_counts", "read_mixed", "read_numbers", "refuse_infinity", "without_new_columns"]
 
 
 def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -72,6 +72,18 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
         X = check_array(X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
         refuse_infinity(X, type(estimator).__name__)
     return named(estimator, X)
+
+
+def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:
+    """A frame without the columns that the fit did not have; X itself if it is no frame, or lacks a column of the fit.
+
+    In the last case, scikit-learn's check raises its error for the columns of X as they are.
+    """
+    fitted = set(getattr(estimator, "feature_names_in_", ()))
+    frame = nw.from_native(X, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not fitted or not fitted < set(frame.columns):
+        return X
+    return frame.select([name for name in frame.columns if name in fitted]).to_native()
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray | None:

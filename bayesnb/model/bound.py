@@ -32,6 +32,7 @@ from bayesnb.reading.host import HostChunks
 from bayesnb.reading.read import read
 from bayesnb.sparse import dense
 from bayesnb.tables.categories import learn_categories, warn_unseen
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.read import as_table
 from bayesnb.tables.schema import Schema
@@ -143,6 +144,11 @@ class BoundModel:
         return tuple(block.family for block in self.blocks)
 
     @property
+    def used_columns(self) -> list[Any]:
+        """Names of the columns that the model reads, block by block; positions if its table had no names."""
+        return [label for block in self.blocks for label in block.labels]
+
+    @property
     def layout(self) -> list[Sequence[int]]:
         """Positions of the columns of each block."""
         return [block.columns for block in self.blocks]
@@ -247,7 +253,7 @@ class BoundModel:
         Raises
         ------
         TypeError, ValueError
-            If X is not a table, or columns are missing, renamed, or were not in the table at fit.
+            If X is not a table, or a column of the model is missing.
         """
         return read(self.schema, self.blocks, X)
 
@@ -257,13 +263,14 @@ class BoundModel:
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,)
+        y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
 
         Returns
         -------
         ModelStatistics
         """
+        X, y = split_labels(X, y)
         rows = self.read(X)
         codes = encode_labels(y, rows.table.num_rows, self.schema.classes)
         weights = None if sample_weight is None else check_weights(sample_weight, rows.table.num_rows)
@@ -416,7 +423,7 @@ class BoundModel:
         ----------
         X : table, shape (rows, columns), optional
             Features; drawn if not given.
-        y : labels, shape (rows,), optional
+        y : labels of shape (rows,) or str, optional
             Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class is
             drawn before the features: for class probabilities use `predict_proba`, which sums over all classes.
         num_rows : int, default 1
@@ -431,6 +438,7 @@ class BoundModel:
             and y are not both given.
         """
         refuse_subsets(self.feature_inclusion)
+        X, y = split_labels(X, y)
         model = self
         if X is not None and y is not None and self.open_hyperparameter() is not None:
             model = self.resolve(self.statistics(X, y))
@@ -463,6 +471,7 @@ class BoundModel:
 
 def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
     """The model of a table; parameters and errors as for `NaiveBayes.bind`."""
+    X, y = split_labels(X, y, description.features)
     table = as_table(X)
     if not table.names:
         raise ValueError("X has no columns: give at least one")

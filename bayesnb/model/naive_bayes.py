@@ -1,6 +1,6 @@
 """Naive Bayes as a user writes it: a description that can be bound to a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,8 +9,9 @@ from bayesnb.model.bound import BoundModel, bind
 from bayesnb.model.describe import Description
 from bayesnb.model.guess import guess_features
 from bayesnb.model.program import refuse_subsets
+from bayesnb.tables.named import with_names
 
-__all__ = ["Model", "NaiveBayes", "as_model", "of_table"]
+__all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
 
 
 class _NeedsTable:
@@ -76,7 +77,14 @@ class NaiveBayes(Description):
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
 
     @classmethod
-    def from_frame(cls, frame: Any, *, exclude: Sequence[Any] = (), **class_prior: Any) -> Self:
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        exclude: Sequence[Any] = (),
+        families: Mapping[Any, Family] | None = None,
+        **class_prior: Any,
+    ) -> Self:
         """Guess a family for each column from its type.
 
         Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
@@ -88,17 +96,43 @@ class NaiveBayes(Description):
         frame : table, shape (rows, columns)
         exclude : sequence, optional
             Columns to leave out, such as the target or a row identifier.
+        families : mapping from column to Family, optional
+            Families of columns that are not guessed.
         **class_prior
             `class_concentration` or `class_probs`, as for `NaiveBayes`.
 
         Raises
         ------
         TypeError
-            If a column holds neither numbers nor categories (dates, lists).
+            If a column holds neither numbers nor categories (dates, lists), or `families` gives something else than a
+            family.
         ValueError
-            If an excluded column is not there.
+            If `exclude` or `families` names a column that is not there, or both name the same one.
+
+        Warns
+        -----
+        UserWarning
+            If the types of some columns probably mislead. One warning lists the columns of each kind with what to write
+            instead: whole numbers of at most 20 values; other numbers of which more than half are equal; text of which
+            more than half of the values are distinct; text that holds "?". Columns with fewer than 20 observed cells
+            are only searched for "?".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> tickets = pd.DataFrame({"fare": [7.2, 71.3, 8.0, 53.1], "pclass": [3, 1, 3, 1], "sex": list("mffm")})
+        >>> nb.NaiveBayes.from_frame(tickets, families={"pclass": nb.Categorical()})
+        NaiveBayes, features independent given the class:
+          class_prob ~ Dirichlet(1)
+          y ~ Categorical(class_prob)
+          fare ~ Normal(mean, variance)
+              mean ~ Normal(on the data's scale, variance / 0.1)
+              variance ~ InverseGamma(1, on the data's scale)
+          pclass, sex ~ Categorical(prob)
+              prob ~ Dirichlet(1)
         """
-        return cls(guess_features(frame, exclude), **class_prior)
+        return cls(guess_features(frame, exclude, families), **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
@@ -108,7 +142,7 @@ class NaiveBayes(Description):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,), optional if `classes` is given
+        y : labels of shape (rows,) or str, optional if `classes` is given
             Missing labels name no class.
         classes : sequence, optional
             All labels that may occur, in the order of the results.
@@ -160,13 +194,29 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundM
     ----------
     model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
     classes : sequence or int, optional
         Labels that may occur, also for a bound model.
     """
     if isinstance(model, NaiveBayes):
         return model.bind(X, y, classes=classes)
     return model if classes is None else model.with_classes(classes)
+
+
+def named_for(model: Model, X: Any, feature_names: Any) -> Any:
+    """X with names for its columns, for a fit of the model; see `with_names`.
+
+    Raises
+    ------
+    ValueError
+        If the model is bound to a table without names, so that names would be lost.
+    """
+    if feature_names is not None and isinstance(model, BoundModel) and not model.schema.named:
+        raise ValueError(
+            "feature_names is given, and the model is bound to a table without names: fit model.description, which "
+            "takes the columns of X with their names"
+        )
+    return with_names(X, feature_names)
 
 
 def as_model(model: Any) -> Model:

@@ -9,6 +9,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.validate import whole_number
@@ -47,7 +48,7 @@ def plot_densities(
     X : table, shape (rows, columns), optional
         Data for the histograms, each class's of area one; they also set the range. Without them the range is that of
         rows drawn from the posterior predictive distribution.
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
         Needed with X.
     columns : sequence, optional
         Names of columns, or their positions where they have no names; by default all that hold numbers other than
@@ -86,7 +87,7 @@ def plot_densities(
     if X is None:
         rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
     else:
-        rows, labels = X, y
+        rows, labels = split_labels(X, y)
     codes = encode_labels(labels, as_table(rows).num_rows, posterior.classes)
     cells = _read(posterior, rows, shown)
 

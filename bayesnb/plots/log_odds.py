@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import warns_once
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import proportion
 
 __all__ = ["plot_log_odds"]
 
 
+@warns_once
 def plot_log_odds(
     posterior: Posterior | Fitted,
     X: Any,
@@ -42,7 +45,7 @@ def plot_log_odds(
     posterior : Posterior or fitted estimator
         A point estimate has no interval: only its points are shown.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
         True labels, shown by markers. They need not be classes: rows of unknown label may be called "disputed".
     classes : pair of labels, optional
         The class on the right, and the one on the left; by default the second and the first of two.
@@ -73,6 +76,7 @@ def plot_log_odds(
     posterior = posterior_of(posterior)
     right, left = _pair(posterior, classes)
     proportion("prob", prob)
+    X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)
     truth, kinds = _markers(y, rows, posterior.classes[[right, left]].tolist())

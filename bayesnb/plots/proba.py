@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import warns_once
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 
 __all__ = ["plot_proba"]
 
 
+@warns_once
 def plot_proba(
     posterior: Posterior | Fitted,
     X: Any,
@@ -38,7 +41,7 @@ def plot_proba(
     posterior : Posterior or fitted estimator
         A point estimate has no interval: only its points are shown.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), optional
+    y : labels of shape (rows,) or str, optional
         True labels: the point of a row's true class is filled, the others are open.
     prob : float, default 0.89
         Posterior probability of the interval.
@@ -65,6 +68,7 @@ def plot_proba(
 
     posterior = posterior_of(posterior)
     shown_classes = _codes(posterior, classes)
+    X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)
     truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]

@@ -5,7 +5,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayesnb.arrays import log
+from bayesnb.arrays import log, warns_once
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
@@ -458,7 +458,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,)
+        y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
         decay : float, default 1.0
             Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
@@ -496,7 +496,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns)
-        y : labels, shape (rows,)
+        y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
             The weight that the rows have now: their first weight, times `decay` for each later update.
         key : int or JAX key, default 0
@@ -527,6 +527,7 @@ class Posterior(ABC):
         """
         return linear_rule(self.model, self)
 
+    @warns_once
     def to_datatree(
         self,
         X: Any = None,
@@ -542,7 +543,7 @@ class Posterior(ABC):
         Parameters
         ----------
         X : table, shape (rows, columns), optional
-        y : labels, shape (rows,), optional
+        y : labels of shape (rows,) or str, optional
             With both, the tree also has the groups that need data.
         predictions : table, shape (new rows, columns), optional
             Rows without labels, for the group of that name.

@@ -1,6 +1,6 @@
 """Have the chains converged, and how many independent draws are they worth?"""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ class Diagnostics:
     Attributes
     ----------
     labels : tuple of str
-        ``site[index]`` of each scalar parameter.
+        Name of each scalar parameter, such as ``island_prob[Adelie, Dream]``.
     r_hat, ess_bulk, ess_tail : array, shape (parameters,)
         Rank-normalised split R-hat and effective sample sizes of Vehtari et al. (2021), *Bayesian Analysis* 16(2).
         R-hat is NaN with one chain.
@@ -70,17 +70,30 @@ class Diagnostics:
         """
         found = self._of_trajectories()
         more = "this follows from the above, and more draws alone do not help" if found else MORE_DRAWS
-        worst = _worst(self.r_hat, largest=True)
-        if worst is not None and self.r_hat[worst] > max_r_hat:
-            found["R-hat"] = f"R-hat is {self.r_hat[worst]:.3f} for {self.labels[worst]}: the chains disagree; {more}"
+        wrong = np.flatnonzero(self.r_hat > max_r_hat)
+        if wrong.size:
+            worst_first = wrong[np.argsort(-self.r_hat[wrong], kind="stable")]
+            found["R-hat"] = (
+                f"R-hat is {self.r_hat[worst_first[0]]:.3f} for {self._named(worst_first, f'above {max_r_hat:g}')}: "
+                f"the chains disagree; {more}"
+            )
+        enough = min_ess_per_chain * self.num_chains
         for kind, ess in (("bulk ESS", self.ess_bulk), ("tail ESS", self.ess_tail)):
-            worst = _worst(ess, largest=False)
-            if worst is not None and ess[worst] < min_ess_per_chain * self.num_chains:
+            few = np.flatnonzero(ess < enough)
+            if few.size:
+                worst_first = few[np.argsort(ess[few], kind="stable")]
+                worst = ess[worst_first[0]]
                 found[kind] = (
-                    f"{kind} is {ess[worst]:.0f} for {self.labels[worst]}: too few for reliable quantiles and standard "
-                    f"errors; {more if ess[worst] > 0 else NOT_MOVING}"
+                    f"{kind} is {worst:.0f} for {self._named(worst_first, f'below {enough:g}')}: too few for reliable "
+                    f"quantiles and standard errors; {more if worst > 0 else NOT_MOVING}"
                 )
         return found
+
+    def _named(self, parameters: np.ndarray, beyond: str) -> str:
+        """The first parameter by name, four more that are also `beyond` the limit, and the number of the others."""
+        first, *others = [self.labels[i] for i in parameters[:5]]
+        more = f" and {len(parameters) - 5} more" if len(parameters) > 5 else ""
+        return first + (f", and {beyond} for {', '.join(others)}{more}" if others else "")
 
     def _of_trajectories(self) -> dict[str, str]:
         """Problems of the trajectories of a Hamiltonian sampler."""
@@ -128,15 +141,31 @@ def e_bfmi(energy: np.ndarray) -> np.ndarray:
 
 
 def diagnose(
-    draws: Mapping[str, np.ndarray], sample_stats: Mapping[str, np.ndarray], known: Collection[str] = ()
+    draws: Mapping[str, np.ndarray],
+    sample_stats: Mapping[str, np.ndarray],
+    known: Collection[str] = (),
+    names: Mapping[str, Sequence[str]] | None = None,
 ) -> Diagnostics:
-    """Diagnostics of draws by site, arrays of shape (chain, draw, ...); sites in `known` need not move."""
+    """Diagnostics of draws.
+
+    Parameters
+    ----------
+    draws : mapping
+        By site, arrays of shape (chain, draw, ...).
+    sample_stats : mapping
+        The sampler's statistics of each draw.
+    known : collection of str, optional
+        Sites that need not move.
+    names : mapping, optional
+        By site, the name of each scalar parameter; by default the site and the index.
+    """
     labels: list[str] = []
     found: list[np.ndarray] = []
     for site, values in draws.items():
         chains, steps = values.shape[:2]
         flat = values.reshape(chains, steps, -1)
-        labels += [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
+        positions = (f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:]))
+        labels += positions if names is None else names[site]
         # A known parameter and the probability of an only category are constant, and need not converge. Any other
         # parameter whose draws are constant has not converged.
         still = (flat == flat[:, :1]).all(axis=(0, 1))

@@ -64,7 +64,7 @@ class SampledPosterior(Posterior):
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
         known = () if self.model.class_probs is None else (CLASS_SITE,)
-        return diagnose(self.draws(), self.sample_stats, known)
+        return diagnose(self.draws(), self.sample_stats, known, self.model.sites.scalar_labels())
 
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         return log_mean_joint(self.model.families, flatten(self.parameters), cells)

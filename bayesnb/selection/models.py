@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
+from bayesnb.arrays import warns_once
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
@@ -20,6 +21,7 @@ from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 
 __all__ = ["ModelComparison", "compare_models"]
@@ -70,6 +72,7 @@ class ModelComparison:
         )
 
 
+@warns_once
 def compare_models(
     models: Mapping[Any, Any],
     X: Any,
@@ -90,7 +93,7 @@ def compare_models(
     models : mapping from name to posterior, fitted estimator or model
         Posteriors or estimators fitted to X and y, or models to fit: `NaiveBayes`, `BoundModel` or a family.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
     prior : mapping from name to float, optional
         Prior probability of each model, by default equal.
@@ -143,6 +146,7 @@ def compare_models(
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))
+    X, y = split_labels(X, y)
     X = as_table(X)
     posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
     _require_same_classes(posteriors)

@@ -8,6 +8,7 @@ from bayesnb.api import fit
 from bayesnb.families.base import Family
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.selection.mutual_information import information_estimate
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 
 __all__ = ["mutual_information_score"]
@@ -19,7 +20,7 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
     Parameters
     ----------
     X : table, shape (rows, columns)
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     model : NaiveBayes, BoundModel, Family or None, default None
         The model, such as ``nb.Bernoulli()`` for words that occur or do not; None guesses a family for each column from
         its type, as `NaiveBayes.from_frame` does.
@@ -57,6 +58,7 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
     >>> make_pipeline(SelectKBest(score, k=1), BernoulliNB()).fit(X, y).predict(X).tolist()
     ['a', 'a', 'b', 'b']
     """
+    X, y = split_labels(X, y)
     table = as_table(X)
     posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
     scores = np.full(len(table.names), np.nan)

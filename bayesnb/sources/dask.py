@@ -6,20 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.naive_bayes import Model
+from bayesnb.model.naive_bayes import Model, named_for
 from bayesnb.partitions import as_graph_value, as_partitioned_table, delayed_partitions, partition_sizes
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import NO_ROWS, Batch
 from bayesnb.sources.counting import count, empty_problem
 from bayesnb.sources.open_schema import Found, OpenSchema
 from bayesnb.tables.categories import warn_unseen
-from bayesnb.tables.read import is_dask
+from bayesnb.tables.label_column import split_labels
+from bayesnb.tables.read import as_table, is_dask
 
 __all__ = ["read_dask"]
 
 
 def read_dask(
-    model: Model, X: Any, y: Any, sample_weight: Any, classes: Any, check: Callable[[Problem], None]
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
@@ -27,13 +34,14 @@ def read_dask(
     ----------
     model : NaiveBayes or BoundModel
     X : Dask array or data frame, shape (rows, columns)
-    y : Dask array or series, shape (rows,)
+    y : str, or Dask array or series of shape (rows,)
         In the partitions of X.
     sample_weight : Dask array or series, shape (rows,), optional
         In the partitions of X.
     classes : sequence or int, optional
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
+    feature_names : sequence, shape (columns,), optional
 
     Returns
     -------
@@ -44,9 +52,11 @@ def read_dask(
     ValueError, TypeError
         As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
     """
+    X, y = split_labels(X, y, model.features)
     X, named = _require_alike(X, y, sample_weight)
-    names = tuple(X.columns) if named else tuple(range(X.shape[1]))
-    schema = OpenSchema.of(model, names, named, classes)
+    like = named_for(model, X._meta if named else np.empty((0, X.shape[1])), feature_names)  # noqa: SLF001
+    table = as_table(like)
+    schema = OpenSchema.of(model, table.names, table.named, classes)
     found = Found.nothing()
     if not schema.complete:
         found = _fold_partitions(OpenSchema.find, schema, X[schema.open_names] if named else X, y, sample_weight)

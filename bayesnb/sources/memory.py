@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table
+from bayesnb.model.naive_bayes import Model, NaiveBayes, named_for, of_table
 from bayesnb.problem import Problem
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import read_labels
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
@@ -14,16 +15,19 @@ from bayesnb.unlabelled import read_rows
 __all__ = ["read_table"]
 
 
-def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Problem:
+def read_table(
+    model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, feature_names: Any = None
+) -> Problem:
     """The problem of a table; rows without a label are kept as they are.
 
     Parameters
     ----------
     model : NaiveBayes or BoundModel
     X : table, shape (rows, columns)
-    y : labels, shape (rows,), or None
+    y : labels of shape (rows,), str or None
     sample_weight : array, shape (rows,), optional
     classes : sequence or int, optional
+    feature_names : sequence, shape (columns,), optional
         As for `fit`.
 
     Raises
@@ -36,7 +40,8 @@ def read_table(model: Model, X: Any, y: Any, sample_weight: Any = None, classes:
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
-    table = weighted_table(X, sample_weight)
+    X, y = split_labels(X, y, model.features)
+    table = weighted_table(named_for(model, X, feature_names), sample_weight)
     labels = None if y is None else read_labels(y, table.num_rows)
     if labels is not None and classes is None and isinstance(model, NaiveBayes):
         classes = labels.classes(may_miss=True)

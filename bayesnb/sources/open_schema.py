@@ -124,9 +124,19 @@ class OpenSchema:
 
     @property
     def used_names(self) -> list[Any]:
-        """Names of the columns that the model reads; of all columns, if the model counts them."""
+        """Names of the columns that the model reads; of all columns, if the model counts them.
+
+        Raises
+        ------
+        ValueError
+            If the model is bound and a column of it is missing.
+        """
         if not self.named:
             return list(self.names)
+        if isinstance(self.model, BoundModel):
+            table = ArrayTable(np.empty((0, len(self.names))), self.names, 0, named=True)
+            places = self.model.schema.locate(table, self.model.layout)
+            return [self.names[place] for block in places for place in block]
         features = self.model.features.items()
         positions = {p for name, (_, columns) in features for p in self._columns.positions(name, columns)}
         return [self.names[position] for position in sorted(positions)]

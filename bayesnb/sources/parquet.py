@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import Batch, with_progress
@@ -42,7 +43,10 @@ def read_parquet(
     """
     if batch_rows is not None:
         batch_rows = whole_number("batch_rows", batch_rows)
-    files = ParquetFiles.of(paths, target, sample_weight, columns, batch_rows)
+    asked_by = "columns"
+    if columns is None and isinstance(model, BoundModel) and model.schema.named:
+        columns, asked_by = model.used_columns, "the model"
+    files = ParquetFiles.of(paths, target, sample_weight, columns, batch_rows, asked_by)
     schema = OpenSchema.of(model, files.names, True, classes)
     bar = partial(with_progress, progress, total=files.num_rows)
     found = Found.nothing()
@@ -78,9 +82,18 @@ class ParquetFiles:
 
     @classmethod
     def of(
-        cls, paths: Any, target: str, sample_weight: str | None, columns: Sequence[str] | None, batch_rows: int | None
+        cls,
+        paths: Any,
+        target: str,
+        sample_weight: str | None,
+        columns: Sequence[str] | None,
+        batch_rows: int | None,
+        asked_by: str,
     ) -> "ParquetFiles":
-        """Read the footers of all files, so that a missing column raises an error before any row is read."""
+        """Read the footers of all files, so that a missing column raises an error before any row is read.
+
+        An error says that `asked_by` names `columns`.
+        """
         found = _find_files(paths)
         names: tuple[str, ...] = () if columns is None else tuple(columns)
         num_rows = 0
@@ -90,7 +103,7 @@ class ParquetFiles:
                 num_rows += file.metadata.num_rows
             if columns is None and not names:
                 names = tuple(name for name in there if name not in (target, sample_weight))
-            for what, name in [("target", target), ("sample_weight", sample_weight), *(("columns", n) for n in names)]:
+            for what, name in [("target", target), ("sample_weight", sample_weight), *((asked_by, n) for n in names)]:
                 if name is not None and name not in there:
                     raise ValueError(
                         f"{path} has no column {name!r}, which {what} names: its columns are {there}; all files need "

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import warn
-from bayesnb.tables.columns import Column
+from bayesnb.tables.columns import Column, listed
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table
@@ -66,19 +66,22 @@ def sort_categories(values: set, column: Column) -> list:
 
 
 def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
-    """Warn of categories that were not seen in training.
+    """Warn of categories that were not seen in training: once, for all columns.
 
     Parameters
     ----------
     unseen : dict
         For each column, the number of cells of each such category.
     """
-    for column, values in unseen.items():
-        if not values:
-            continue
-        shown = ", ".join(repr(value) for value in list(values)[:5]) + (", ..." if len(values) > 5 else "")
-        warn(
-            f"column {column!r}: {sum(values.values())} cell(s) hold categories not seen in training ({shown}) and "
-            "count as missing; nb.Categorical(other=True) would give them probability",
-            UserWarning,
-        )
+    found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
+    if not found:
+        return
+    remedy = "nb.Categorical(other=True) would give them probability"
+    if len(found) == 1:
+        column, cells, shown = found[0]
+        told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
+    else:
+        each = ", ".join(f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}{more}"
+    warn(f"{told}; {remedy}", UserWarning)

@@ -1,9 +1,10 @@
 """Names and positions of columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["Column", "as_index", "as_range", "items_at"]
+__all__ = ["Column", "as_index", "as_range", "items_at", "listed", "near_matches"]
 
 Column = Any
 """Name of a column: any hashable value, its position where the table has no names."""
@@ -32,3 +33,18 @@ def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple
     if isinstance(positions, range):
         return values[as_index(positions)]
     return tuple(map(values.__getitem__, positions))
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Values for an error or a warning: the first five, and how many more there are."""
+    shown = [repr(value) for value in values]
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+
+
+def near_matches(name: Column, names: Iterable[Column]) -> str:
+    """A question for an error, " (did you mean 'island'?)", with the names closest to one that does not exist.
+
+    Empty if no name is close.
+    """
+    found = get_close_matches(str(name), list(map(str, names)), n=2, cutoff=0.7)
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""

@@ -8,11 +8,12 @@ import jax
 import narwhals as nw
 import numpy as np
 
+from bayesnb.arrays import warn
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, unmask
 
-__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels"]
+__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -125,6 +126,17 @@ def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     return read_labels(y, num_rows).codes(classes)
 
 
+def warn_of_one_class(classes: np.ndarray) -> None:
+    """Warn if the labels name one class only, because every prediction is then that class."""
+    if len(classes) == 1:
+        label = classes.tolist()[0]
+        warn(
+            f"y has one class only, {label!r}, so that every prediction is {label!r}: give rows of another class too, "
+            f"or name all classes that may occur, classes=[{label!r}, ...]",
+            UserWarning,
+        )
+
+
 def _positions_by_number(labels: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
     """Position of each label among the classes, -1 for no class; None unless all are integers of a short range."""
     if not all(values.dtype.kind in "iu" and values.size for values in (labels, classes)):
@@ -159,7 +171,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     if y is None:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
-        raise TypeError(f"y is the text {y!r}: give the labels themselves, such as table[{y!r}]")
+        raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
     if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
     labels = as_labels(y)

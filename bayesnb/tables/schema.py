@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.families.base import Family
 from bayesnb.tables.codes import are_codes, encode_categories
-from bayesnb.tables.columns import Column, as_range
+from bayesnb.tables.columns import Column, as_range, listed, near_matches
 from bayesnb.tables.table import Table
 
 __all__ = ["Schema"]
@@ -89,11 +89,15 @@ class Schema:
         if isinstance(column, int | np.integer) and 0 <= column < len(self.columns):
             return int(column)
         raise ValueError(
-            f"column {column!r} is not in X, whose columns are {list(self.columns)}: name one of these, or leave it out"
+            f"column {column!r} is not in X, whose columns are {listed(self.columns)}: name one of these"
+            f"{near_matches(column, self.columns)}, or leave it out"
         )
 
     def locate(self, table: Table, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
         """Positions in another table of the columns that a model reads.
+
+        If both tables have names, columns are found by name, and other columns of the table are ignored. If one has
+        none, columns are found by position, and both need equally many.
 
         Parameters
         ----------
@@ -109,7 +113,7 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column of the model is missing, or the table has a column that the model was not fitted to.
+            If a column of the model is missing, or a table without names has another number of columns.
         """
         if not (self.named and table.named):
             if len(table.names) == len(self.columns):
@@ -118,16 +122,17 @@ class Schema:
                 f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in the same order"
             )
-        wanted = [self.columns[column] for columns in used for column in columns]
+        if table.names == self.columns:
+            return [as_range(columns) for columns in used]
         there = {name: position for position, name in enumerate(table.names)}
-        missing = [name for name in wanted if name not in there]
-        extra = [name for name in table.names if name not in self._position_of]
-        if missing or extra:
-            parts = [f"column {missing[0]!r} is missing"] if missing else []
-            parts += [f"column {extra[0]!r} was not there when the model was fitted"] if extra else []
+        missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
+        if missing:
+            # A column that was renamed is among those that the fit did not have.
+            others = [name for name in table.names if name not in self._position_of] or table.names
+            subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(
-                f"X does not have the columns of the fit: {' and '.join(parts)} (fitted to {list(self.columns)}, got "
-                f"{list(table.names)}); rename, add or drop columns"
+                f"{subject} missing in X{near_matches(missing[0], others)}, which has {listed(others)}: rename or "
+                "add columns"
             )
         return [as_range([there[self.columns[column]] for column in columns]) for columns in used]
 

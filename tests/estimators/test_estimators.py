@@ -37,6 +37,9 @@ from bayesnb.estimators import (
     read,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:NaiveBayes.from_frame took the family")
+"""The tables here have small whole numbers, which NaiveBayesClassifier without a model takes as measurements."""
+
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
 
 PLUG_IN_ONLY = {
@@ -264,6 +267,11 @@ def test_strings_and_pandas_categoricals_straight_in():
         fitted.predict(X[["shape", "colour", "flag"]])
     with pytest.warns(UserWarning, match="is cut to a whole number"):
         CategoricalNB().fit([[0.5], [1.0]], [0, 1])
+
+
+def test_the_general_classifier_doubts_its_guess_as_from_frame_does(counts):
+    with pytest.warns(UserWarning, match=r"0 \(7 values\), 1 \(6 values\).*whole numbers with few values"):
+        NaiveBayesClassifier().fit(*counts)
 
 
 def test_the_general_classifier_takes_any_table_and_any_model(penguins):

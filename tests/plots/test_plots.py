@@ -578,7 +578,8 @@ def test_strange_and_long_names_are_drawn_as_they_are(table):
     long = "a class with a name that goes on, and on, and on, until the page is full"
     y = np.array(["_hidden", "cost $5 or $6", long])[np.arange(ROWS) % 3]
     named = X.rename(columns={"height": "height $h$ of the tree, measured from the ground up, in metres", "old": "$o"})
-    posterior = nb.fit(nb.NaiveBayes.from_frame(named), named, y)
+    model = nb.NaiveBayes.from_frame(named, families={"nests": nb.Gaussian()})
+    posterior = nb.fit(model, named, y)
     pictures = [
         nb.plot_proba(posterior, named, y, max_rows=4, labels=[f"{long} {i}" for i in range(ROWS)]),
         nb.plot_densities(posterior, named, y),

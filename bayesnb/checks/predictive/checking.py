@@ -10,6 +10,7 @@ from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.tables.label_column import split_labels
 from bayesnb.validate import whole_number
 
 __all__ = ["check"]
@@ -32,7 +33,7 @@ def check(
         A sampled posterior gives evenly spaced draws. A point estimate gives the same parameters to every replicate,
         without their uncertainty.
     X : table, shape (rows, columns)
-    y : labels, shape (rows,)
+    y : labels of shape (rows,) or str
     statistics : sequence of str or callable, optional
         Names of built-in statistics, by default all that the model's columns allow, and functions ``f(X, y)`` that
         return a number or a dict of numbers. For the observed data a function is given the table X itself. For
@@ -118,6 +119,7 @@ def check(
         )
     number = whole_number("num_replicates", num_replicates)
     asked = read_statistics(statistics)
+    X, y = split_labels(X, y)
     data = encode(posterior.model, X, y)
     for_choices, for_draws = random_generator(key).spawn(2)
     found = statistics_of(asked, posterior.model, data, X, y, for_choices)

@@ -1,6 +1,7 @@
 """A user's function of a table and its labels, as a statistic."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic, dense
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.simulate import to_table
+from bayesnb.tables.read import as_table
 
 __all__ = ["of_function"]
 
@@ -42,11 +44,13 @@ def of_function(
     while any(_label(title, part) in taken for part in seen):
         copy += 1
         title = f"{name} ({copy})"
-    sparse = scipy.sparse.issparse(X)
+    sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
     classes = model.schema.classes
 
     def values(rows: Rows) -> np.ndarray:
-        found = _as_numbers(function(_table(model, rows, sparse=sparse), classes[rows.labels.codes]), name)
+        found = _as_numbers(
+            function(_table(model, rows, sparse=sparse, named=has_names), classes[rows.labels.codes]), name
+        )
         return np.array([found.get(part, np.nan) for part in seen])
 
     return Statistic([_label(title, part) for part in seen], values, LOOK), np.array(list(seen.values()))
@@ -68,8 +72,8 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
     return {part: float(number) for part, number in parts.items()}
 
 
-def _table(model: BoundModel, rows: Rows, *, sparse: bool) -> Any:
-    """Encoded rows as the table that a user's function expects."""
+def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
+    """Encoded rows as the table that a user's function expects: of the kind that it gets for the observed data."""
     if sparse and not any(block.has_categories for block in model.blocks):
         positions = np.concatenate([block.columns for block in model.blocks])
         cells = scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells], format="csr")
@@ -85,7 +89,7 @@ def _table(model: BoundModel, rows: Rows, *, sparse: bool) -> Any:
     }
     return _without(
         model,
-        to_table(model.schema, model.blocks, coded),
+        to_table(replace(model.schema, named=named), model.blocks, coded),
         {position: gone for position, gone in absent.items() if gone.any()},
     )
 

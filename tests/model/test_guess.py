@@ -1,0 +1,151 @@
+"""The families that from_frame guesses, those that it is given, and its one warning."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import bayesnb as nb
+
+ROWS = 40
+FRAME = pd.DataFrame(
+    {
+        "size": np.linspace(1, 2, ROWS) ** 2,
+        "grade": np.arange(ROWS) % 3 + 1,
+        "gain": np.where(np.arange(ROWS) % 4 == 0, np.linspace(10, 99, ROWS), 0.0),
+        "name": [f"person {row}" for row in range(ROWS)],
+        "colour": ["red", "blue"] * (ROWS // 2),
+        "flag": [0, 1, 1, 1, 1] * (ROWS // 5),
+        "mark": ["?", "a", "b", "c"] * (ROWS // 4),
+    }
+)
+KINDS = [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas]
+
+
+def told(frame, **options) -> str:
+    """The text of the only warning; empty if there is none."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nb.NaiveBayes.from_frame(frame, **options)
+    assert len(caught) <= 1
+    return str(caught[0].message) if caught else ""
+
+
+class TestWarning:
+    @pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
+    def test_lists_the_columns_of_each_kind_once(self, kind):
+        lines = told(kind(FRAME)).splitlines()
+        assert "families={...}" in lines[0]
+        assert lines[1].startswith("- 'grade' (3 values): whole numbers with few values")
+        assert "families={'grade': nb.Categorical()}" in lines[1]
+        assert lines[2].startswith("- 'gain' (75% are 0): most cells are equal")
+        assert "pandas.cut" in lines[2]
+        assert lines[3].startswith("- 'name' (40 values in 40 cells): most values are distinct")
+        assert "exclude=['name']" in lines[3]
+        assert lines[4].startswith("- 'mark' holds '?' in 10 cells: counted as a category")
+        assert len(lines) == 5
+
+    def test_says_nothing_of_columns_that_are_given_or_left_out(self):
+        families = {"grade": nb.Categorical(), "gain": nb.Gaussian(), "mark": nb.Categorical()}
+        assert told(FRAME, exclude=["name"], families=families) == ""
+
+    def test_names_five_columns_and_counts_the_others(self):
+        wide = pd.DataFrame({f"x{j}": FRAME["grade"] for j in range(8)})
+        assert "'x4' (3 values) and 3 more: whole" in told(wide)
+        assert "more" not in told(wide[["x0", "x1", "x2", "x3", "x4"]])
+
+    def test_follows_the_taking_of_its_advice(self):
+        fixed = FRAME.assign(
+            gain=pd.cut(FRAME["gain"], [-1, 0, 50, 100]).astype(str), mark=FRAME["mark"].replace("?", None)
+        )
+        assert told(fixed, exclude=["name"], families={"grade": nb.Categorical()}) == ""
+
+    def test_is_left_out_of_short_columns(self):
+        short = FRAME[:19]
+        assert told(short.drop(columns="mark")) == ""
+        assert "'?' in 5 cells" in told(short)
+        holed = FRAME.assign(grade=FRAME["grade"].where(FRAME.index < 19), gain=1.5, name="a", mark="a")
+        assert "'grade'" not in told(holed)
+
+    @pytest.mark.parametrize(
+        ("cells", "doubted"),
+        [
+            (np.arange(60) % 20, True),
+            (np.arange(60) % 21, False),
+            (np.arange(60) % 5 + 0.5, False),
+            (np.full(60, 7), True),
+            (np.where(np.arange(60) < 31, 0.5, np.arange(60)), True),
+            (np.where(np.arange(60) < 30, 0.5, np.arange(60)), False),
+            ([f"t{row}" if row < 31 else "t0" for row in range(60)], True),
+            ([f"t{row}" if row < 30 else "t0" for row in range(60)], False),
+        ],
+        ids=["20 values", "21 values", "fractions", "constant", "31 equal", "30 equal", "31 texts", "30 texts"],
+    )
+    def test_at_its_limits(self, cells, doubted):
+        assert bool(told(pd.DataFrame({"x": cells}))) == doubted
+
+    def test_counts_all_cells_of_a_long_column(self):
+        """A sample of the cells raises the doubt, and all cells settle it."""
+        long = np.arange(50_000) % 7
+        assert "(7 values)" in told(pd.DataFrame({"x": long}))
+        # Every fifth cell, which the sample holds, has one of two values; all cells have many more.
+        hidden = np.where(np.arange(50_000) % 5 == 0, np.arange(50_000) % 2, np.arange(50_000))
+        assert told(pd.DataFrame({"x": hidden})) == ""
+
+    def test_of_real_tables(self):
+        data = Path(os.environ.get("BAYESNB_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "uci"
+        if not data.is_dir():
+            pytest.skip("the tables are not there")
+        adult = told(pd.read_csv(data / "adult_test.csv.gz"), exclude=["income"])
+        assert "'education-num' (16 values): whole" in adult
+        assert "'capital-gain' (92% are 0), 'capital-loss' (95% are 0): most" in adult
+        assert "'age'" not in adult
+        assert "'hours-per-week'" not in adult
+        titanic = told(pd.read_csv(data / "titanic_891.csv"), exclude=["survived", "alive"])
+        assert "- 'pclass' (3 values), 'sibsp' (7 values), 'parch' (7 values): whole" in titanic
+        assert titanic.count("\n") == 1
+        assert "'animal' (100 values in 101 cells)" in told(pd.read_csv(data / "zoo.csv"), exclude=["type"])
+        for name in ("iris", "penguins", "car", "tic_tac_toe"):
+            assert told(pd.read_csv(data / f"{name}.csv")) == ""
+
+
+class TestFamilies:
+    @pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
+    def test_take_the_place_of_guesses(self, kind):
+        frame = kind(FRAME[["size", "grade", "colour", "flag"]])
+        model = nb.NaiveBayes.from_frame(frame, families={"grade": nb.Poisson(), "flag": nb.Categorical(0.5)})
+        assert model == nb.NaiveBayes(
+            {"size": nb.Gaussian(), "grade": nb.Poisson(), "colour": nb.Categorical(), "flag": nb.Categorical(0.5)}
+        )
+
+    def test_go_with_positions_and_types_of_no_family(self):
+        assert nb.NaiveBayes.from_frame(
+            FRAME[["size", "grade"]].to_numpy(), families={1: nb.Poisson()}
+        ) == nb.NaiveBayes({0: nb.Gaussian(), 1: nb.Poisson()})
+        dates = FRAME[["size"]].assign(when=pd.Timestamp("2020-01-01"))
+        assert list(nb.NaiveBayes.from_frame(dates, families={"when": nb.Categorical()}).features) == ["size", "when"]
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"families": {"grad": nb.Poisson()}}, ValueError, r"families names the column 'grad'.*mean 'grade'\?"),
+            ({"exclude": ["nam"]}, ValueError, r"exclude names the column 'nam'.*mean 'name'\?"),
+            ({"families": {"grade": nb.Poisson}}, TypeError, "families gives 'grade' .*Poisson.*nb.Categorical"),
+            ({"families": {"grade": "Poisson"}}, TypeError, "families gives 'grade' 'Poisson', which is no family"),
+            ({"families": {"s": (nb.Poisson(), ["grade"])}}, TypeError, r"gives 's' .*blocks of columns are for"),
+            ({"families": nb.Poisson()}, TypeError, r"families is Poisson\(.*give a mapping from columns to families"),
+            (
+                {"families": {"grade": nb.Poisson()}, "exclude": ["grade"]},
+                ValueError,
+                "column 'grade' is in families and in exclude",
+            ),
+        ],
+    )
+    def test_are_refused(self, options, error, message):
+        with pytest.raises(error, match=message):
+            nb.NaiveBayes.from_frame(FRAME, **options)

@@ -1,0 +1,88 @@
+"""One call of a verb warns once of one thing, and names five columns at most."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesnb as nb
+
+ROWS = 30
+RNG = np.random.default_rng(3)
+TABLE = pd.DataFrame({f"c{j}": RNG.choice(list("abc"), ROWS) for j in range(7)})
+LABELS = np.array(["u", "v"])[RNG.integers(0, 2, ROWS)]
+STRANGE = TABLE.assign(**{f"c{j}": [f"new{j}", *TABLE[f"c{j}"][1:]] for j in range(7)})
+"""The table with a category in the first row of every column that a fit to it never sees."""
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A fit of a bound model to the strange table, whose new cells count as missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return nb.fit(nb.NaiveBayes(nb.Categorical()).bind(TABLE, LABELS), STRANGE, LABELS)
+
+
+def told(call) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(warning.message) for warning in caught]
+
+
+VERBS = {
+    "predict": lambda p: p.predict(STRANGE),
+    "predict_proba": lambda p: p.predict_proba(STRANGE),
+    "proba_interval": lambda p: p.proba_interval(STRANGE, num_draws=3),
+    "fit": lambda p: nb.fit(p.model, STRANGE, LABELS),
+    "fit_batches": lambda p: nb.fit_batches(p.model, [(STRANGE, LABELS), (STRANGE, LABELS)]),
+    "update": lambda p: p.update(STRANGE, LABELS),
+    "forget": lambda p: p.forget(STRANGE, LABELS),
+    "to_datatree": lambda p: p.to_datatree(STRANGE, LABELS, predictions=STRANGE, num_chains=1, num_draws=2),
+    "loo": lambda p: nb.loo(p, STRANGE, LABELS),
+    "loo_scores": lambda p: nb.loo_scores(p, STRANGE, LABELS),
+    "kfold": lambda p: nb.kfold(p, STRANGE, LABELS, k=3),
+    "check": lambda p: nb.check(p, STRANGE, LABELS, num_replicates=3),
+    "calibration": lambda p: nb.calibration(p, STRANGE, LABELS, other=p),
+    "compare_models": lambda p: nb.compare_models({"one": p.model, "same": p.model}, STRANGE, LABELS),
+    "plot_proba": lambda p: nb.plot_proba(p, STRANGE, LABELS, num_draws=3),
+    "plot_log_odds": lambda p: nb.plot_log_odds(p, STRANGE, LABELS, num_draws=3),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_categories_that_were_not_seen_are_told_once(verb, fitted):
+    if verb.startswith("plot"):
+        pytest.importorskip("matplotlib")
+    found = told(lambda: VERBS[verb](fitted))
+    assert len(found) == 1
+    assert found[0].startswith("7 columns hold categories not seen in training, which count as missing: 'c0' in ")
+    assert "'c4' in " in found[0]
+    assert "'c5'" not in found[0]
+    assert " and 2 more; nb.Categorical(other=True) would give them probability" in found[0]
+    assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
+
+
+def test_columns_and_values_of_the_warning():
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), TABLE, LABELS)
+    one = told(lambda: posterior.predict(TABLE.assign(c2="z")))
+    assert one == [
+        "column 'c2': 30 cell(s) hold categories not seen in training ('z') and count as missing; "
+        "nb.Categorical(other=True) would give them probability"
+    ]
+    two = told(lambda: posterior.predict(TABLE.assign(c2="z", c5=[f"n{row}" for row in range(ROWS)])))
+    assert two == [
+        "2 columns hold categories not seen in training, which count as missing: 'c2' in 30 cell(s) ('z'), 'c5' in 30 "
+        "cell(s) ('n0', 'n1', 'n2', 'n3', 'n4' and 25 more); nb.Categorical(other=True) would give them probability"
+    ]
+
+
+def test_an_error_ends_the_memory_of_a_call(fitted):
+    """What a call that failed has told is told again by the next."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="other"):
+            nb.calibration(fitted, STRANGE, LABELS, other=np.ones((3, 2)))
+    assert len(told(lambda: fitted.predict(STRANGE))) == 1
+    assert len(told(lambda: (fitted.predict(STRANGE), fitted.predict(STRANGE)))) == 2
