@@ -36,7 +36,7 @@ def plot_mutual_information(found: Posterior | pd.DataFrame, *, max_features: in
     TypeError, ValueError
         If the first argument is neither, or options come with a frame, which has them already.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     frame = _frame(found, options)
     ranked_by = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"

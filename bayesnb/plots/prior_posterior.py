@@ -64,7 +64,7 @@ def plot_prior_posterior(
     ValueError
         If the posterior is a point, a site is unknown or known for certain, or there is nothing to learn.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     if isinstance(posterior, PointPosterior):
         raise ValueError(

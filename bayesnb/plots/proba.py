@@ -60,7 +60,7 @@ def plot_proba(
         If there are no rows, `y` or `labels` does not fit them, a class is unknown, or there are more classes than
         markers.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     shown_classes = _codes(posterior, classes)
     table, shown, rows = first_rows(X, max_rows)
