@@ -39,7 +39,8 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     ----------
     path : path-like
     families : sequence of Family subclasses, optional
-        Families of your own that the model uses, unless their modules are imported already.
+        Families of your own that the model uses, unless their modules are imported already. Statistics of your own come
+        with their families.
 
     Returns
     -------
@@ -48,10 +49,10 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    OSError
+        If there is no such file (FileNotFoundError), or it may not be read.
     ValueError
-        If the file is not one of `save`'s, is cut short or changed, was written by a newer version, or uses a family
+        If the file is not one of `save`'s, is cut short or damaged, was written by a newer version, or uses a family
         that is not known.
     """
     require_backend("load")

@@ -40,6 +40,11 @@ class Problem:
     growing : bool
         Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
+
+    Raises
+    ------
+    TypeError
+        If the class of a family's statistics is not a pytree.
     """
 
     model: BoundModel
@@ -47,6 +52,15 @@ class Problem:
     learned_from: BoundModel | None = None
     unlabelled: Unlabelled | None = None
     growing: bool = False
+
+    def __post_init__(self) -> None:
+        for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
+            if jax.tree_util.all_leaves([counted]):
+                name = type(counted).__name__
+                raise TypeError(
+                    f"{type(block.family).__name__}.statistics gives a {name}, whose arrays JAX does not know: put "
+                    f"@jax.tree_util.register_dataclass above the class {name}"
+                )
 
     @cached_property
     def resolved(self) -> BoundModel:

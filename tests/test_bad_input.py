@@ -1,4 +1,6 @@
+import datetime
 import re
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import bayesnb as nb
+from bayesnb.__main__ import main
 
 PACKAGE = Path(nb.__file__).parent
 LABELS = ["a", "a", "b", "b", "a", "b"]
@@ -1036,3 +1039,102 @@ def test_an_empty_table_needs_the_columns_too():
     assert posterior.predict_proba(FRAME.iloc[:0]).shape == (0, 2)
     with refused("mass", "missing"):
         posterior.predict_proba(FRAME.iloc[:0].drop(columns="mass"))
+
+
+@pytest.mark.parametrize("code", [1e30, 2.0**63, 10**9, 2**24], ids=lambda code: f"{code:g}")
+@pytest.mark.parametrize("form", [np.asarray, lambda X: pd.DataFrame(X, columns=["f", "g"])], ids=["array", "frame"])
+def test_codes_too_large_for_categories(code, form):
+    estimator = nb.estimators.CategoricalNB()
+    X = form(np.array([[0, 1], [1, code], [2, 1]]))
+    with refused("column ('g'|1)", value(int(code)), "OrdinalEncoder", "NaiveBayesClassifier", error=ValueError):
+        estimator.fit(X, [0, 1, 1])
+    estimator.fit(form(np.array([[0, 1], [1, 0]])), [0, 1])
+    with refused("column ('g'|1)", value(int(code)), "OrdinalEncoder", error=ValueError):
+        estimator.partial_fit(X, [0, 1, 1])
+    # In a prediction a number that was never seen is a missing cell.
+    with pytest.warns(UserWarning, match="not seen in training"):
+        estimator.predict(X)
+
+
+def test_many_columns_of_large_codes():
+    with refused("column 0", value(10**6), "in all columns", error=ValueError):
+        nb.estimators.CategoricalNB().fit(np.full((2, 40), 10**6), [0, 1])
+    with refused("column 1", value(10**12 - 1), "min_categories", error=ValueError):
+        nb.estimators.CategoricalNB(min_categories=[1, 10**12]).fit([[0, 0], [1, 1]], [0, 1])
+
+
+def test_infinite_codes():
+    with refused("column 'c'", "infinite", "missing", error=ValueError):
+        nb.estimators.CategoricalNB().fit(pd.DataFrame({"c": [0.0, np.inf]}), [0, 1])
+
+
+DAY = datetime.date(2020, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("X", "where", "shown"),
+    [
+        (np.array([[1.0, DAY], [2.0, DAY]], dtype=object), "column 1", r"date.*datetime\.date\(2020, 1, 1\)"),
+        (np.array([["2020-01-01"], ["2021-01-01"]], dtype="datetime64[ns]"), "column 0", "datetime64.*2020-01-01"),
+        (pd.DataFrame({"x": [1.0, 2.0], "day": pd.to_datetime([DAY, DAY])}), "column 'day'", "Timestamp.*2020-01-01"),
+        (pd.DataFrame({"x": [1.0, 2.0], "day": [DAY, DAY]}), "column 'day'", r"date\(2020, 1, 1\)"),
+    ],
+    ids=["objects", "datetime64", "frame", "frame of objects"],
+)
+def test_dates_where_numbers_belong(X, where, shown):
+    words = (where, "row 0", shown, "days since", "leave the column out")
+    with refused(*words, error=TypeError):
+        fit(nb.Gaussian(), X, ["a", "b"])
+    for kind in ("GaussianNB", "PoissonNB", "MultinomialNB", "BernoulliNB"):
+        with refused(*words, error=TypeError):
+            getattr(nb.estimators, kind)().fit(X, ["a", "b"])
+
+
+def test_lists_of_objects_in_estimators():
+    X = [[1.0, None], [2.0, 3.0], [4.0, 5.0]]
+    found = nb.estimators.GaussianNB().fit(X, ["a", "b", "b"]).predict_proba(X)
+    expected = nb.estimators.GaussianNB().fit(np.array(X, dtype=float), ["a", "b", "b"]).predict_proba(X)
+    np.testing.assert_array_equal(found, expected)
+    with refused("column 1", "row 0", "dict", "leave the column out", error=TypeError):
+        nb.estimators.GaussianNB().fit([[1.0, {"a": 1}], [2.0, 3.0]], ["a", "b"])
+
+
+@pytest.mark.parametrize("family", [nb.Multinomial(), nb.DirichletMultinomial()], ids=["multinomial", "dirichlet"])
+def test_counts_of_any_size_are_checked(family):
+    """Replicates of a sparse table do not take memory for each word of a document."""
+    X, y = sp.csr_array([[9e15, 1.0, 0.0], [2.0, 3.0, 1e15], [1.0, 2.0, 3.0]]), ["a", "b", "a"]
+    posterior = fit(family, X, y, nb.MAP())
+    assert len(nb.check(posterior, X, y, num_replicates=20).table) > 0
+    with refused("column 0, row 0", value("1e+18"), r"2\*\*53", "divide"):
+        fit(family, sp.csr_array([[1e18, 1.0], [1.0, 1.0]]), ["a", "b"])
+
+
+def without(monkeypatch, foreign, own):
+    """A module of the package is imported anew where a foreign one is not installed."""
+    monkeypatch.setitem(sys.modules, foreign, None)
+    monkeypatch.delitem(sys.modules, own, raising=False)
+
+
+def test_plots_without_matplotlib(monkeypatch):
+    posterior, measured = fit(nb.Bernoulli()), fit(nb.Gaussian())
+    results = [nb.check(posterior, FLAGS, LABELS, num_replicates=20), nb.calibration(posterior, FLAGS, LABELS)]
+    plots = [
+        *[result.plot for result in results],
+        lambda: nb.plot_densities(measured),
+        lambda: nb.plot_spikes(posterior),
+        lambda: nb.plot_log_odds(posterior, FLAGS),
+        lambda: nb.plot_proba(posterior, FLAGS),
+        lambda: nb.plot_prior_posterior(posterior),
+        lambda: nb.plot_mutual_information(posterior),
+    ]
+    for plot in plots:
+        without(monkeypatch, "matplotlib.figure", "bayesnb.pictures.picture")
+        with refused(r"pip install 'bayesnb\[plots\]'", "matplotlib", error=ImportError):
+            plot()
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich.box"])
+def test_the_command_line_without_its_extra(missing, monkeypatch):
+    without(monkeypatch, missing, "bayesnb.cli")
+    with pytest.raises(SystemExit, match=r"the command line needs (typer|rich): pip install 'bayesnb\[cli\]'"):
+        main()

@@ -1,6 +1,6 @@
 """Naive Bayes for categories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,13 +21,18 @@ from bayesnb.tables.table import Table
 __all__ = ["CategoricalNB", "highest_numbers"]
 
 
+MOST_CATEGORIES = 2**24
+"""Categories of all columns of numbers together; with more, a mistake is likelier than enough memory."""
+
+
 class CategoricalNB(Discrete):
     """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
 
     Categories may be whole numbers from zero, as in scikit-learn, or text, booleans or pandas categoricals; cells may
-    be missing. In predictions, a category that was never seen counts as a missing cell, with a warning; `partial_fit`
-    adds it to the column. The exact predictive equals scikit-learn's. As in scikit-learn, every row of X adds its
-    categories, even a row of weight zero.
+    be missing. Every number up to a column's largest is a category, and all such columns together may have 2**24. In
+    predictions, a category that was never seen counts as a missing cell, with a warning; `partial_fit` adds it to the
+    column. The exact predictive equals scikit-learn's. As in scikit-learn, every row of X adds its categories, even a
+    row of weight zero.
 
     Parameters
     ----------
@@ -86,24 +91,30 @@ class CategoricalNB(Discrete):
     def _model(self, table: Table) -> NaiveBayes:
         minimum = self._check_min_categories()
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
-        features = {}
         highest = highest_numbers(table)
-        for j, name in enumerate(table.names):
-            categories = self._categories(table, j, int(minimum[j]), (), highest)
-            features[name] = Categorical(float(alpha[j]), categories=categories)
+        found = {j: self._categories(table, j, int(minimum[j]), (), highest) for j in range(len(table.names))}
+        features = {
+            table.names[j]: Categorical(float(alpha[j]), categories=categories)
+            for j, categories in _listed(found, table).items()
+        }
         return NaiveBayes(features, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 
     def _categories(
         self, table: Table, column: int, minimum: int, known: Sequence[Any], highest: np.ndarray | None
-    ) -> tuple:
+    ) -> range | tuple:
         """Categories of a column: 0, 1, ... for numbers; otherwise those declared or shown, after the known ones."""
         if highest is not None:
-            return tuple(range(max(int(highest[column]) + 1, minimum, len(known), 1)))
+            return range(max(int(highest[column]) + 1, minimum, len(known), 1))
         values = table.values(column, slice(None))
         if table.kind(column) == "number":
             numbers = table.numbers([column], slice(None))
+            if np.isinf(numbers).any():
+                raise ValueError(
+                    f"column {table.names[column]!r} holds an infinite number, and the categories of CategoricalNB are "
+                    "whole numbers from 0: mark the cell as missing (NaN), or give it a number"
+                )
             largest = int(np.nanmax(numbers, initial=-1.0)) if not np.isnan(numbers).all() else -1
-            return tuple(range(max(largest + 1, minimum, len(known), 1)))
+            return range(max(largest + 1, minimum, len(known), 1))
         declared = table.declared_categories(column)
         shown = {value for value in values.tolist() if not is_missing(value)}
         already = set(known)
@@ -125,7 +136,7 @@ class CategoricalNB(Discrete):
     def _extend(self, problem: Problem, table: Table) -> Problem:
         known = problem.model.schema.categories
         highest = highest_numbers(table)
-        found = {j: self._categories(table, j, 0, known[j], highest) for j in known}
+        found = _listed({j: self._categories(table, j, 0, known[j], highest) for j in known}, table)
         if found == known:
             return problem
         features: dict[Any, Any] = {
@@ -157,6 +168,26 @@ class CategoricalNB(Discrete):
         tags.input_tags.string = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _listed(found: Mapping[int, range | tuple], table: Table) -> dict[int, tuple]:
+    """The categories of each column, one by one.
+
+    Raises
+    ------
+    ValueError
+        If the columns of numbers have too many.
+    """
+    sizes = {j: categories.stop for j, categories in found.items() if isinstance(categories, range)}
+    if sum(sizes.values()) > MOST_CATEGORIES:
+        most = max(sizes, key=lambda j: sizes[j])
+        raise ValueError(
+            f"column {table.names[most]!r} holds the number {sizes[most] - 1} (or min_categories asks for it), and "
+            f"CategoricalNB has a category for each number from 0 to the largest, at most {MOST_CATEGORIES} in all "
+            "columns: number the values from 0 with scikit-learn's OrdinalEncoder, or use NaiveBayesClassifier with "
+            "nb.Categorical(), whose categories are the values that occur"
+        )
+    return {j: tuple(categories) for j, categories in found.items()}
 
 
 def highest_numbers(table: Table) -> np.ndarray | None:

@@ -24,8 +24,34 @@ __all__ = ["named", "read_counts", "read_mixed", "read_numbers", "refuse_infinit
 
 
 def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Check a table of numbers, which may be missing; returns an array or a sparse array."""
-    return validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
+    """Check a table of numbers, which may be missing; returns an array or a sparse array.
+
+    Raises
+    ------
+    TypeError
+        If a cell is no number; scikit-learn's error follows the column, the row and the value.
+    """
+    try:
+        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
+    except TypeError as error:
+        if wrong := _not_a_number(X):
+            raise TypeError(f"{wrong}; {error}") from error
+        raise
+    # scikit-learn leaves dates, and lists that hold any object, as they are.
+    if checked.dtype.kind in "mMO" and (wrong := _not_a_number(checked)):
+        raise TypeError(wrong)
+    return checked
+
+
+def _not_a_number(X: Any) -> str:
+    """What is wrong with the first cell that is no number; empty if there is none."""
+    try:
+        table = as_table(X)
+        for column in range(len(table.names)):
+            table.numbers([column], slice(None))
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def named(estimator: BaseEstimator, X: Any) -> ArrayTable | SparseTable:

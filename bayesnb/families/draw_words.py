@@ -4,9 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 import scipy.sparse
 
+from bayesnb.families.draw import draw
+
 __all__ = ["draw_words"]
+
+LONG_DOCUMENT = 2**20
+"""Documents of at most so many words are drawn word by word."""
 
 
 def draw_words(
@@ -29,14 +35,30 @@ def draw_words(
     rng : numpy.random.Generator
     urn : bool, default False
     """
-    rows, words = [], []
-    for edges, at in zip(np.cumsum(weights, axis=1), members, strict=True):
+    shape = (len(totals), weights.shape[1])
+    # A document longer than the vocabulary takes less memory as a row of counts than word by word.
+    long = totals > max(LONG_DOCUMENT, shape[1])
+    rows, words, counts = [], [], []
+    for of_class, edges, at in zip(weights, np.cumsum(weights, axis=1), members, strict=True):
+        drawn = _drawn_at_once(of_class, totals[at[long[at]]], rng, urn)
+        document, word = np.nonzero(drawn)
+        rows.append(at[long[at]][document])
+        words.append(word)
+        counts.append(drawn[document, word])
+        at = at[~long[at]]
         rows.append(np.repeat(at, totals[at]))
+        counts.append(np.ones(len(rows[-1])))
         found = np.searchsorted(edges, rng.uniform(size=len(rows[-1])) * edges[-1], side="right")
         found = np.minimum(found, len(edges) - 1)
         words.append(found[_copied(totals[at], edges[-1], rng)] if urn else found)
     place = (np.concatenate(rows), np.concatenate(words))
-    return scipy.sparse.coo_array((np.ones(len(place[0])), place), shape=(len(totals), weights.shape[1])).tocsr()
+    return scipy.sparse.coo_array((np.concatenate(counts), place), shape=shape).tocsr()
+
+
+def _drawn_at_once(weights: np.ndarray, totals: np.ndarray, rng: np.random.Generator, urn: bool) -> np.ndarray:
+    """Documents of one class as dense rows of counts, shape (documents, columns)."""
+    prob = draw(dist.Dirichlet(weights), rng, totals.shape) if urn else weights / weights.sum()
+    return rng.multinomial(totals, prob).astype(np.float64)
 
 
 def _copied(lengths: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:

@@ -33,7 +33,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
     for name, (family, columns) in model.features.items():
         features.append(
             {
-                "name": None if name is EVERY_COLUMN else write_label(name),
+                "name": None if name is EVERY_COLUMN else write_label(name, "feature"),
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
@@ -145,7 +145,7 @@ def _defined(families: Sequence[type[Family]]) -> Iterator[type[Family]]:
 
 
 def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:
-    return {"by_label": [(write_label(label), value) for label, value in values.items()]}
+    return {"by_label": [(write_label(label, "feature"), value) for label, value in values.items()]}
 
 
 def _as_tuples(value: Any) -> Any:

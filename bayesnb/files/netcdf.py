@@ -1,30 +1,55 @@
-"""The file itself: JSON text and numbered arrays in netCDF, with a checksum."""
+"""The file itself: JSON text and numbered arrays in netCDF, followed by a checksum."""
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import xarray as xr
 
+from bayesnb.files.replace import replace_file
+
 __all__ = ["Arrays", "read_file", "require_backend", "write_file"]
 
-FORMAT = 2
-"""Version of the file's layout; a reader refuses a newer one. Format 1 has sums of -log x! for Poisson columns."""
+FORMAT = 3
+"""Version of the file's layout; a reader refuses a newer one.
+
+Format 1 has sums of -log x! for Poisson columns. Formats 1 and 2 have no seal, but a checksum of text and arrays in the
+attribute ``sha256``.
+"""
+
+SEAL = b"\nbayesnb sha256 "
+"""What a seal begins with; the checksum of all bytes before it follows, in hexadecimal digits."""
+
+PIECE_BYTES = 2**20
+"""Bytes of a file that are read at a time."""
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""The first bytes of an HDF5 file."""
 
 Arrays = dict[str, list[np.ndarray]]
 """Arrays by group, in their order."""
 
 
 def write_file(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a description, which JSON can hold, and arrays."""
-    text = json.dumps(description, allow_nan=False)
-    groups = {name: _as_dataset(values) for name, values in arrays.items()}
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs |= {"bayesnb_format": FORMAT, "bayesnb": text, "sha256": _digest(text, groups)}
-    tree.to_netcdf(path, engine="h5netcdf")
+    """Write a description, which JSON can hold, and arrays.
+
+    The file is netCDF, followed by its seal. Libraries that read netCDF ignore what follows it.
+
+    Raises
+    ------
+    OSError
+        As for `replace_file`.
+    """
+    # Python's JSON has words for infinite numbers, which may be labels.
+    text = json.dumps(description, default=_plain)
+    tree = xr.DataTree.from_dict({name: _as_dataset(values) for name, values in arrays.items()})
+    tree.attrs |= {"bayesnb_format": FORMAT, "bayesnb": text}
+    content = tree.to_netcdf(engine="h5netcdf")
+    replace_file(path, [content, _seal(hashlib.sha256(content))])
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -39,31 +64,85 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as opened:
-            tree = opened.load()
-    except Exception as error:
-        raise ValueError(
-            f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
-        ) from error
+    # One open file: its path may name another one before it is read.
+    with open(path, "rb") as file:
+        sealed = _check_seal(file, path)
+        try:
+            with xr.open_datatree(file, engine="h5netcdf") as opened:
+                tree = opened.load()
+        except Exception as error:
+            raise ValueError(_unreadable(path)) from error
     if tree.attrs.get("modeling_interface") == "bayesnb":
         raise ValueError(
             f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
         )
     if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
-    if int(tree.attrs["bayesnb_format"]) > FORMAT:
+    written = int(tree.attrs["bayesnb_format"])
+    if written > FORMAT:
         raise ValueError(
-            f"{str(path)!r} has format {int(tree.attrs['bayesnb_format'])}, this version of bayesnb reads up to "
-            f"{FORMAT}: "
-            "upgrade bayesnb"
+            f"{str(path)!r} has format {written}, this version of bayesnb reads up to {FORMAT}: upgrade bayesnb"
         )
     groups = {name: node.to_dataset() for name, node in tree.children.items()}
     text = tree.attrs["bayesnb"]
-    if _digest(text, groups) != tree.attrs.get("sha256"):
-        raise ValueError(f"{str(path)!r} was changed after it was saved: its checksum does not match")
+    if not (sealed if written > 2 else _older_checksum(text, groups) == tree.attrs.get("sha256")):
+        raise ValueError(_changed(path))
     arrays = {name: [dataset[f"v{i}"].values for i in range(len(dataset))] for name, dataset in groups.items()}
     return json.loads(text), arrays
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON can hold them."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(
+        f"{value!r} is of the type {type(value).__name__}, which a file cannot hold: give text, numbers or booleans"
+    )
+
+
+def _seal(checksum: Any) -> bytes:
+    return SEAL + checksum.hexdigest().encode() + b"\n"
+
+
+def _check_seal(file: BinaryIO, path: Path) -> bool:
+    """Whether a file has a seal.
+
+    It is compared before HDF5 reads the file: HDF5 keeps text of any length in a heap without a checksum, and some
+    damages of the heap let it read for ever.
+
+    Raises
+    ------
+    ValueError
+        If the file is not HDF5, is shorter than it says, or has changed since it was sealed.
+    """
+    head, size = file.read(48), file.seek(0, os.SEEK_END)
+    # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
+    place = 40 if head[8:9] < b"\x02" else 28
+    end = int.from_bytes(head[place : place + 8], "little")
+    if not head.startswith(SIGNATURE) or size < end:
+        raise ValueError(_unreadable(path))
+    file.seek(0)
+    if size == end:
+        return False
+    checksum, left = hashlib.sha256(), end
+    while left and (piece := file.read(min(left, PIECE_BYTES))):
+        checksum.update(piece)
+        left -= len(piece)
+    if file.read(len(SEAL) + 100) != _seal(checksum):
+        raise ValueError(_changed(path))
+    file.seek(0)
+    return True
+
+
+def _unreadable(path: Path) -> str:
+    return f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
+
+
+def _changed(path: Path) -> str:
+    return (
+        f"{str(path)!r} was changed after it was saved: its checksum does not match; take another copy of the file, or "
+        "fit and save again"
+    )
 
 
 def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
@@ -75,7 +154,8 @@ def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
     return xr.Dataset(variables)
 
 
-def _digest(text: str, groups: Mapping[str, xr.Dataset]) -> str:
+def _older_checksum(text: str, groups: Mapping[str, xr.Dataset]) -> str:
+    """Checksum of a file of format 1 or 2."""
     digest = hashlib.sha256(text.encode())
     for group in sorted(groups):
         for name in sorted(map(str, groups[group])):

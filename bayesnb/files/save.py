@@ -43,8 +43,6 @@ def save(
         The sampler's statistics of each draw; None for a posterior that is not sampled.
     """
     require_backend("save")
-    if not Path(path).resolve().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to save into")
     arrays: Arrays = {}
     description: dict[str, Any] = {
         "posterior": kind,
@@ -66,6 +64,10 @@ def save(
 def _write_record(inference: Any) -> dict[str, Any] | None:
     if inference is None:
         return None
-    return {"name": type(inference).__name__} | {
-        field.name: getattr(inference, field.name) for field in fields(inference)
-    }
+    name = type(inference).__name__
+    if not type(inference).__module__.startswith("bayesnb."):
+        raise TypeError(
+            f"the inference {name} is not one of bayesnb's, and load would not find it: make a posterior of its result "
+            "with nb.from_samples or nb.from_parameters, and save that"
+        )
+    return {"name": name} | {field.name: getattr(inference, field.name) for field in fields(inference)}

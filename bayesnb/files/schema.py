@@ -10,8 +10,14 @@ from bayesnb.tables.schema import Schema
 __all__ = ["read_schema", "write_label", "write_schema"]
 
 
-def write_label(label: Any) -> Any:
+def write_label(label: Any, what: str) -> Any:
     """A label as JSON can hold it.
+
+    Parameters
+    ----------
+    label : object
+    what : str
+        What the label names, for the error.
 
     Raises
     ------
@@ -21,20 +27,24 @@ def write_label(label: Any) -> Any:
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, str | int | float | bool):
         raise TypeError(
-            f"{label!r} is a {type(label).__name__}: only text, numbers and booleans can be saved as labels"
+            f"the {what} {label!r} is of the type {type(label).__name__}, and only text, numbers and booleans can be "
+            "saved as labels: convert it before the fit, for example to text"
         )
     return plain
 
 
 def write_schema(schema: Schema) -> dict[str, Any]:
-    """The schema as JSON can hold it."""
+    """The schema as JSON can hold it; errors as for `write_label`."""
     return {
-        "columns": [write_label(column) for column in schema.columns],
+        "columns": [write_label(column, "column") for column in schema.columns],
         "named": schema.named,
-        "classes": [write_label(label) for label in schema.classes.tolist()],
+        "classes": [write_label(label, "class") for label in schema.classes.tolist()],
         "dtype": schema.classes.dtype.str,
         "categories": [
-            [position, [write_label(category) for category in categories]]
+            [
+                position,
+                [write_label(category, f"category of column {schema.columns[position]!r}") for category in categories],
+            ]
             for position, categories in schema.categories.items()
         ],
     }

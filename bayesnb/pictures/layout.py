@@ -45,7 +45,7 @@ def wrap(text: Any, width: int) -> str:
 
 def text_width(text: str, size: float) -> float:
     """Width of a text in inches."""
-    from matplotlib.textpath import TextPath
+    from bayesnb.pictures.picture import TextPath
 
     return max(float(TextPath((0, 0), line or " ", size=size).get_extents().width) for line in text.split("\n")) / 72
 

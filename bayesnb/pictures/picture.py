@@ -1,10 +1,16 @@
-"""A figure that a notebook shows."""
+"""A figure that a notebook shows, and the parts of matplotlib that figures are made of."""
 
 from io import BytesIO
 
-from matplotlib.figure import Figure
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.textpath import TextPath
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("figures need matplotlib: pip install 'bayesnb[plots]'", name=error.name) from error
 
-__all__ = ["Picture"]
+__all__ = ["Line2D", "Patch", "Picture", "TextPath"]
 
 
 class Picture(Figure):

@@ -73,8 +73,7 @@ def plot_densities(
         If a column is unknown or holds no numbers, there is none, X comes without y or y without X, or there are more
         classes than line styles.
     """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
+    from bayesnb.pictures.picture import Line2D, Patch
 
     posterior = posterior_of(posterior)
     classes = posterior.classes.tolist()

@@ -71,7 +71,7 @@ def plot_log_odds(
         If there are more than two classes and no pair is named, a class is unknown, there are no rows, or `y` or
         `labels` does not fit them.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     posterior = posterior_of(posterior)
     right, left = _pair(posterior, classes)

@@ -38,7 +38,7 @@ def plot_mutual_information(found: Posterior | Fitted | pd.DataFrame, *, max_fea
         If the first argument is neither, options come with a frame, which has them already, or the information of
         every feature is NaN.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     frame = _frame(found, options)
     ranked_by = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"

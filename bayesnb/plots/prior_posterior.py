@@ -66,7 +66,7 @@ def plot_prior_posterior(
     ValueError
         If the posterior is a point, a site is unknown or known for certain, or there is nothing to learn.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     posterior = posterior_of(posterior)
     if isinstance(posterior, PointPosterior):

@@ -64,7 +64,7 @@ def plot_proba(
         If there are no rows, `y` or `labels` does not fit them, a class is unknown, or there are more classes than
         markers.
     """
-    from matplotlib.lines import Line2D
+    from bayesnb.pictures.picture import Line2D
 
     posterior = posterior_of(posterior)
     shown_classes = _codes(posterior, classes)

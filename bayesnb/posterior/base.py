@@ -601,18 +601,24 @@ class Posterior(ABC):
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
         returns predicts bit for bit the same. Rows without a label are in the file as they were given.
 
+        The file is written beside its place, and put there in one step when it is whole. An error, an interruption or
+        another process that saves to the same path never leaves a part of a file there. The file ends with a checksum
+        of all its bytes, which `load` compares.
+
         Parameters
         ----------
         path : path-like
+            A file of this name is replaced.
 
         Raises
         ------
         ImportError
             Without h5netcdf and h5py, the extra ``bayesnb[io]``.
-        FileNotFoundError
-            If the folder does not exist.
+        OSError
+            If the folder does not exist (FileNotFoundError) or may not be written to (PermissionError), the disk is
+            full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
-            If a class or category label is neither text, number nor boolean.
+            If a class or category label is neither text, number nor boolean, or the inference is a class of your own.
         """
         from bayesnb.files.save import save
 

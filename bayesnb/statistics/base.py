@@ -20,7 +20,21 @@ ROUNDING = 1e-11
 
 
 class Statistics(ABC):
-    """A mergeable summary of a block of columns, per class."""
+    """A mergeable summary of a block of columns, per class.
+
+    A subclass is a frozen dataclass of arrays with the decorator ``jax.tree_util.register_dataclass``, so that JAX and
+    files know its arrays. These rules make `update`, `forget`, `save` and `load` work:
+
+    - The leading axis of every array is the class.
+    - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
+      `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
+      `without_rounding`.
+    - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
+    - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
+      `Family.possible`, which `forget` asks whether any table has what is left.
+
+    A file holds the arrays and the name of the class. `load` takes the class itself from the family.
+    """
 
     @abstractmethod
     def __add__(self, other: Self) -> Self:
@@ -35,7 +49,19 @@ class Statistics(ABC):
         """Statistics of the same rows with every weight multiplied by `factor`."""
 
     def without_rounding(self, before: Self) -> Self:
-        """The result of a subtraction from `before`, with rounding errors set to zero."""
+        """The result of a subtraction from `before`, with rounding errors set to zero.
+
+        Raises
+        ------
+        ValueError
+            If an array of `before` does not fit that of the result, because its shape follows the rows.
+        """
+        for new, old in zip(jax.tree.leaves(self), jax.tree.leaves(before), strict=True):
+            if not _fits(np.shape(old), np.shape(new)):
+                raise ValueError(
+                    f"an array of {type(self).__name__} has the shape {np.shape(old)} and, after a subtraction, "
+                    f"{np.shape(new)}: give arrays whose shapes are the same for any rows, or define without_rounding"
+                )
         return jax.tree.map(clear_rounding, self, before)
 
     def same_rows(self, other: "Statistics") -> bool:
@@ -45,6 +71,14 @@ class Statistics(ABC):
     @abstractmethod
     def pooled(self) -> Self:
         """Statistics of all classes together; the class axis stays, with length one."""
+
+
+def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether an array of one shape has numbers for each place of the other; leave-one-out has a row axis besides."""
+    try:
+        return np.broadcast_shapes(one, other) == other
+    except ValueError:
+        return False
 
 
 def clear_rounding(after: Any, before: Any) -> Any:

@@ -204,7 +204,7 @@ def _label_array(labels: Any) -> np.ndarray:
         if (
             len(simple) == len(array)
             and len({type(label) for label in simple}) == 1
-            and isinstance(simple[0], str | bool | int)
+            and isinstance(simple[0], str | bool | int | np.datetime64 | np.timedelta64)
         ):
             return np.asarray(simple)
     return array

@@ -48,7 +48,9 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     numbers = np.empty(len(values))
-    for i, value in enumerate(values.tolist()):
+    # In a list, NumPy's dates of nanoseconds would be whole numbers.
+    listed = list(values) if values.dtype.kind in "mM" else values.tolist()
+    for i, value in enumerate(listed):
         if is_missing(value):
             numbers[i] = np.nan
         elif isinstance(value, str | bytes):
@@ -57,15 +59,25 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
                 "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
                 "CountVectorizer), or convert it"
             )
+        elif (number := _as_float(value)) is not None:
+            numbers[i] = number
         else:
-            try:
-                numbers[i] = float(value)
-            except (TypeError, ValueError):
-                raise TypeError(
-                    f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) "
-                    "where its family needs numbers"
-                ) from None
+            raise TypeError(
+                f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) where "
+                "its family needs numbers: convert it, a date for example to days since a first day, or leave the "
+                "column out"
+            )
     return numbers
+
+
+def _as_float(value: Any) -> float | None:
+    """A value as a number; None for dates, which NumPy would count in their units, and for what is no number."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _shortened(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tarfile
 import warnings
 from pathlib import Path
 
@@ -15,8 +16,9 @@ with warnings.catch_warnings():
     pytest.importorskip("nbclient", reason="the notebooks need Jupyter: pip install 'bayesnb[notebooks]'")
     from execute_notebooks import METADATA, NOTEBOOKS, execute, parameters, read, with_small_sizes
 
+ROOT = Path(__file__).parents[2]
 MACHINE = re.compile(
-    re.escape(str(Path(__file__).parents[2]))
+    re.escape(str(ROOT))
     + r"|/home/|/root/|/Users/|/tmp/|/var/|/opt/|[A-Z]:\\|site-packages|dist-packages|ipykernel_\d|0x[0-9a-f]{6,}"
 )
 """What says on which machine, or in which process, a notebook ran."""
@@ -101,3 +103,13 @@ def test_holds_nothing_volatile(path):
     notebook = read(path)
     assert {key: value for key, value in notebook.metadata.items() if key != "fast"} == METADATA
     assert {key for cell in notebook.cells for key in cell.metadata} <= {"tags"}
+
+
+def test_they_are_in_the_source_distribution(tmp_path):
+    builder = pytest.importorskip("hatchling.builders.sdist", reason="hatchling builds the source distribution")
+    built = next(builder.SdistBuilder(str(ROOT)).build(directory=str(tmp_path)))
+    with tarfile.open(built) as sources:
+        held = {Path(*Path(name).parts[1:]) for name in sources.getnames()}
+    assert NOTEBOOKS
+    for folder in ("notebooks", "docs/notebooks"):
+        assert {Path(folder, path.name) for path in NOTEBOOKS} <= held

@@ -165,6 +165,23 @@ class TestDensity:
             assert sum(prob) == pytest.approx(1.0)
             assert stats.chisquare(count, np.array(prob) * number).pvalue > 1e-4
 
+    @pytest.mark.parametrize("urn", [False, True])
+    def test_long_documents_are_drawn_at_once(self, urn, rng, monkeypatch):
+        weights, length, number = np.array([0.2, 0.5, 0.3]), 5, 100_000
+        monkeypatch.setattr("bayesnb.families.draw_words.LONG_DOCUMENT", 0)
+        totals = np.where(np.arange(number) % 4 == 0, 2, length)  # one in four is word by word
+        drawn = draw_words(np.stack([np.ones(3), weights]), [np.arange(0), np.arange(number)], totals, rng, urn=urn)
+        np.testing.assert_array_equal(drawn.sum(axis=1), totals)
+        for total in (2, length):
+            rows = drawn[totals == total].toarray()
+            possible, count = np.unique(rows, axis=0, return_counts=True)
+            if urn:
+                prob = [stats.dirichlet_multinomial.pmf(row.astype(int), weights, total) for row in possible]
+            else:
+                prob = stats.multinomial.pmf(possible, total, weights)
+            assert sum(prob) == pytest.approx(1.0)
+            assert stats.chisquare(count, np.array(prob) * len(rows)).pvalue > 1e-4
+
 
 class TestLevels:
     @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])

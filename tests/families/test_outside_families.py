@@ -308,6 +308,99 @@ def test_an_outside_class_of_a_built_in_name_is_itself(tmp_path: Any) -> None:
             assert type(nb.load(tmp_path / "posterior.nc", **options).model.families[0]) is type(family)
 
 
+@dataclass(frozen=True)
+class Sums(nb.Statistics):
+    """Statistics from outside, which JAX does not know."""
+
+    n: Any
+    total: Any
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self.n + other.n, self.total + other.total)
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self)(self.n - other.n, self.total - other.total)
+
+    def __mul__(self, factor: float) -> Any:
+        return type(self)(self.n * factor, self.total * factor)
+
+    def pooled(self) -> Any:
+        return type(self)(self.n.sum(axis=0, keepdims=True), self.total.sum(axis=0, keepdims=True))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class KnownSums(Sums):
+    """The same, and JAX knows them."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Kept(KnownSums):
+    """The total of each row, so that the shape follows the rows."""
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self.n + other.n, np.concatenate([self.total, other.total], axis=-1))
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self)(self.n - other.n, self.total[..., other.total.shape[-1] :])
+
+
+def waits(kind: type[Sums]) -> Any:
+    """The family `Exponential` with statistics of its own."""
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Waits(Exponential):
+        def statistics(self, x: Any, membership: Any) -> Any:
+            n, seen = membership.T @ ~np.isnan(x), np.nan_to_num(x)
+            return kind(n, np.einsum("rc,rj->cjr", membership, seen) if kind is Kept else membership.T @ seen)
+
+        def update(self, statistics: Any) -> Any:
+            total = statistics.total.sum(axis=-1) if kind is Kept else statistics.total
+            return type(self)(self.concentration + statistics.n, self.rate + total)
+
+    return Waits
+
+
+class TestStatisticsFromOutside:
+    X = np.array([[0.5, 1.0], [2.0, np.nan], [0.25, 4.0], [1.0, 3.0], [5.0, 0.5]])
+    y = ("a", "b", "a", "b", "b")
+
+    def test_they_are_saved_updated_and_forgotten(self, tmp_path: Any) -> None:
+        family = waits(KnownSums)
+        posterior, expected = (nb.fit(one(2.0, 3.0), self.X, self.y) for one in (family, Exponential))
+        assert_same(posterior.log_joint(self.X), expected.log_joint(self.X))
+        posterior.save(tmp_path / "posterior.nc")
+        for options in ({}, {"families": [family]}):
+            loaded = nb.load(tmp_path / "posterior.nc", **options)
+            (counted,) = loaded.problem.statistics.blocks
+            assert type(counted) is KnownSums
+            np.testing.assert_array_equal(counted.total, posterior.problem.statistics.blocks[0].total)
+            np.testing.assert_array_equal(loaded.log_joint(self.X), posterior.log_joint(self.X))
+            for verb in ("update", "forget"):
+                later, theirs = (getattr(one, verb)(self.X[:2], self.y[:2]) for one in (loaded, expected))
+                assert_same(later.log_joint(self.X), theirs.log_joint(self.X))
+
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.NUTS(num_warmup=5, num_samples=5)], ids=["exact", "nuts"])
+    def test_without_the_decorator_the_fit_says_what_is_missing(self, inference: Any) -> None:
+        with pytest.raises(
+            TypeError, match=r"Waits\.statistics gives a Sums.*@jax\.tree_util\.register_dataclass above the class Sums"
+        ):
+            nb.fit(waits(Sums)(), self.X, self.y, inference)
+
+    def test_shapes_that_follow_the_rows_are_refused_by_forget(self) -> None:
+        posterior = nb.fit(waits(Kept)(2.0, 3.0), self.X, self.y)
+        expected = nb.fit(Exponential(2.0, 3.0), self.X, self.y)
+        assert_same(posterior.log_joint(self.X), expected.log_joint(self.X))
+        for number, left in ((2, 3), (4, 1)):
+            match = (
+                rf"an array of Kept has the shape \(2, 2, 5\) and, after a subtraction, \(2, 2, {left}\): give arrays"
+            )
+            with pytest.raises(ValueError, match=match):
+                posterior.forget(self.X[:number], self.y[:number])
+
+
 def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
     outside, twin = PAIRS["coins"].posteriors
     assert_same(outside.decision_boundary(), twin.decision_boundary())

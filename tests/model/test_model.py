@@ -15,7 +15,7 @@ from numpyro.infer.util import log_density
 import bayesnb as nb
 from bayesnb.blocks.density import statistics_program
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.problem import Problem
+from bayesnb.sources.counting import empty_problem
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_problem_of_conjugate_families_only():
 
     with pytest.raises(ValueError, match=r"Stubborn.*nb\.NUTS"):
         nb.fit(nb.NaiveBayes(Stubborn()), [[1.0], [2.0]], [0, 1])
-    problem = Problem(nb.NaiveBayes(nb.Poisson()).bind([[1]], [0]), None)
+    problem = empty_problem(nb.NaiveBayes(nb.Poisson()).bind([[1]], [0]), growing=False)
     assert problem.conjugate
 
 

@@ -1,0 +1,232 @@
+"""Files that are damaged, files of earlier formats, and what files hold."""
+
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from savers import ROWS, posterior, run
+
+import bayesnb as nb
+
+EARLIER = Path(__file__).parent
+INFINITY = float("inf")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    posterior().save(tmp_path / "posterior.nc")
+    return tmp_path / "posterior.nc"
+
+
+@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_damage_is_refused_and_no_load_hangs(step: int, saved: Path) -> None:
+    found = json.loads(run("damaged", saved.parent, step).replace("'", '"'))
+    windows = -(-saved.stat().st_size // 64)
+    assert sum(found.values()) == 2 * -(-windows // step)
+    # Inverted bytes always differ.
+    assert found["refused"] >= found["unchanged"]
+
+
+def test_a_file_that_is_cut_or_grows_is_refused(saved: Path) -> None:
+    whole = saved.read_bytes()
+    # The seal is the last 81 bytes; without it nothing says that the rest is whole.
+    for length in (0, 4, 40, 2000, len(whole) // 2, len(whole) - 82, len(whole) - 81, len(whole) - 80, len(whole) - 1):
+        saved.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"cut short|changed after it was saved"):
+            nb.load(saved)
+    for more in (whole + b" ", whole + bytes(4096)):
+        saved.write_bytes(more)
+        with pytest.raises(ValueError, match="changed after it was saved"):
+            nb.load(saved)
+    saved.write_bytes(whole)
+    assert nb.load(saved).log_joint(ROWS).tobytes() == posterior().log_joint(ROWS).tobytes()
+
+
+def test_hdf5_never_sees_what_was_changed(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = bytearray(saved.read_bytes())
+    place = whole.index(b'"schema"')
+    whole[place] ^= 1
+    saved.write_bytes(whole)
+    monkeypatch.setattr(xr, "open_datatree", None)
+    with pytest.raises(ValueError, match=r"posterior\.nc' was changed after it was saved.*fit and save again"):
+        nb.load(saved)
+
+
+def test_other_programs_read_the_file(saved: Path) -> None:
+    with xr.open_datatree(saved) as tree:
+        assert json.loads(tree.attrs["bayesnb"])["posterior"] == "ExactPosterior"
+        np.testing.assert_array_equal(tree["statistics/v0"], [2.0, 2.0])
+    with h5py.File(saved) as file:
+        assert file.attrs["bayesnb_format"] == 3
+
+
+class TestEarlierFormats:
+    """`format_1_exact.nc` and `format_2_*.nc` hold this table's posterior, as the versions of their time saved it."""
+
+    X = pd.DataFrame(
+        {
+            "weight": [1.5, 2.0, np.nan, 3.25, 2.75, 4.0],
+            "eggs": [0, 3, 2, 7, 5, 9],
+            "colour": ["red", "blue", "red", None, "blue", "blue"],
+            "shut": [True, False, True, True, False, False],
+        }
+    )
+    y = ("hen", "hen", "hen", "goose", "goose", "goose")
+    model = nb.NaiveBayes(
+        {"weight": nb.Gaussian(), "eggs": nb.Poisson(), "colour": nb.Categorical(), "shut": nb.Bernoulli()}
+    )
+
+    @pytest.mark.parametrize("name", ["format_1_exact", "format_2_exact"])
+    def test_closed_forms(self, name: str, tmp_path: Path) -> None:
+        loaded, fitted = nb.load(EARLIER / f"{name}.nc"), nb.fit(self.model, self.X, self.y)
+        np.testing.assert_allclose(loaded.log_joint(self.X), fitted.log_joint(self.X), rtol=1e-12)
+        assert loaded.log_evidence == pytest.approx(fitted.log_evidence, rel=1e-12)
+        later, expected = (one.update(self.X, self.y) for one in (loaded, fitted))
+        np.testing.assert_allclose(later.log_joint(self.X), expected.log_joint(self.X), rtol=1e-12)
+        loaded.save(tmp_path / "now.nc")
+        assert nb.load(tmp_path / "now.nc").log_joint(self.X).tobytes() == loaded.log_joint(self.X).tobytes()
+
+    def test_draws(self) -> None:
+        loaded = nb.load(EARLIER / "format_2_draws.nc")
+        with h5py.File(EARLIER / "format_2_draws.nc") as file:
+            names = json.loads(file.attrs["bayesnb"])["sites"]
+            held = {name: file[f"parameters/v{i}"][...] for i, name in enumerate(names)}
+        assert set(held) == {"class_prob", *(f"{name}_{part}" for name, part in self.parts())}
+        for name, value in loaded.draws().items():
+            np.testing.assert_array_equal(value, held[name])
+
+    @staticmethod
+    def parts() -> list[tuple[str, str]]:
+        return [
+            ("weight", "mean"),
+            ("weight", "variance"),
+            ("eggs", "rate"),
+            ("colour", "prob"),
+            ("shut", "prob"),
+        ]
+
+    def test_their_checksum_is_compared(self, tmp_path: Path) -> None:
+        path = tmp_path / "posterior.nc"
+        path.write_bytes((EARLIER / "format_2_exact.nc").read_bytes())
+        with h5py.File(path, "r+") as file:
+            file["statistics/v0"][0] += 1
+        with pytest.raises(ValueError, match="changed after it was saved"):
+            nb.load(path)
+
+    def test_a_file_of_now_is_not_taken_for_an_earlier_one(self, saved: Path) -> None:
+        """h5py cuts the seal off when it writes."""
+        with h5py.File(saved, "r+") as file:
+            file["statistics/v0"][0] += 1
+        with pytest.raises(ValueError, match="changed after it was saved"):
+            nb.load(saved)
+
+
+def of_class(labels: Any) -> nb.Posterior:
+    return nb.fit(nb.Gaussian(), [[0.0], [1.0], [2.0], [4.0]], labels)
+
+
+def of_category(labels: Any) -> nb.Posterior:
+    return nb.fit(nb.NaiveBayes({"x": nb.Categorical()}), pd.DataFrame({"x": labels}), ["a", "a", "b", "b"])
+
+
+LABELS = {
+    "infinite": [INFINITY, -INFINITY, 1.5, INFINITY],
+    "zeros": [-0.0, 1.0, -0.0, 1.0],
+    "float32": np.array([0.1, 0.2, 0.1, 0.2], np.float32),
+    "int8": np.array([1, -2, 1, -2], np.int8),
+    "large": np.array([2**63 + 1, 2, 1, 2], np.uint64),
+    "booleans": [True, False, True, False],
+    "mixed": np.array(["a", 1, 2.5, True], dtype=object),
+    "NumPy's": [np.str_("a"), np.str_("b"), np.str_("a"), np.str_("b")],
+    "text": ["", "ä", "a\0b", "Infinity"],
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_numbers_text_and_booleans_are_kept(name: str, tmp_path: Path) -> None:
+    labels = LABELS[name]
+    made = of_class(labels)
+    made.save(tmp_path / "classes.nc")
+    loaded = nb.load(tmp_path / "classes.nc")
+    assert loaded.classes.dtype == made.classes.dtype
+    assert [(type(label), label) for label in loaded.classes] == [(type(label), label) for label in made.classes]
+    assert loaded.log_joint([[1.0]]).tobytes() == made.log_joint([[1.0]]).tobytes()
+    made = of_category(labels)
+    made.save(tmp_path / "categories.nc")
+    loaded = nb.load(tmp_path / "categories.nc")
+    before, after = (one.model.schema.categories[0] for one in (made, loaded))
+    assert [(type(label), label) for label in after] == [(type(label), label) for label in before]
+    X = pd.DataFrame({"x": labels})
+    assert loaded.log_joint(X).tobytes() == made.log_joint(X).tobytes()
+    assert loaded.update(X, ["b"] * 4).log_joint(X).tobytes() == made.update(X, ["b"] * 4).log_joint(X).tobytes()
+
+
+def objects(*values: Any) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+DAY, NEXT = datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (objects(DAY, NEXT, DAY, NEXT), "date"),
+        (objects((1, "a"), (2, "b"), (1, "a"), (2, "b")), "tuple"),
+        ([Decimal("0.1"), Decimal(1), Decimal("0.1"), Decimal(1)], "Decimal"),
+        ([b"a", b"b", b"a", b"b"], "bytes"),
+        ([1j, 2j, 1j, 2j], "complex"),
+        (list(pd.to_datetime([DAY, NEXT, DAY, NEXT])), "Timestamp"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_other_labels_are_refused_by_name(labels: Any, kind: str, tmp_path: Path) -> None:
+    remedy = "only text, numbers and booleans can be saved as labels: convert it before the fit, for example to text"
+    path = tmp_path / "posterior.nc"
+    with pytest.raises(TypeError, match=rf"the class .* is of the type {kind}, and {remedy}"):
+        of_class(labels).save(path)
+    with pytest.raises(TypeError, match=rf"the category of column 'x' .* is of the type {kind}, and {remedy}"):
+        of_category(labels).save(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dates_of_numpy_are_classes(tmp_path: Path) -> None:
+    """Also in an array of Python objects."""
+    days = np.array(["2020-01-01", "2020-01-02"] * 2, dtype="datetime64[ns]")
+    for labels in (days, objects(*days)):
+        made = of_class(labels)
+        made.save(tmp_path / "posterior.nc")
+        loaded = nb.load(tmp_path / "posterior.nc")
+        np.testing.assert_array_equal(loaded.classes, days[:2])
+        np.testing.assert_array_equal(loaded.predict([[0.0], [4.0]]), made.predict([[0.0], [4.0]]))
+
+
+def test_numbers_of_numpy_in_a_model(tmp_path: Path) -> None:
+    X = pd.DataFrame({"kind": [1, 2, 1, 2], "size": [0.0, 1.0, 2.0, 4.0]})
+    kinds = nb.Categorical(np.float32(0.5), categories=np.array([1, 2, 3]))
+    model = nb.NaiveBayes(
+        {"kind": kinds, "sizes": (nb.Gaussian(), np.array([1]))}, class_probs={np.int64(7): 0.25, np.int64(8): 0.75}
+    )
+    made = nb.fit(model, X, [7, 8, 7, 8])
+    made.save(tmp_path / "posterior.nc")
+    loaded = nb.load(tmp_path / "posterior.nc")
+    assert repr(loaded) == repr(made)
+    assert loaded.log_joint(X).tobytes() == made.log_joint(X).tobytes()
+
+
+def test_an_inference_of_ones_own_is_refused(tmp_path: Path) -> None:
+    class Mine(nb.Exact):
+        pass
+
+    made = nb.fit(nb.Gaussian(), ROWS, ["a", "b", "a", "b"], Mine())
+    with pytest.raises(TypeError, match=r"the inference Mine is not one of bayesnb's.*nb\.from_samples"):
+        made.save(tmp_path / "posterior.nc")

@@ -1,0 +1,162 @@
+"""A file is whole or not there at all, whatever happens to the process that saves."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from savers import ROWS, needs_fork, posterior, run
+
+import bayesnb as nb
+from bayesnb.files import replace
+
+on_posix = pytest.mark.skipif(
+    os.name != "posix", reason="Windows keeps open files, and has other links and permissions"
+)
+
+
+def predictions(path: Path) -> bytes:
+    return nb.load(path).log_joint(ROWS).tobytes()
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A folder with one good file and nothing else."""
+    posterior().save(tmp_path / "posterior.nc")
+    return tmp_path / "posterior.nc"
+
+
+def assert_untouched(path: Path) -> None:
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert predictions(path) == posterior().log_joint(ROWS).tobytes()
+
+
+@needs_fork
+@pytest.mark.parametrize("times", [2, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_process_killed_during_a_save_leaves_a_whole_file(times: int, tmp_path: Path) -> None:
+    run("killed", tmp_path, times)
+
+
+@needs_fork
+@pytest.mark.slow
+def test_processes_that_save_to_one_path_all_succeed(tmp_path: Path) -> None:
+    run("together", tmp_path, 12, 20)
+
+
+def test_a_file_is_replaced_in_one_step(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced = []
+
+    def noted(source: Path, target: Path) -> None:
+        assert source.parent == target.parent
+        assert predictions(source) == posterior(2).log_joint(ROWS).tobytes()
+        assert predictions(target) == posterior().log_joint(ROWS).tobytes()
+        replaced.append(target)
+        os.rename(source, target)
+
+    monkeypatch.setattr(os, "replace", noted)
+    posterior(2).save(saved)
+    assert replaced == [saved]
+    assert predictions(saved) == posterior(2).log_joint(ROWS).tobytes()
+    assert [entry.name for entry in saved.parent.iterdir()] == [saved.name]
+
+
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), PermissionError(errno.EACCES, "Permission denied")],
+    ids=["full", "denied"],
+)
+def test_an_error_names_the_path_and_leaves_nothing(saved: Path, monkeypatch: Any, at: str, error: OSError) -> None:
+    def fails(*arguments: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, at, fails)
+        with pytest.raises(type(error), match=rf"not saved \({error.strerror}\).*free space or permit.*posterior\.nc"):
+            posterior(2).save(saved)
+    assert_untouched(saved)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interruption_leaves_nothing(saved: Path, monkeypatch: Any, error: type[BaseException]) -> None:
+    def fails(*arguments: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fails)
+        with pytest.raises(error):
+            posterior(2).save(saved)
+    assert_untouched(saved)
+
+
+def test_a_file_that_cannot_grow(saved: Path) -> None:
+    """The system itself refuses to write more than 5,000 bytes, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
+    try:
+        with pytest.raises(OSError, match=r"not saved.*posterior\.nc") as raised:
+            posterior(2).save(saved)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.errno == errno.EFBIG
+    assert_untouched(saved)
+
+
+def test_a_folder_that_may_not_be_written_to(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.name != "posix" or os.geteuid() == 0:
+        # The superuser may write anywhere, and Windows has no such permission.
+        def denied(path: Path, mode: str) -> None:
+            assert Path(path).parent == saved.parent
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+        monkeypatch.setattr(replace, "open", denied, raising=False)
+    else:
+        saved.parent.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError, match=r"Permission denied.*permit writing in the folder.*posterior\.nc"):
+            posterior(2).save(saved)
+    finally:
+        saved.parent.chmod(0o700)
+    assert_untouched(saved)
+
+
+def test_paths_that_name_no_file(saved: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*missing' to save into: make it first"):
+        posterior().save(saved.parent / "missing" / "posterior.nc")
+    with pytest.raises(OSError, match=r"is no file that can be replaced: give the path of a file"):
+        posterior().save(saved.parent)
+    if os.name == "posix":
+        with pytest.raises(OSError, match=r"'/dev/null' is no file that can be replaced"):
+            posterior().save("/dev/null")
+    assert_untouched(saved)
+
+
+@on_posix
+def test_a_file_that_is_open_is_replaced(saved: Path) -> None:
+    with xr.open_datatree(saved, engine="h5netcdf") as held:
+        posterior(2).save(saved)
+        assert predictions(saved) == posterior(2).log_joint(ROWS).tobytes()
+        # Read only now, from the file that was opened.
+        np.testing.assert_array_equal(held["statistics/v0"], [2.0, 2.0])
+        assert '"concentration": 1.0' in held.attrs["bayesnb"]
+
+
+@on_posix
+def test_links_and_permissions_stay(saved: Path) -> None:
+    link = saved.with_name("link.nc")
+    link.symlink_to(saved)
+    saved.chmod(0o600)
+    posterior(2).save(link)
+    assert link.is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o600
+    assert predictions(saved) == posterior(2).log_joint(ROWS).tobytes()
+    before = os.umask(0o027)
+    try:
+        posterior().save(saved.with_name("new.nc"))
+    finally:
+        os.umask(before)
+    assert saved.with_name("new.nc").stat().st_mode & 0o777 == 0o640
