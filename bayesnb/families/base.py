@@ -130,6 +130,9 @@ class Family(ABC):
     def prior(self, sample: Sample) -> dict[str, Any]:
         """Draw the parameters, calling ``sample(name, distribution)`` for each of them.
 
+        The distributions have the shape of the hyperparameters, so that each class and column has a parameter of its
+        own. ``.expand(jnp.shape(self.rate))`` gives it to a distribution that has no hyperparameters.
+
         Returns
         -------
         dict
