@@ -50,7 +50,6 @@ __all__ = [
     "Sample",
     "filled_cells",
     "log_density_of_rows",
-    "sum_on_device",
 ]
 
 DRAW_BYTES = 2**26
@@ -291,7 +290,7 @@ class Family(ABC):
         return of_rows
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
+        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile, to run and to differentiate.
 
         The default takes NumPyro's distribution, in float64.
 
@@ -304,13 +303,8 @@ class Family(ABC):
         Returns
         -------
         jax.Array, shape (rows, classes)
-
-        Raises
-        ------
-        NotImplementedError
-            If the family is one of count vectors and does not define it. `row_log_likelihood` is then used.
         """
-        return sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
+        return _log_likelihood_of_rows(self, dict(parameters), x.astype(jnp.float64))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -486,16 +480,6 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
     observed, cells = filled_cells(family, rows)
     log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
     return jnp.where(observed, log_density, 0.0).sum(axis=-1)
-
-
-def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:
-    """Sum of the cells' log densities, for JAX to compile."""
-    if family.cell == "count vector":
-        raise NotImplementedError
-    observed, cells = filled_cells(family, x.astype(jnp.float64))
-    values = cells.astype(jnp.int32) if family.cell == "category" else cells
-    log_density = distribution.log_prob(values[:, None, :])
-    return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
 
 
 def _as_tuples(categories: Any) -> tuple:
