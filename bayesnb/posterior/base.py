@@ -23,6 +23,7 @@ from bayesnb.posterior.uncertainty import uncertainty_under
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import with_fallback
+from bayesnb.tables.read import as_table
 from bayesnb.validate import proportion
 
 __all__ = ["Fitting", "Posterior"]
@@ -287,6 +288,7 @@ class Posterior(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
+        X = as_table(X)  # refuses what it cannot read before the draws
         return proba_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
 
     def log_joint_draws(
@@ -304,6 +306,7 @@ class Posterior(ABC):
         array, shape (chain, draw, rows, classes)
             log p(x, y=c | theta) for each draw theta.
         """
+        X = as_table(X)
         return log_joint_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
 
     def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
@@ -397,6 +400,7 @@ class Posterior(ABC):
         """
         if unit not in NATS:
             raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
+        X = as_table(X)
         return uncertainty_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key), unit)
 
     def draws(

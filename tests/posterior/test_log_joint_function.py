@@ -114,7 +114,9 @@ def test_derivatives_of_bursty_documents(rng):
     np.testing.assert_allclose(point.log_joint_function()(X), point.log_joint(X), rtol=1e-10)
     slopes = slopes_of(point, X)
     assert np.isfinite(slopes).all()
-    np.testing.assert_allclose(slopes[..., :3], differences(point, X, 0.0)[..., :3], atol=2e-6)
+    with np.errstate(invalid="ignore"):  # one more of the last word is impossible
+        expected = differences(point, X, 0.0)
+    np.testing.assert_allclose(slopes[..., :3], expected[..., :3], atol=2e-6)
     strange = np.array([[1.0, 2.0, 3.0, 1.0]])
     assert np.isneginf(point.log_joint_function()(strange)).all()
     assert np.isneginf(point.log_joint(strange)).all()
@@ -235,7 +237,7 @@ def test_second_derivatives():
     x = np.array([2.5])
     found = jax.hessian(lambda x: log_joint(x)[1])(x)
     up, at, down = (posterior.log_joint([x + step])[0, 1] for step in (1e-4, 0.0, -1e-4))
-    np.testing.assert_allclose(found[0, 0], (up - 2 * at + down) / 1e-8, rtol=1e-6)
+    np.testing.assert_allclose(found[0, 0], (up - 2 * at + down) / 1e-8, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,8 @@ class HostOnly(nb.ConjugateFamily):
         return dist.Exponential(rate)
 
     def statistics(self, x, membership):
-        return nb.Counts(membership.T @ np.ones_like(x), membership.T @ x, 0.0)
+        n = membership.T @ np.ones_like(x)
+        return nb.Counts(n, membership.T @ x, np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         return statistics.n * jnp.log(parameters["rate"]) - statistics.total * parameters["rate"]
