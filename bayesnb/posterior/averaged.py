@@ -140,8 +140,10 @@ def _summary_of_mixture(
 ) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a mixture of two distributions."""
     shape = own.batch_shape
-    means = [np.asarray(part.mean) for part in (own, shared)]
-    variances = [np.asarray(part.variance) for part in (own, shared)]
+    # With very few data, some means and variances are infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = [np.asarray(part.mean) for part in (own, shared)]
+        variances = [np.asarray(part.variance) for part in (own, shared)]
     mean = _weighted(weight, *means)
     with np.errstate(invalid="ignore"):
         between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)

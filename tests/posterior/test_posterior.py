@@ -387,3 +387,10 @@ def test_a_users_family_is_evaluated_in_float64():
     a, b = 2.0 + 3, 3.0 + waits.sum()
     expected = np.log(a) + a * np.log(b) - (a + 1) * np.log(b + waits)
     np.testing.assert_allclose(posterior.log_joint(waits), expected, rtol=1e-13)
+
+
+def test_an_infinite_variance_of_two_cells_causes_no_warning():
+    X, y = [[1.5], [2.5], [3.0], [4.0]], ["a", "a", "b", "b"]
+    exact = nb.fit(nb.Gaussian(), X, y)
+    assert np.isinf(exact.averaged().summary()["sd"].filter(like="variance")).all()
+    nb.compare(exact, nb.from_samples(nb.Gaussian(), exact.draws(), X=X, y=y)).plot()
