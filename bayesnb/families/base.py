@@ -75,7 +75,7 @@ class Family(ABC):
         ``"number"`` (the default), ``"category"`` (the table's values are coded 0, 1, ...; a missing cell is NaN) or
         ``"count vector"`` (the columns of a block form one observation).
     support, holds
-        Which numbers a cell may hold, as a NumPyro constraint and in words.
+        Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
         What to do about a value outside the support, for the error message.
     positive
@@ -447,14 +447,15 @@ def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, _some_cell(type(family)))
+    return observed, xp.where(observed, x, _some_cell(jax.tree.structure(family)))
 
 
 @cache
-def _some_cell(kind: type[Family]) -> float:
-    """A number that a cell may hold."""
+def _some_cell(kind: Any) -> float:
+    """A number that a cell may hold, given the class of the family and its settings, which its support may follow."""
+    family = jax.tree.unflatten(kind, [1.0] * kind.num_leaves)
     with jax.ensure_compile_time_eval():
-        return float(kind.support.feasible_like(np.ones(())))
+        return float(family.support.feasible_like(np.ones(())))
 
 
 def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
