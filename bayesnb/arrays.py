@@ -17,7 +17,18 @@ import jax.scipy.special
 import numpy as np
 import scipy.special
 
-__all__ = ["close", "in_float64", "log", "log_beta", "log_rising", "namespace", "stirling_rest", "to_numpy", "warn"]
+__all__ = [
+    "close",
+    "in_float64",
+    "log",
+    "log_beta",
+    "log_rising",
+    "namespace",
+    "sqrt",
+    "stirling_rest",
+    "to_numpy",
+    "warn",
+]
 
 
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
@@ -55,6 +66,11 @@ def log(values: Any) -> np.ndarray:
     """Elementwise logarithm; log(0) is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(values))
+
+
+def sqrt(values: Any) -> Any:
+    """Elementwise square root, in the array library of the values."""
+    return namespace(values)[0].sqrt(values)
 
 
 def log_beta(a: Any, b: Any) -> Any:

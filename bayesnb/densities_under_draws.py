@@ -1,17 +1,18 @@
 """Densities of rows under draws of the parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.cells import Cells
-from bayesnb.reading.normalise import normalise
+from bayesnb.reading.normalise import is_lost, log_normalised, normalise, warn_lost
 
-__all__ = ["flatten", "in_pieces", "log_joint_under", "proba_under"]
+__all__ = ["flatten", "in_pieces", "log_joint_under", "proba_quantiles_under", "proba_under"]
 
 DRAW_BYTES = 2**26
 """Memory for the densities of many draws at a time."""
@@ -34,20 +35,67 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     *leading, num_classes = parameters.class_prob.shape
 
     def put(cells: Cells, out: np.ndarray) -> None:
-        start = 0
-        for piece in in_pieces(parameters, cells):
-            stop = start + len(piece.class_prob)
-            out[start:stop] = model.log_joint(piece, cells)
-            start = stop
+        _put_joint(model, parameters, cells, out)
 
     found = model.read(X).fill(put, num_classes, leading=(int(np.prod(leading)),))
     return found.reshape(*leading, *found.shape[1:])
+
+
+def _put_joint(model: BoundModel, parameters: ModelParameters, cells: Cells, out: np.ndarray) -> None:
+    start = 0
+    for piece in in_pieces(parameters, cells):
+        stop = start + len(piece.class_prob)
+        out[start:stop] = model.log_joint(piece, cells)
+        start = stop
 
 
 def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
     """Class probabilities of each row under each draw of the parameters; as `log_joint_under`."""
     joint = log_joint_under(model, X, parameters)
     return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+
+
+def proba_quantiles_under(
+    model: BoundModel, X: Any, parameters: ModelParameters, levels: Sequence[float]
+) -> np.ndarray:
+    """Quantiles over draws of the class probabilities of each row, shape (rows, classes, levels).
+
+    The draws of a few rows are in memory at a time.
+
+    Parameters
+    ----------
+    model, X, parameters
+        As for `log_joint_under`.
+    levels : sequence of float
+    """
+    flat = flatten(parameters)
+    num_draws, num_classes = flat.class_prob.shape
+    step = max(1, DRAW_BYTES // (8 * num_draws * num_classes))
+    chunks = model.read(X)
+    result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
+    lost: list[tuple[int, int]] = []
+
+    def of_chunk(rows: slice, cells: Cells) -> None:
+        for start in range(rows.start, rows.stop, step):
+            some = slice(start - rows.start, min(start + step, rows.stop) - rows.start)
+            joint = np.empty((num_draws, some.stop - some.start, num_classes))
+            _put_joint(model, flat, tuple(x[some] for x in cells), joint)
+            found = log_normalised(joint)
+            impossible = is_lost(found, -np.inf)
+            if impossible.any():
+                lost.append((start + int(np.argwhere(impossible)[0][-1]), int(impossible.sum())))
+                found = np.where(impossible[..., None], log(flat.class_prob)[:, None, :], found)
+            # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
+            draws = np.exp(np.moveaxis(found, 0, -1), order="C")
+            draws.sort(axis=-1)
+            result[start : start + some.stop - some.start] = np.moveaxis(
+                np.quantile(draws, levels, axis=-1, overwrite_input=True), 0, -1
+            )
+
+    chunks.each(of_chunk)
+    if lost:
+        warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
+    return result
 
 
 def flatten(parameters: ModelParameters) -> ModelParameters:

@@ -1,6 +1,7 @@
 """The fast ways beside the general ones, and several threads beside one."""
 
 import math
+import os
 import threading
 import time
 import warnings
@@ -20,9 +21,9 @@ from bayesnb.checks.predictive import agreement, replicates
 from bayesnb.estimators import MultinomialNB
 from bayesnb.estimators.categorical import highest_numbers
 from bayesnb.families import documents, gaussian
-from bayesnb.families.documents import Documents, log_coefficient
+from bayesnb.families.documents import Documents, _best_level, log_coefficient
 from bayesnb.families.product import Weights
-from bayesnb.parallel import in_order
+from bayesnb.parallel import in_order, num_threads
 from bayesnb.posterior.convergence import ess_of_mean, rhat_and_ess
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import csr_pieces, csr_rows
@@ -513,3 +514,35 @@ def test_a_sparse_column_of_ones_under_maximum_likelihood():
     # In class a every row has a one in the first column: the log probability of a zero there is -inf.
     assert found[:, 0].tolist() == [np.log(0.25), np.log(0.25), -np.inf, np.log(0.25)]
     np.testing.assert_array_equal(found, point.log_joint(X))
+
+
+@pytest.mark.parametrize(("wanted", "number"), [("1", 1), ("0", None), ("", None), ("2,1", None), ("100000", None)])
+def test_number_of_threads(wanted, number, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", wanted)
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert num_threads() == (available if number is None else number)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    {
+        "one row of long counts": np.full((1, 40), 50),
+        "rows of short and long counts": np.random.default_rng(0).choice([0, 1, 1, 2, 3, 7, 30, 300], (200, 6)),
+        "ones": np.eye(6, dtype=int),
+        "no words": np.zeros((3, 6), dtype=int),
+        "halves": np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.5], (30, 6)),
+    }.values(),
+    ids=["one long row", "short and long", "ones", "no words", "halves"],
+)
+def test_rising_factorials_of_awkward_documents(counts, rng):
+    concentration = rng.gamma(1.0, 3.0, (4, counts.shape[1]))
+    found = Documents.of(scipy.sparse.csr_array(counts)).sum_log_rising(concentration)
+    expected = gammaln(concentration + counts[:, None]) - gammaln(concentration)
+    np.testing.assert_allclose(found, expected.sum(axis=-1), rtol=1e-12, atol=1e-12)
+
+
+def test_each_level_of_a_table_is_chosen_where_it_is_the_least_work():
+    highest = np.full(1000, 40)
+    assert _best_level(highest, np.full(1000, 40)) == 1
+    assert _best_level(np.full(1000, 64), np.full(100_000, 64)) == 64
+    assert _best_level(np.full(10, 16), np.full(50, 16)) == 16

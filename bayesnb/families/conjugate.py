@@ -218,7 +218,7 @@ class ConjugateFamily(Family):
         observed, cells = filled_cells(self, x)
         are_counts = self.support is constraints.nonnegative_integer and not self.accepts_fractions
         for c in range(len(jax.tree.leaves(self)[0])):
-            found = log_density_of_cells(self.take(c).cell_log_predictive, cells, are_counts=are_counts)
+            found = log_density_of_cells(_log_predictive_of_class, cells, self.take(c), are_counts=are_counts)
             yield np.where(observed, found, 0.0)
 
     def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
@@ -377,6 +377,10 @@ class ConjugateFamily(Family):
 
 def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
     return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
+
+
+def _log_predictive_of_class(x: Any, family: ConjugateFamily) -> Any:
+    return family.cell_log_predictive(x)
 
 
 def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:

@@ -28,8 +28,11 @@ __all__ = [
     "with_long_documents",
 ]
 
-LEVELS = 16
-"""Counts up to here are sums of logarithms, level by level; larger ones take the log-gamma function."""
+LEVELS = 1, 4, 16, 64
+"""Counts up to one of these are looked up among sums of logarithms; larger ones take the log-gamma function."""
+
+LOGARITHMS = 10
+"""So many logarithms take as long as a rising factorial by the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
 """Entries of a sparse array that are changed for a product at a time; so many fit the processor's cache."""
@@ -103,26 +106,42 @@ class Documents:
         -------
         array, shape (rows, classes)
         """
-        others = self.others
-        whole = all_whole(others.data)
-        highest = min(int(others.data.max(initial=1)), LEVELS) if whole else 0
-        first = self.counts if whole else _where(self.counts, self.counts.data == 1)
-        sums = np.empty((first.shape[0], len(concentration)))
-        log_concentration = np.log(concentration.T, order="C")
-        for rows in csr_pieces(first, PIECE_ENTRIES):
-            piece = csr_rows(first, rows)
-            sums[rows] = _with_data(piece, np.minimum(piece.data, 1.0)) @ log_concentration
-        if highest > 1:
-            sums += _later_levels(others, concentration, highest)
-        beyond = _where(others, others.data > highest)
-        if beyond.nnz:
-            for c, weights in enumerate(concentration):
-                rest = np.empty(beyond.nnz)
-                for entries in row_pieces(beyond.nnz, 1):
-                    alpha = weights[beyond.indices[entries]]
-                    rest[entries] = log_rising(alpha + highest, beyond.data[entries] - highest)
-                sums[:, c] += _with_data(beyond, rest).sum(axis=1)
+        concentration = np.asarray(concentration)
+        if not all_whole(self.others.data):
+            return self._sum_of_any(concentration)
+        words, counts = self.others.indices, np.minimum(self.others.data, LEVELS[-1]).astype(np.int32)
+        highest = np.zeros(self.counts.shape[1], dtype=np.int32)
+        np.maximum.at(highest, words, counts)
+        level = _best_level(highest, self.others.data)
+        table, above_one = _cumulative_logs(concentration, np.minimum(highest, level))
+        place = self.counts.indices.copy()
+        if level > 1:
+            place[np.flatnonzero(self.counts.data != 1)] = above_one[words] + np.minimum(counts, level)
+        entries = shared_csr(np.ones(len(place)), place, self.counts.indptr, (self.counts.shape[0], len(table)))
+        sums = np.empty((self.counts.shape[0], len(concentration)))
+        for rows in csr_pieces(entries, PIECE_ENTRIES):
+            sums[rows] = csr_rows(entries, rows) @ table
+        self._add_beyond(sums, concentration, level)
         return sums
+
+    def _sum_of_any(self, concentration: np.ndarray) -> np.ndarray:
+        """As `sum_log_rising`, for counts that are not all whole."""
+        ones = _where(self.counts, self.counts.data == 1)
+        sums = ones @ np.log(concentration.T, order="C")
+        self._add_beyond(sums, concentration, 0)
+        return sums
+
+    def _add_beyond(self, sums: np.ndarray, concentration: np.ndarray, level: int) -> None:
+        """Add what counts above a level have beyond it, by log-gamma functions."""
+        beyond = _where(self.others, self.others.data > level)
+        if not beyond.nnz:
+            return
+        rest = np.empty(beyond.nnz)
+        for c, weights in enumerate(concentration):
+            for entries in row_pieces(beyond.nnz, 1):
+                alpha = weights[beyond.indices[entries]]
+                rest[entries] = log_rising(alpha + level, beyond.data[entries] - level)
+            sums[:, c] += _with_data(beyond, rest).sum(axis=1)
 
 
 def with_long_documents(
@@ -157,19 +176,51 @@ def _long_documents(x: Any, length: np.ndarray, cells: int) -> Iterator[tuple[np
         yield rows, dense(x[rows])
 
 
-def _later_levels(counts: Any, concentration: np.ndarray, highest: int) -> np.ndarray:
-    """Sum of log(alpha + k) over columns and levels k from 1 to below x, or below `highest`, shape (rows, classes)."""
-    # The sum of logarithms is taken once for each word and count that occur together.
-    place = counts.indices * np.int64(highest) + np.minimum(counts.data, highest).astype(np.int64) - 1
-    occurs = np.zeros(counts.shape[1] * highest, dtype=bool)
-    occurs[place] = True
-    word, last_level = np.divmod(np.flatnonzero(occurs), highest)
-    by_pair = np.zeros((len(word), len(concentration)))
-    for level in range(1, highest):
-        reached = np.flatnonzero(last_level >= level)
-        by_pair[reached] += np.log(concentration[:, word[reached]] + level).T
-    pair = (np.cumsum(occurs, dtype=np.int32) - 1)[place]
-    return shared_csr(np.ones(counts.nnz), pair, counts.indptr, (counts.shape[0], len(word))) @ by_pair
+def _best_level(highest: np.ndarray, counts: np.ndarray) -> int:
+    """The one of `LEVELS` that makes a table of sums of logarithms, and what goes beyond it, the least work.
+
+    Parameters
+    ----------
+    highest : array, shape (columns,)
+        The largest count of each word.
+    counts : array, shape (entries,)
+    """
+
+    def work(level: int) -> int:
+        return int(np.minimum(highest, level).sum()) + LOGARITHMS * int(np.count_nonzero(counts > level))
+
+    return min(LEVELS, key=work)
+
+
+def _cumulative_logs(concentration: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Sums :math:`\sum_{k<x} \log(\alpha + k)` for every word and each x up to its highest count.
+
+    Parameters
+    ----------
+    concentration : array, shape (classes, columns)
+    highest : array of int, shape (columns,)
+        Zero or one where no count is larger than one.
+
+    Returns
+    -------
+    table : array, shape (entries, classes)
+        First one row for each word, with x = 1; then those of x = 2, 3, ... of each word.
+    above_one : array of int, shape (columns,)
+        The row of a word and x >= 2 is x plus this.
+    """
+    num_classes, num_columns = concentration.shape
+    further = np.maximum(highest - 1, 0)
+    above_one = num_columns - 2 + np.cumsum(further, dtype=np.int64) - further
+    table = np.empty((num_columns + int(further.sum()), num_classes))
+    np.log(concentration.T, out=table[:num_columns])
+    words = np.flatnonzero(further)
+    before = table[words]
+    for x in range(2, int(highest.max(initial=0)) + 1):
+        reached = highest[words] >= x
+        words, before = words[reached], before[reached]
+        before += np.log(concentration[:, words] + (x - 1)).T
+        table[above_one[words] + x] = before
+    return table, above_one
 
 
 def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:

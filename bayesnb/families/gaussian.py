@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.arrays import log_rising, namespace, sqrt
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
@@ -79,12 +78,11 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         variance = sample("variance", dist.InverseGamma(self.concentration, self.rate))
-        xp, _ = namespace(variance, self.kappa)
-        mean = sample("mean", dist.Normal(self.loc, xp.sqrt(variance / self.kappa)))
+        mean = sample("mean", dist.Normal(self.loc, sqrt(variance / self.kappa)))
         return {"mean": mean, "variance": variance}
 
     def likelihood(self, mean: Any, variance: Any) -> dist.Distribution:
-        return dist.Normal(mean, namespace(variance)[0].sqrt(variance))
+        return dist.Normal(mean, sqrt(variance))
 
     def terms(self, x: Any, origin: Any) -> tuple[Any, Any]:
         return x - origin, (x - origin) ** 2
@@ -150,9 +148,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return StudentT.of(self).log_density(x)
 
     def marginals(self) -> dict[str, dist.Distribution]:
-        scale = jnp.sqrt(self.rate / (self.concentration * self.kappa))
+        scale = sqrt(self.rate / (self.concentration * self.kappa))
         return {
-            "mean": dist.StudentT(2 * jnp.asarray(self.concentration), self.loc, scale),
+            "mean": dist.StudentT(2.0 * self.concentration, self.loc, scale),
             "variance": dist.InverseGamma(self.concentration, self.rate),
         }
 

@@ -11,6 +11,7 @@ from scipy.special import gammaln, ndtr, xlogy
 
 from bayesnb.families.cdf import quantile
 from bayesnb.families.large_counts import log_poisson
+from bayesnb.parallel import in_order
 
 __all__ = [
     "COUNTED",
@@ -28,10 +29,11 @@ PIECE_CELLS = 2**20
 CACHED_CELLS = 2**16
 """Densities in memory at a time in an integral, which needs several arrays: half a mebibyte fits the cache."""
 
-BREAKS = np.arange(-9.0, 9.5, 1.0)
+BREAKS = np.arange(-7.0, 7.5, 1.0)
 """Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
+"""Six nodes between breaks: errors of 1e-12 nats for classes of like spread, 1e-9 where spreads differ most."""
 
 COUNTED = 4096
 """Counts below this are summed one by one; above, an integral replaces the sum."""
@@ -77,7 +79,7 @@ def integrated(
 ) -> np.ndarray:
     """`divergence` as an integral over x above `lowest`.
 
-    Composite Gauss-Legendre rules, with eight nodes between neighbouring points. The points are whole numbers of scales
+    Composite Gauss-Legendre rules, with six nodes between neighbouring points. The points are whole numbers of scales
     away from the classes' centres.
 
     Parameters
@@ -97,15 +99,20 @@ def integrated(
     class_prob = np.broadcast_to(class_prob, centre.shape)
     result = np.empty((num_draws, num_columns))
     nodes = (num_classes * len(BREAKS) - 1) * len(NODES)
-    for draws, columns in _pieces(num_draws, num_columns, num_classes * nodes):
-        piece = draws, slice(None), columns
+
+    def of_piece(at: tuple[slice, slice]) -> np.ndarray:
+        piece = at[0], slice(None), at[1]
         breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * BREAKS, 1, 2)
         breaks = np.sort(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest), axis=-1)
         half = np.diff(breaks, axis=-1)[..., None] / 2
         x = (breaks[..., :-1, None] + half * (1 + NODES)).reshape(*breaks.shape[:2], -1)
         weight = (half * WEIGHTS).reshape(x.shape)
         cells = density(x[:, None], centre[piece][..., None], scale[piece][..., None])
-        result[draws, columns] = divergence(class_prob[piece], cells, weight)
+        return divergence(class_prob[piece], cells, weight)
+
+    pieces = [*_pieces(num_draws, num_columns, num_classes * nodes)]
+    for at, found in zip(pieces, in_order(of_piece, pieces), strict=True):
+        result[at] = found
     return result
 
 

@@ -86,7 +86,7 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return (log_ratio(excess, namespace(rate)[0].maximum(origin, TINY), rate),), excess
 
     def log_base(self, x: Any, origin: Any) -> Any:
-        return log_density_of_cells(lambda counts: log_poisson(counts, origin), x, are_counts=not self.fractional)
+        return log_density_of_cells(log_poisson, x, origin, are_counts=not self.fractional)
 
     def origin(self, parameters: Parameters) -> Any:
         return parameters["rate"]

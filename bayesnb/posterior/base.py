@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
-from bayesnb.densities_under_draws import log_joint_under, proba_under
+from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
 from bayesnb.device import log_joint_of_blocks
 from bayesnb.families.base import Family, Parameters
 from bayesnb.growth import count_more
@@ -332,9 +332,9 @@ class Posterior(ABC):
             Lower and upper end for p(y=c | x, theta).
         """
         proportion("prob", prob)
-        draws = self.proba_draws(X, num_draws=num_draws, num_chains=num_chains, key=key)
-        ends = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
-        return np.moveaxis(ends, 0, -1)
+        X = as_table(X)
+        parameters = self._draws_for_densities(num_chains, num_draws, key)
+        return proba_quantiles_under(self.model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
 
     def uncertainty(
         self,

@@ -5,7 +5,7 @@ import numpy as np
 from bayesnb.arrays import log, warn
 from bayesnb.rows import row_pieces
 
-__all__ = ["log_normalised", "normalise", "normalise_into", "with_fallback"]
+__all__ = ["is_lost", "log_normalised", "normalise", "normalise_into", "warn_lost", "with_fallback"]
 
 
 def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
@@ -48,14 +48,25 @@ def _less_highest(log_joint: np.ndarray) -> np.ndarray:
 
 def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:
     """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
-    lost = found[..., 0] == nothing
-    lost[lost] = (found[lost] == nothing).all(axis=-1)
+    lost = is_lost(found, nothing)
     if lost.any():
-        warn(
-            f"{int(lost.sum())} row(s), the first of them row {int(np.argwhere(lost)[0][-1])}, have probability zero "
-            "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-            "(nb.Exact(), nb.NUTS()) does not have this trouble",
-            UserWarning,
-        )
+        warn_lost(int(lost.sum()), int(np.argwhere(lost)[0][-1]))
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
     return found
+
+
+def is_lost(found: np.ndarray, nothing: float) -> np.ndarray:
+    """Which rows are `nothing` in every class, the shape without the classes."""
+    lost = found[..., 0] == nothing
+    lost[lost] = (found[lost] == nothing).all(axis=-1)
+    return lost
+
+
+def warn_lost(number: int, first: int) -> None:
+    """Warn of rows that no class can have, given how many and the position of one."""
+    warn(
+        f"{number} row(s), the first of them row {first}, have probability zero "
+        "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
+        "(nb.Exact(), nb.NUTS()) does not have this trouble",
+        UserWarning,
+    )

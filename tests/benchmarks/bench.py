@@ -11,13 +11,17 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 import sklearn.naive_bayes as theirs
 from report import in_own_process, machine, seconds, write
+from sklearn.feature_selection import mutual_info_classif
 
 import bayesnb as nb
 from bayesnb import estimators as ours
@@ -65,14 +69,45 @@ def categorical(scale: float) -> tuple[Any, np.ndarray]:
 
 
 def multinomial(scale: float) -> tuple[Any, np.ndarray]:
-    """Documents of 51 words, about 47 of them distinct, with the frequencies of Zipf's law."""
+    """Documents of 51 words, about 47 of them distinct: nine counts in ten are one."""
+    return documents(scale, 1 / np.arange(3.0, 50_003.0))
+
+
+def repeated_words(scale: float) -> tuple[Any, np.ndarray]:
+    """Documents of 51 words with Zipf's exponent 1.3, about 27 of them distinct: a quarter of counts exceed one."""
+    return documents(scale, np.arange(1.0, 50_001.0) ** -1.3)
+
+
+def documents(scale: float, frequency: np.ndarray) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
-    rows, words, length = round(200_000 * scale), 50_000, 51
-    edges = np.cumsum(1 / np.arange(3, words + 3))
+    rows, words, length = round(200_000 * scale), len(frequency), 51
+    edges = np.cumsum(frequency)
     word = np.searchsorted(edges, rng.uniform(high=edges[-1], size=rows * length)).astype(np.int32)
     document = np.repeat(np.arange(rows, dtype=np.int32), length)
     X = scipy.sparse.coo_array((np.ones(len(word)), (document, word)), shape=(rows, words)).tocsr()
     return X, rng.integers(0, 20, rows)
+
+
+def small_counts(scale: float) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, round(200_000 * scale))
+    return rng.poisson(rng.gamma(2.0, 2.0, (5, 50))[y]).astype(float), y
+
+
+def skewed_counts(scale: float) -> tuple[Any, np.ndarray]:
+    """Rates from a lognormal distribution: one count in fifty is above 500."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, round(200_000 * scale))
+    return rng.poisson(rng.lognormal(3.0, 1.5, (5, 50))[y]).astype(float), y
+
+
+def frame(columns: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """A thousand rows of named columns, half numbers and half categories."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(list("abcde"), 1000)
+    numbers = {f"size {j}": rng.normal(size=1000) for j in range(columns // 2)}
+    kinds = {f"kind {j}": rng.choice(["red", "green", "blue"], 1000) for j in range(columns // 2)}
+    return pd.DataFrame(numbers | kinds), y
 
 
 def fitting(make: Callable[[float], tuple[Any, np.ndarray]], their: Any, our: Any) -> Callable[[float], Work]:
@@ -101,10 +136,74 @@ def leaving_out(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Ca
     return prepare
 
 
+def beside_gaussian(
+    make: Callable[[float], tuple[Any, np.ndarray]], verb: Callable[..., Any]
+) -> Callable[[float], Work]:
+    """A verb for Poisson columns, beside the same for as many Gaussian ones."""
+
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        numbers = np.random.default_rng(1).normal(size=X.shape) + 0.1 * y[:, None]
+        gaussian, poisson = nb.fit(nb.Gaussian(), numbers, y), nb.fit(nb.Poisson(), X, y)
+        return Work(lambda: verb(gaussian, numbers, y), lambda: verb(poisson, X, y), X)
+
+    return prepare
+
+
+def under_draws(verb: Callable[[Any, np.ndarray], Any]) -> Callable[[float], Work]:
+    """A verb of a posterior of 4,000 draws, beside the product of squares and cells with as many natural parameters."""
+
+    def prepare(scale: float) -> Work:
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 5, round(2000 * scale))
+        X = rng.normal(size=(len(y), 50)) + 0.1 * y[:, None]
+        exact = nb.fit(nb.Gaussian(), X, y)
+        sampled = nb.from_samples(exact.model, exact.draws(num_draws=1000, num_chains=4, key=1), X=X, y=y)
+        terms, natural = np.hstack([X, X**2]), rng.normal(size=(100, 4000 * 5))
+        return Work(lambda: terms @ natural, lambda: verb(sampled, X), X)
+
+    return prepare
+
+
+def wide(
+    work: Callable[[pd.DataFrame, np.ndarray], tuple[Callable[[], Any], Callable[[], Any]]],
+) -> Callable[[float], Work]:
+    """Something to do with 500 named columns, and what it is compared with."""
+
+    def prepare(_: float) -> Work:
+        X, y = frame(500)
+        return Work(*work(X, y), X.iloc[:, :250].to_numpy())
+
+    return prepare
+
+
+def trees(X: pd.DataFrame, y: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    few, all_columns = X.iloc[:, 200:300], X
+    posteriors = [nb.fit(nb.NaiveBayes.from_frame(table), table, y) for table in (few, all_columns)]
+    return tuple(
+        partial(posterior.to_datatree, table, y, num_draws=250)
+        for posterior, table in zip(posteriors, (few, all_columns), strict=True)
+    )
+
+
+def informations(X: pd.DataFrame, y: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    codes = X.apply(lambda column: column if column.dtype.kind == "f" else pd.factorize(column)[0])
+    categories = np.arange(500) >= 250
+    return (
+        lambda: mutual_info_classif(codes, y, discrete_features=categories, random_state=0),
+        lambda: nb.mutual_information(posterior),
+    )
+
+
 BITS = "1,000,000 x 100 bool, 5 classes"
 REALS = "1,000,000 x 100 float64, 5 classes"
 CODES = "1,000,000 x 20 int64, 10 categories, 5 classes"
 WORDS = "200,000 x 50,000 CSR, 20 classes"
+ZIPF = "200,000 x 50,000 CSR, a quarter of the counts above one, 20 classes"
+COUNTS = "200,000 x 50 counts, 5 classes"
+DRAWS = "2,000 x 50 float64, 5 classes, 4,000 draws"
+FRAME = "1,000 x 500 named columns, half of them text, 5 classes"
 
 
 def cases() -> list[Case]:
@@ -123,10 +222,25 @@ def cases() -> list[Case]:
         Case("fit Multinomial", WORDS, 2, fitting(*words)),
         Case("predict_proba Multinomial, plug-in", WORDS, 2, predicting(*plugin)),
         Case("predict_proba Multinomial, exact", WORDS, 1, predicting(*words)),
+        Case("predict_proba repeated words, plug-in", ZIPF, 2, predicting(repeated_words, *plugin[1:])),
+        Case("predict_proba repeated words, exact", ZIPF, 1, predicting(repeated_words, *words[1:])),
+        Case("predict_proba Poisson, exact", COUNTS, 1 / 4, beside_gaussian(small_counts, predict), "Gaussian columns"),
+        Case(
+            "predict_proba Poisson, skewed", COUNTS, 1 / 4, beside_gaussian(skewed_counts, predict), "Gaussian columns"
+        ),
+        Case("loo Poisson", COUNTS, 1 / 4, beside_gaussian(small_counts, nb.loo), "Gaussian columns"),
+        Case("predict_proba of draws", DRAWS, 1 / 3, under_draws(lambda p, X: p.predict_proba(X)), "one product"),
+        Case("proba_interval of draws", DRAWS, 1 / 8, under_draws(lambda p, X: p.proba_interval(X)), "one product"),
+        Case("to_datatree", FRAME, 1 / 6, wide(trees), "100 columns"),
+        Case("mutual_information", FRAME, 1, wide(informations), "mutual_info_classif"),
         Case("loo Bernoulli", BITS, 1 / 3, leaving_out(bernoulli, ours.BernoulliNB()), "predict_proba"),
         Case("loo Gaussian", REALS, 1 / 3, leaving_out(gaussian, ours.GaussianNB()), "predict_proba"),
         Case("loo Categorical", CODES, 1 / 3, leaving_out(categorical, ours.CategoricalNB()), "predict_proba"),
     ]
+
+
+def predict(posterior: Any, X: Any, y: Any) -> Any:
+    return posterior.predict_proba(X)
 
 
 def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
@@ -175,7 +289,7 @@ def measure(case: Case, arguments: argparse.Namespace, what: str) -> Any:
 
 def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
     low, high = timed["spread"]
-    goal = f"{case.goal:g}" if case.goal >= 1 else "1/3"
+    goal = str(Fraction(case.goal).limit_denominator(10))
     cells = [
         case.name,
         case.size,

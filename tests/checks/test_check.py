@@ -13,7 +13,8 @@ import bayesnb as nb
 from bayesnb.checks.predictive import Check, check, checking
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
-from bayesnb.checks.predictive.statistic import Statistic
+from bayesnb.checks.predictive.result import check_of
+from bayesnb.checks.predictive.statistic import Line, Statistic
 from bayesnb.pictures.predictive import _p_value
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
@@ -462,3 +463,9 @@ def test_correlations_are_those_of_columns_that_vary_enough(rare):
 def test_a_p_value_of_no_or_every_replicate_is_shown_as_a_limit():
     shown = [_p_value(value, 50) for value in (0.0, 0.01, 0.25, 1.0)]
     assert shown == ["p < 0.02", "p = 0.010", "p = 0.250", "p > 0.98"]
+
+
+def test_a_statistic_that_one_replicate_defines_has_no_spread():
+    line = Line("gap", 1.0, np.array([np.nan, 2.0, np.nan]), 0.5, "look at the gap")
+    table = check_of([line], 3).table
+    assert table.loc["gap", ["replicated_mean", "replicated_sd"]].tolist() == [2.0, 0.0]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import membership
+from scipy import stats
 from scipy.special import gammaln
 
 import bayesnb as nb
@@ -301,3 +302,22 @@ class TestRefusals:
 
         for shift in (2.0**20, 2.0**33, 2.0**40):
             np.testing.assert_allclose(found(shift), found(0.0), rtol=0, atol=20 * 2.0**-53 * shift)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.6])
+def test_a_few_large_counts_among_small_ones(share, rng):
+    """Small counts are looked up in a table, large ones are not; a hole is neither."""
+    X = rng.poisson([3.0, 30.0, 0.2], (3000, 3)).astype(float)
+    large = rng.uniform(size=X.shape) < share
+    X[large] = np.round(X[large] * 100 + 600)
+    X[5, 1] = np.nan
+    y = rng.integers(0, 2, 3000)
+    posterior = nb.fit(nb.NaiveBayes(nb.Poisson(2.0, 0.5), class_probs=[0.5, 0.5]), X, y)
+    family = posterior.families[0]
+    expected = np.log(0.5) + np.nansum(
+        stats.nbinom.logpmf(X[:, None], family.concentration, family.rate / (1 + family.rate)), axis=-1
+    )
+    np.testing.assert_allclose(posterior.log_joint(X), expected, rtol=1e-9)
+    point = posterior.plugin()
+    expected = np.log(0.5) + np.nansum(stats.poisson.logpmf(X[:, None], point.mean()["x_rate"]), axis=-1)
+    np.testing.assert_allclose(point.log_joint(X), expected, rtol=1e-9)

@@ -414,6 +414,26 @@ def test_a_mixture_recovers_groups(inference):
     assert "0 rows, 120 without a label" in repr(posterior)
 
 
+def test_draws_are_named_as_the_labels_of_the_highest_draw_are():
+    """Groups that overlap: of all orders, the one whose probabilities of the labels agree most, found by trying all."""
+    X = np.random.default_rng(3).normal(0.0, [[1.0, 3.0]], (25, 2))
+    posterior = nb.fit(nb.Gaussian(), X, None, nb.MAP(), classes=3)
+    rng = np.random.default_rng(6)
+    sites = {"class_prob": rng.dirichlet([1.0, 1.0, 1.0], (1, 60)), "mean": rng.normal(size=(1, 60, 3, 2))}
+    sites["variance"] = rng.gamma(3.0, 1.0, (1, 60, 3, 2))
+    log_density = rng.normal(size=(1, 60))
+    block = {name: sites[name] for name in ("mean", "variance")}
+    again = relabel(posterior.problem, ModelParameters(sites["class_prob"], (block,)), log_density)
+    cells = stats.norm.logpdf(X[:, None], sites["mean"][0][:, None], np.sqrt(sites["variance"][0][:, None]))
+    proba = softmax(np.log(sites["class_prob"][0][:, None]) + cells.sum(axis=-1), axis=-1)
+    pivot = proba[log_density.argmax()]
+    for s in range(60):
+        orders = [list(order) for order in itertools.permutations(range(3))]
+        best = max(orders, key=lambda order: (proba[s][:, order] * pivot).sum())
+        np.testing.assert_array_equal(again.class_prob[0, s], sites["class_prob"][0, s, best])
+        np.testing.assert_array_equal(again.blocks[0]["mean"][0, s], sites["mean"][0, s, best])
+
+
 def test_permuted_draws_are_named_alike_again():
     X, _ = groups(np.random.default_rng(4), 60)
     posterior = nb.fit(nb.Gaussian(), X, None, nb.Gibbs(num_warmup=50, num_samples=200), classes=3, key=1)

@@ -136,6 +136,7 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     np.testing.assert_allclose(np.column_stack([offsets(found)[:, 0] for found in drawn]), expected)
     rows = np.column_stack([offsets(found)[:, 1] for found in drawn])
     assert (np.rint(rows) == np.arange(7)[:, None]).all()
+    np.testing.assert_allclose(rows.mean(axis=1), np.arange(7), atol=1e-12, err_msg="marks lie around their row's name")
     for code, found in enumerate(drawn):
         filled = found.get_facecolors()[:, :3].min(axis=1) < 1
         np.testing.assert_array_equal(filled, y[:7] == posterior.classes[code])
@@ -590,3 +591,12 @@ def test_strange_and_long_names_are_drawn_as_they_are(table):
         assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
     legend = [text.get_text() for text in pictures[0].legends[0].get_texts()]
     assert "y = _hidden" in legend
+
+
+def test_densities_that_are_infinite_at_the_ends_of_their_support():
+    posterior = nb.fit(nb.Bernoulli(0.5, 0.5), [[0], [0]], ["a", "a"])
+    for axis in nb.plot_prior_posterior(posterior).axes:
+        for line in axis.lines:
+            assert np.isfinite(line.get_ydata()).all()
+            x = line.get_xdata()
+            assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)

@@ -214,6 +214,13 @@ def test_tables_by_any_of_their_names(parameters):
     np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
 
 
+def test_tables_of_columns_with_names_of_two_types():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
+    )
+    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({7: [1], "red": [0]}))), [[0.8 * 0.9]])
+
+
 def test_gaussian_tables_by_column():
     model = nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()})
     known = nb.from_parameters(
@@ -394,3 +401,25 @@ def test_an_infinite_variance_of_two_cells_causes_no_warning():
     exact = nb.fit(nb.Gaussian(), X, y)
     assert np.isinf(exact.averaged().summary()["sd"].filter(like="variance")).all()
     nb.compare(exact, nb.from_samples(nb.Gaussian(), exact.draws(), X=X, y=y)).plot()
+
+
+def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
+    """Rows that no class can have get the class probabilities of each draw, with one warning for all pieces."""
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50)
+    exact = nb.fit(nb.NaiveBayes(nb.Categorical(categories=(0, 1, 2))), X, y)
+    draws = exact.draws(num_draws=30, num_chains=2, key=1)
+    for site in ("0_prob", "1_prob"):
+        draws[site][..., 2] = 0.0
+        draws[site] /= draws[site].sum(axis=-1, keepdims=True)
+    sampled = nb.from_samples(exact.model, draws, X=X, y=y)
+    rows = np.where(X == 2, 1, X)
+    rows[[7, 30]] = 2
+    with pytest.warns(UserWarning, match="probability zero under every class"):
+        expected = np.quantile(sampled.proba_draws(rows), [0.1, 0.9], axis=(0, 1))
+    for size in (2**26, 8 * 60 * 2 * 4):
+        monkeypatch.setattr("bayesnb.densities_under_draws.DRAW_BYTES", size)
+        with pytest.warns(UserWarning, match=r"^120 row\(s\), the first of them row 7,") as caught:
+            found = sampled.proba_interval(rows, prob=0.8)
+        assert len(caught) == 1
+        np.testing.assert_allclose(found, np.moveaxis(expected, 0, -1), rtol=1e-12)
