@@ -22,7 +22,7 @@ from bayesnb.tables.cells import LARGEST_COUNT
 from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.schema import Schema
 
-__all__ = ["count_on_device", "log_joint_on_device"]
+__all__ = ["count_on_device", "encoded", "log_joint_of_blocks", "log_joint_on_device"]
 
 DEVICE_CELLS = 2**24
 """Cells read at a time; a temporary array of float64 takes 128 mebibytes."""
@@ -169,9 +169,9 @@ def _count(
     membership = weight * jax.nn.one_hot(codes, num_classes, dtype=jnp.float64)
     blocks, fine = [], jnp.bool_(True)
     for family, which in zip(families, cells, strict=True):
-        x, allowed = _encoded(family, rows, *which)
+        x, allowed = encoded(family, rows, *which)
         blocks.append(family.device_statistics(x, codes, membership))
-        fine &= allowed
+        fine &= allowed.all()
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks)), fine
 
 
@@ -188,15 +188,34 @@ def _log_joint(
     """Log joint densities of some rows, and whether the model allows their cells."""
     precision = jnp.float32 if jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 8 else jnp.float64
     rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(precision)
-    total, fine = log_prior, jnp.bool_(True)
-    for (family, parameters), which in zip(densities, cells, strict=True):
-        x, allowed = _encoded(family, rows, *which)
+    blocks, allowed = zip(
+        *(encoded(family, rows, *which) for (family, _), which in zip(densities, cells, strict=True)), strict=True
+    )
+    total = log_joint_of_blocks((log_prior, densities), blocks)
+    return total, jnp.stack(allowed).all() & ~jnp.isnan(total).any()
+
+
+def log_joint_of_blocks(arrays: tuple[Any, Sequence[tuple[Family, Parameters | None]]], cells: Sequence[Any]) -> Any:
+    """Log joint densities of encoded rows and each class, for JAX to compile.
+
+    Parameters
+    ----------
+    arrays : tuple of array of shape (classes,) and sequence of tuple
+        Log class probabilities, and for each block its family and parameters, as for `log_joint_on_device`.
+    cells : sequence of jax.Array, shape (rows, columns)
+        Cells of each block.
+
+    Returns
+    -------
+    jax.Array, shape (rows, classes)
+    """
+    total, densities = arrays
+    for (family, parameters), x in zip(densities, cells, strict=True):
         if parameters is None:
             total += family.device_log_predictive(x)  # type: ignore[attr-defined]
         else:
             total += family.device_log_likelihood(parameters, x)
-        fine &= allowed
-    return total, fine & ~jnp.isnan(total).any()
+    return total
 
 
 @jax.jit
@@ -208,17 +227,34 @@ def _log_normalised(log_joint: Any) -> Any:
     return relative - jnp.where(total == 0, 0.0, jnp.log(total))
 
 
-def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
-    """Cells of a block, categories as codes, and whether the family allows them all, as in `check_cells`."""
+def encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
+    """Cells of a block, and which rows the family allows, as `check_cells` does.
+
+    Parameters
+    ----------
+    family : Family
+    rows : jax.Array, shape (rows, columns of the table)
+    columns : jax.Array of int, shape (columns,), or None
+        Positions of the block's columns in the table; None for all of them.
+    categories : jax.Array or None
+        None for a block without categories; their number, if cells are codes; else the categories themselves, shape
+        (columns, categories).
+
+    Returns
+    -------
+    tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
+    """
     x = rows if columns is None else jnp.take(rows, columns, axis=1)
     if categories is None:
         support = constraints.nonnegative if family.accepts_fractions else family.support
         allowed = support(x) & (x < jnp.inf)
         if support is constraints.nonnegative_integer:
             allowed &= x <= LARGEST_COUNT
-        return x, (allowed | jnp.isnan(x) if family.cell == "number" else allowed).all()
-    if categories.ndim == 0:
-        return x, ((x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)).all()
-    same = x[:, :, None] == categories
-    codes = jnp.where(jnp.isnan(x), jnp.nan, same.argmax(axis=-1)).astype(x.dtype)
-    return codes, (same.any(axis=-1) | jnp.isnan(x)).all()
+        allowed = allowed | jnp.isnan(x) if family.cell == "number" else allowed
+    elif categories.ndim == 0:
+        allowed = (x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)
+    else:
+        same = x[:, :, None] == categories
+        allowed = same.any(axis=-1) | jnp.isnan(x)
+        x = jnp.where(jnp.isnan(x), jnp.nan, same.argmax(axis=-1)).astype(x.dtype)
+    return x, allowed.all(axis=1)

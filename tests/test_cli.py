@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,32 @@ QUICK = ["--warmup", "300", "--samples", "500"]
 
 
 @pytest.fixture
-def run():
-    return lambda *arguments: CliRunner().invoke(app, ["compare", *map(str, arguments)])
+def command():
+    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def run(command):
+    return lambda *arguments: command("compare", *arguments)
+
+
+TABLE = pd.DataFrame(
+    {
+        "size": [1.5, 2.5, 3.5, np.nan, 1.9, 2.2],
+        "colour": ["red", "blue", "red", "blue", "red", "blue"],
+        "code": ["01", "02", "x", "02", "01", "01"],
+        "kind": ["a", "b", "a", "b", "a", "b"],
+    }
+)
+
+
+@pytest.fixture
+def fitted(command, tmp_path):
+    """A file with a table, and one with the model that was fitted to it."""
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "table.csv", tmp_path / "model.nc"
 
 
 def every_fourth_penguin(folder):
@@ -36,12 +62,19 @@ def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, 
     assert f"{missing} cells are missing and are skipped" in result.output
     assert "YES, the samples agree" in result.output
     assert "bill_length_mm" in result.output
-    assert {path.name for path in out.iterdir()} == {"comparison.png", "comparison.csv", "exact.nc", "nuts.nc"}
+    files = {"comparison.png", "comparison.csv", "exact.nc", "exact-datatree.nc", "nuts.nc", "nuts-datatree.nc"}
+    assert {path.name for path in out.iterdir()} == files
     assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert len(pd.read_csv(out / "comparison.csv")) == 42
-    with xr.open_datatree(out / "nuts.nc", engine="h5netcdf") as tree:
-        assert tree["posterior"]["island_prob"].dims == ("chain", "draw", "class", "island_category")
-        assert "sample_stats" in tree.children
+    text = " ".join(result.output.split())
+    for name, kind in (("exact", "ExactPosterior"), ("nuts", "SampledPosterior")):
+        assert f"{name}.nc: the posterior, for nb.load" in text
+        assert f"{name}-datatree.nc: its draws, for ArviZ" in text
+        assert type(nb.load(out / f"{name}.nc")).__name__ == kind
+        with xr.open_datatree(out / f"{name}-datatree.nc", engine="h5netcdf") as tree:
+            assert tree["posterior"]["island_prob"].dims == ("chain", "draw", "class", "island_category")
+            assert ("sample_stats" in tree.children) == (name == "nuts")
+    assert "on the data's scale" in repr(nb.load(out / "nuts.nc").problem.model)  # defaults follow the data in update
 
 
 @pytest.mark.slow
@@ -68,15 +101,150 @@ def test_a_table_of_ones_own(run, tmp_path, rng):
         (["penguins", "--target", "species", "--categorical", "wings"], "column 'wings' is not there"),
     ],
 )
-def test_bad_input_is_told_in_a_line(run, arguments, words):
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.output
-    assert "Traceback" not in result.output
+@pytest.mark.parametrize("verb", ["compare", "fit"])
+def test_bad_input_is_told_in_a_line(command, verb, arguments, words):
+    refused(command(verb, *arguments), words)
 
 
-def test_a_file_that_is_no_table(run, tmp_path):
-    (tmp_path / "empty.csv").write_text("")
-    result = run(tmp_path / "empty.csv", "--target", "y")
+def refused(result, words):
+    """The command ended with status 2 and one line that holds the words."""
     assert result.exit_code == 2
-    assert "cannot be read as CSV" in result.output
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'a,b\n"1,2\n'])
+def test_a_file_that_is_no_table(command, tmp_path, content):
+    (tmp_path / "empty.csv").write_bytes(content)
+    refused(command("fit", tmp_path / "empty.csv", "--target", "y"), "empty.csv' cannot be read as CSV")
+
+
+def test_the_version_is_that_of_the_package(command):
+    result = command("--version")
+    assert result.exit_code == 0
+    assert result.output == f"bayesnb {nb.__version__}\n"
+
+
+def test_a_fit_predicts_as_the_package_does(command, fitted):
+    table, model = fitted
+    expected = nb.fit(nb.NaiveBayes.from_frame(TABLE.drop(columns="kind")), TABLE.drop(columns="kind"), TABLE["kind"])
+    assert nb.load(model).log_evidence == expected.log_evidence
+    result = command("predict", model, table)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(io.StringIO(result.stdout))
+    assert found.columns.tolist() == ["class", "proba_a", "proba_b"]
+    features = TABLE.drop(columns="kind")
+    assert found["class"].tolist() == expected.predict(features).tolist()
+    np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected.predict_proba(features), rtol=1e-12)
+    assert command("predict", model, table, "--out", table.with_name("out.csv")).stdout == ""
+    pd.testing.assert_frame_equal(pd.read_csv(table.with_name("out.csv")), found)
+
+
+def test_other_columns_do_not_matter_and_text_stays_text(command, fitted, tmp_path):
+    _, model = fitted
+    rows = TABLE.iloc[[1, 0, 4]]  # the codes all look like numbers
+    assert set(rows["code"]) == {"01", "02"}
+    rows[["code", "size", "colour"]].assign(note="?").to_csv(tmp_path / "new.csv", index=False)
+    result = command("predict", model, tmp_path / "new.csv")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    expected = nb.load(model).predict_proba(rows.drop(columns="kind"))
+    found = pd.read_csv(io.StringIO(result.stdout))
+    np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected, rtol=1e-12)
+
+
+def test_a_value_not_seen_at_the_fit_causes_a_warning(command, fitted, tmp_path):
+    TABLE.assign(colour="green").to_csv(tmp_path / "new.csv", index=False)
+    result = command("predict", fitted[1], tmp_path / "new.csv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: ")
+    assert "'green'" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.drop(columns="size"), "column 'size' is missing in"),
+        (
+            lambda frame: frame.assign(size="large"),
+            "column 'size' holds text ('large' in row 0)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("verb", ["predict", "check"])
+def test_a_table_that_does_not_fit_the_model(command, fitted, tmp_path, verb, change, words):
+    change(TABLE).to_csv(tmp_path / "new.csv", index=False)
+    target = ["--target", "kind"] if verb == "check" else []
+    refused(command(verb, fitted[1], tmp_path / "new.csv", *target), words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["predict", "nowhere.nc", "{table}"], "there is no file 'nowhere.nc'"),
+        (["predict", "{table}", "{table}"], "cannot be read as netCDF"),
+        (["predict", "{model}", "nowhere.csv"], "there is no file 'nowhere.csv'"),
+        (
+            ["predict", "{model}", "{table}", "--out", "{table}/out.csv"],
+            "non-existent directory",
+        ),
+        (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
+        (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
+        (["fit", "{table}", "--target", "kind", "--out", "{table}/model.nc"], "there is no folder"),
+    ],
+)
+def test_bad_files(command, fitted, arguments, words):
+    table, model = fitted
+    result = command(*(argument.format(table=table, model=model) for argument in arguments))
+    refused(result, words)
+
+
+def test_a_model_of_columns_without_names(command, fitted, tmp_path):
+    nb.fit(nb.Gaussian(), [[1.0], [2.0]], ["a", "b"]).save(tmp_path / "array.nc")
+    refused(command("predict", tmp_path / "array.nc", fitted[0]), "columns without names")
+
+
+def test_nothing_to_learn_from(command, tmp_path):
+    pd.DataFrame({"x": [1, 2], "y": [np.nan, np.nan]}).to_csv(tmp_path / "table.csv", index=False)
+    refused(command("fit", tmp_path / "table.csv", "--target", "y"), "no row has a 'y'")
+    refused(command("fit", tmp_path / "table.csv", "--target", "x", "--drop", "y"), "at least one feature")
+
+
+def test_check_says_whether_a_statistic_is_extreme(command, fitted, tmp_path):
+    table, model = fitted
+    result = command("check", model, table, "--target", "kind", "--replicates", 200)
+    assert result.exit_code == 0, result.output
+    assert "on 200 replicated data sets: none is extreme" in " ".join(result.output.split())
+    TABLE.assign(size=TABLE["size"] + 1000).to_csv(tmp_path / "far.csv", index=False)
+    result = command("check", model, tmp_path / "far.csv", "--target", "kind", "--replicates", 200)
+    assert result.exit_code == 1
+    assert "mean[size, a]" in result.output
+
+
+@pytest.mark.parametrize(
+    ("days", "warns"),
+    [
+        (["2024-01-05", "2024-01-06"], True),
+        (["05/01/2024", "06/01/2024"], True),
+        (["2024-01-05 10:20:00", None], True),
+        (["2024-01-05", "soon"], False),
+        (["1-2", "3-4"], False),
+    ],
+)
+def test_dates_are_no_categories_without_a_warning(command, tmp_path, days, warns):
+    TABLE.assign(day=days * 3).to_csv(tmp_path / "table.csv", index=False)
+    arguments = ["fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc"]
+    result = command(*arguments)
+    assert result.exit_code == 0, result.output
+    assert ("column 'day' holds dates" in result.stderr) == warns
+    assert "holds dates" not in command(*arguments, "--categorical", "day").stderr
+    assert "holds dates" not in command(*arguments, "--drop", "day").stderr
+
+
+def test_names_in_brackets_are_shown_as_they_are(command, tmp_path):
+    TABLE.rename(columns={"size": "size [red]"}).to_csv(tmp_path / "table.csv", index=False)
+    result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "[bold].nc")
+    assert "size [red] ~ Normal" in result.output
+    assert "[bold].nc" in result.output

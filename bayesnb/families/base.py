@@ -51,7 +51,6 @@ __all__ = [
     "Sample",
     "filled_cells",
     "log_density_of_rows",
-    "sum_on_device",
 ]
 
 DRAW_BYTES = 2**26
@@ -77,7 +76,7 @@ class Family(ABC):
         ``"number"`` (the default), ``"category"`` (the table's values are coded 0, 1, ...; a missing cell is NaN) or
         ``"count vector"`` (the columns of a block form one observation).
     support, holds
-        Which numbers a cell may hold, as a NumPyro constraint and in words.
+        Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
         What to do about a value outside the support, for the error message.
     positive
@@ -304,7 +303,7 @@ class Family(ABC):
         return of_rows
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile and to run.
+        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile, to run and to differentiate.
 
         The default takes NumPyro's distribution, in float64.
 
@@ -317,13 +316,8 @@ class Family(ABC):
         Returns
         -------
         jax.Array, shape (rows, classes)
-
-        Raises
-        ------
-        NotImplementedError
-            If the family is one of count vectors and does not define it. `row_log_likelihood` is then used.
         """
-        return sum_on_device(self, self.likelihood(**{name: value[None] for name, value in parameters.items()}), x)
+        return _log_likelihood_of_rows(self, dict(parameters), x.astype(jnp.float64))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -491,14 +485,15 @@ def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, _some_cell(type(family)))
+    return observed, xp.where(observed, x, _some_cell(jax.tree.structure(family)))
 
 
 @cache
-def _some_cell(kind: type[Family]) -> float:
-    """A number that a cell may hold."""
+def _some_cell(kind: Any) -> float:
+    """A number that a cell may hold, given the class of the family and its settings, which its support may follow."""
+    family = jax.tree.unflatten(kind, [1.0] * kind.num_leaves)
     with jax.ensure_compile_time_eval():
-        return float(kind.support.feasible_like(np.ones(())))
+        return float(family.support.feasible_like(np.ones(())))
 
 
 def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
@@ -524,16 +519,6 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
     observed, cells = filled_cells(family, rows)
     log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
     return jnp.where(observed, log_density, 0.0).sum(axis=-1)
-
-
-def sum_on_device(family: Family, distribution: dist.Distribution, x: Any) -> Any:
-    """Sum of the cells' log densities, for JAX to compile."""
-    if family.cell == "count vector":
-        raise NotImplementedError
-    observed, cells = filled_cells(family, x.astype(jnp.float64))
-    values = cells.astype(jnp.int32) if family.cell == "category" else cells
-    log_density = distribution.log_prob(values[:, None, :])
-    return jnp.where(observed[:, None, :], log_density, 0.0).sum(axis=-1)
 
 
 def _as_tuples(categories: Any) -> tuple:

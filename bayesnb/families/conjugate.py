@@ -263,18 +263,16 @@ class ConjugateFamily(Family):
         return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
 
     def device_log_predictive(self, x: Any) -> Any:
-        """As `row_log_predictive`, for JAX to compile and to run; see `device_log_likelihood`.
-
-        Raises
-        ------
-        NotImplementedError
-            If the family is one of count vectors and does not define it.
-        """
+        """As `row_log_predictive`, for JAX to compile, to run and to differentiate; see `device_log_likelihood`."""
         if self.cell == "count vector":
-            raise NotImplementedError
+            return _log_predictive_of_rows(self, x.astype(jnp.float64))
+        return self.device_cells_log_predictive(x).sum(axis=-1)
+
+    def device_cells_log_predictive(self, x: Any) -> Any:
+        """As `cells_log_predictive`, for JAX, shape (rows, classes, columns)."""
         observed, cells = filled_cells(self, x.astype(jnp.float64))
         densities = self.cell_log_predictive(cells[:, None, :])
-        return jnp.where(observed[:, None, :], densities, 0.0).sum(axis=-1)
+        return jnp.where(observed[:, None, :], densities, 0.0)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.

@@ -17,6 +17,7 @@ from bayesnb.families.documents import Documents, log_coefficient
 from bayesnb.families.draw_words import draw_words
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.large_counts import log_dirichlet_multinomial
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
 
@@ -36,6 +37,9 @@ ROUNDING = 1e-12
 
 FAR = 1e3
 """Sum of concentrations, in lengths of the longest document, above which the maximum may be at infinity."""
+
+
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @jax.tree_util.register_dataclass
@@ -166,6 +170,13 @@ class DirichletMultinomial(Family):
             sums = documents.log_rising_ratio(flat) + documents.log_coefficient()[:, None]
             sums = documents.with_long(sums, flat)
         return np.moveaxis(sums.reshape(-1, *concentration.shape[:-1]), 0, -2)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        counts, concentration = x.astype(jnp.float64)[:, None, :], parameters["concentration"]
+        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+        possible = concentration > 0
+        found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
+        return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
 
     def story(self) -> tuple[str, list[str]]:
         hyperparameters = f"{format_number(self.concentration)}, {format_number(self.rate)}"

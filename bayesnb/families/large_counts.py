@@ -9,12 +9,17 @@ and the large terms are combined into logarithms of ratios near one, computed fr
 saddle-point form of Loader (2000), *Fast and accurate computation of binomial probabilities*. The remaining error is
 about eps times the distance between the count and its mean.
 
-The formulas work for NumPy and JAX arrays.
+The formulas work for NumPy and JAX arrays. JAX's derivatives are those of the gamma functions, also at a count of zero.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import digamma
 
 from bayesnb.arrays import namespace, stirling_rest
 
@@ -31,6 +36,44 @@ __all__ = [
 LOG_2_PI = float(np.log(2 * np.pi))
 
 
+def with_slopes(*slopes: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a formula its partial derivatives, one for each argument, where JAX computes it.
+
+    The forms that are accurate for large counts take another branch at zero, whose own derivative is zero.
+
+    Parameters
+    ----------
+    *slopes : callable
+        Take the formula's arguments. A derivative has the shape of its argument's broadcast with the others; where the
+        formula sums over columns, it has the columns.
+    """
+
+    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        in_jax = jax.custom_jvp(formula)
+
+        @in_jax.defjvp
+        def _(at: Any, directions: Any) -> tuple[Any, Any]:
+            value = in_jax(*at)
+            along = [slope(*at) * direction for slope, direction in zip(slopes, directions, strict=True)]
+            whole = jnp.broadcast_to(sum(along), jnp.broadcast_shapes(*map(jnp.shape, along)))
+            return value, whole if whole.ndim == value.ndim else whole.sum(axis=-1)
+
+        @wraps(formula)
+        def either(*arguments: Any) -> Any:
+            if namespace(*arguments)[0] is np:
+                return formula(*arguments)
+            dtype = jnp.result_type(*arguments, 1.0)
+            return in_jax(*(jnp.asarray(value, dtype) for value in arguments))
+
+        return either
+
+    return decorate
+
+
+@with_slopes(
+    lambda x, rate: jnp.log(_not_zero(rate)) - digamma(x + 1),
+    lambda x, rate: x / _not_zero(rate) - 1,
+)
 def log_poisson(x: Any, rate: Any) -> Any:
     """Log density of a Poisson distribution.
 
@@ -53,6 +96,11 @@ def log_poisson(x: Any, rate: Any) -> Any:
     return xp.where(x > 0, found - 0.5 * (LOG_2_PI + xp.log(seen)) - stirling_rest(seen), -rate)
 
 
+@with_slopes(
+    lambda x, a, b: digamma(a + x) - digamma(x + 1) - jnp.log1p(b),
+    lambda x, a, b: digamma(a + x) - digamma(a) - jnp.log1p(1 / b),
+    lambda x, a, b: (a / b - x) / (1 + b),
+)
 def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
     r"""Log density of a Poisson count whose rate has a gamma distribution.
 
@@ -85,6 +133,10 @@ def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
     return xp.where(x > 0, large + (root + rest), -concentration * xp.log1p(1 / rate))
 
 
+@with_slopes(
+    lambda x, a: digamma(a + x) - digamma(x + 1) - _of_sum(lambda n, whole: digamma(whole + n) - digamma(n + 1), x, a),
+    lambda x, a: digamma(a + x) - digamma(a) - _of_sum(lambda n, whole: digamma(whole + n) - digamma(whole), x, a),
+)
 def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     r"""Log density of vectors of counts whose probabilities have a Dirichlet distribution.
 
@@ -116,6 +168,10 @@ def log_gamma(x: Any, a: Any, b: Any) -> Any:
     return a * log_ratio(excess, a, b * x) - excess - xp.log(x) + 0.5 * (xp.log(a) - LOG_2_PI) - stirling_rest(a)
 
 
+@with_slopes(
+    lambda x, prob: jnp.log(_not_zero(prob)) - digamma(x + 1) + digamma(x.sum(axis=-1, keepdims=True) + 1),
+    lambda x, prob: x / _not_zero(prob) - x.sum(axis=-1, keepdims=True),
+)
 def log_multinomial(x: Any, prob: Any) -> Any:
     """Log density of vectors of counts: that of Poisson counts, given their sum.
 
@@ -130,6 +186,15 @@ def log_multinomial(x: Any, prob: Any) -> Any:
     """
     length = x.sum(axis=-1)
     return log_poisson(x, length[..., None] * prob).sum(axis=-1) - log_poisson(length, length)
+
+
+def _not_zero(value: Any) -> Any:
+    # An infinite slope times a zero from another class would be NaN.
+    return jnp.maximum(value, jnp.finfo(value.dtype).tiny)
+
+
+def _of_sum(slope: Callable[[Any, Any], Any], x: Any, concentration: Any) -> Any:
+    return slope(x.sum(axis=-1, keepdims=True), concentration.sum(axis=-1, keepdims=True))
 
 
 def log_ratio(difference: Any, below: Any, above: Any) -> Any:

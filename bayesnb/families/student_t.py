@@ -94,7 +94,9 @@ class StudentT:
             value.astype(x.dtype) for value in (high, self.loc - high, jnp.sqrt(self.precision), self.exponent)
         )
         missing = jnp.isnan(x)
-        excess = jnp.where(missing[:, None], 0, ((x[:, None] - high - low) * scale) ** 2)
+        # Filled before the formula as well as after it: the derivative of zero times NaN is NaN.
+        cells = jnp.where(missing, 0, x)
+        excess = jnp.where(missing[:, None], 0, ((cells[:, None] - high - low) * scale) ** 2)
         sums = jax.lax.cond(
             (self.exponent == self.exponent[:, :1]).all(),
             partial(sum_of_logs, group=GROUP),

@@ -93,7 +93,8 @@ def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
     draws = comparison.sampled.draws()
     with jax.enable_x64(True):
         for site, marginal in comparison.exact.marginals().items():
-            variance = np.asarray(marginal.variance)
+            with np.errstate(divide="ignore", invalid="ignore"):  # infinite with very few data
+                variance = np.asarray(marginal.variance)
             log_density = jax.jit(marginal.log_prob)  # once for all panels of the site
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:

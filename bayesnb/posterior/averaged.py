@@ -1,11 +1,12 @@
 """The closed form, averaged over all subsets of the features."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.arrays import in_float64, log, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
@@ -14,6 +15,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.base import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
+from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 
@@ -79,6 +81,11 @@ class AveragedPosterior(ClosedFormPosterior):
         blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
         return log_joint(self.class_probs(), (density(*block) for block in blocks))
 
+    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        log_probs = ((np.asarray(log_in), np.asarray(log_out)) for log_in, log_out in self._log_inclusion)
+        pairs = zip(self.families, self.shared, log_probs, strict=True)
+        return log_joint_of_averages, (log(self.class_probs()), [(own, shared, *probs) for own, shared, probs in pairs])
+
     def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_averaged(self.class_posterior, self.families, self.shared, self.inclusion, rng, shape)
 
@@ -133,8 +140,10 @@ def _summary_of_mixture(
 ) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a mixture of two distributions."""
     shape = own.batch_shape
-    means = [np.asarray(part.mean) for part in (own, shared)]
-    variances = [np.asarray(part.variance) for part in (own, shared)]
+    # With very few data, some means and variances are infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = [np.asarray(part.mean) for part in (own, shared)]
+        variances = [np.asarray(part.variance) for part in (own, shared)]
     mean = _weighted(weight, *means)
     with np.errstate(invalid="ignore"):
         between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)

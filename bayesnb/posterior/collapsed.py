@@ -1,16 +1,18 @@
 """Draws of hyperparameters, and the closed form given each of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesnb.arrays import in_float64
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.statistics import updated
 from bayesnb.families.base import Family
+from bayesnb.posterior.in_jax import log_mean_of_closed_forms
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -40,6 +42,14 @@ class CollapsedPosterior(SampledPosterior):
             densities = (family.row_log_predictive(x) for family, x in pairs)  # type: ignore[attr-defined]
             pieces.append(log_joint(class_posterior.mean(), densities))
         return logsumexp(np.stack(pieces), axis=0) - np.log(len(pieces))
+
+    @in_float64
+    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        assert self.problem is not None
+        forms = [posterior_given(self.problem, values) for values in self._mixture()]
+        class_probs = np.stack([class_posterior.mean() for class_posterior, _ in forms])
+        families = jax.tree.map(lambda *leaves: np.stack(leaves), *(families for _, families in forms))
+        return log_mean_of_closed_forms, (log(class_probs), families)
 
     @in_float64
     def class_probs(self) -> np.ndarray:

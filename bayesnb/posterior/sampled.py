@@ -1,17 +1,20 @@
 """Draws from the posterior."""
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
+from bayesnb.arrays import log
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Fitting, Posterior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.in_jax import log_mean_under_draws
 from bayesnb.posterior.log_mean import log_mean_joint
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
@@ -68,6 +71,10 @@ class SampledPosterior(Posterior):
 
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         return log_mean_joint(self.model.families, flatten(self.parameters), cells)
+
+    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        draws = flatten(self.parameters)
+        return log_mean_under_draws, (log(draws.class_prob), list(self.model.families), draws.blocks)
 
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))

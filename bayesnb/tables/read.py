@@ -16,6 +16,13 @@ from bayesnb.tables.table import Table
 
 __all__ = ["as_table", "is_dask"]
 
+TRACED = (
+    "X has no numbers yet, because jax.jit, jax.vmap, jax.grad or another transformation of JAX traces this call: take "
+    "log_joint = posterior.log_joint_function() outside the transformation, and call it inside, or call this function "
+    "outside"
+)
+"""What to do about a table that JAX traces."""
+
 
 def as_table(X: Any) -> Table:
     """Any kind of table as rows and named columns, without a copy.
@@ -38,6 +45,8 @@ def as_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if isinstance(X, jax.core.Tracer):
+        raise TypeError(TRACED)
     if is_dask(X):
         raise TypeError(
             "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
@@ -93,6 +102,8 @@ def _refuse_duplicates(names: Sequence[Any]) -> None:
 def _as_array(X: Any) -> np.ndarray:
     try:
         array = np.asarray(X)
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(TRACED) from None
     except ValueError:
         raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
     if array.dtype.kind == "U" and not isinstance(X, np.ndarray):

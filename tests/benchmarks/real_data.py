@@ -16,9 +16,10 @@ import sklearn.naive_bayes as theirs
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import bayesnb as nb
 from bayesnb import estimators as ours
@@ -72,6 +73,19 @@ def encoded(X: pd.DataFrame, imputed: bool, numeric: tuple[str, ...] = (), final
     return make_pipeline(make_column_transformer(*parts), theirs.CategoricalNB(min_categories=sizes))
 
 
+def logistic(X: pd.DataFrame, numeric: tuple[str, ...] = ()):
+    """Logistic regression on categories as indicators, a missing one among them, and standardised numbers."""
+    named = [name for name in X.columns if name not in numeric]
+    fill = SimpleImputer(missing_values=None, strategy="constant", fill_value="?")
+    text = make_pipeline(FunctionTransformer(_as_text), fill, OneHotEncoder(handle_unknown="ignore"))
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    return make_pipeline(make_column_transformer((numbers, list(numeric)), (text, named)), _regression())
+
+
+def _regression():
+    return LogisticRegression(max_iter=5000)
+
+
 def _as_text(X: pd.DataFrame) -> pd.DataFrame:
     return X.astype(object).where(X.isna(), X.astype(str)).where(X.notna(), None)
 
@@ -88,8 +102,8 @@ class Binned(theirs.BaseEstimator):
         self.classes_ = self.model_.classes_
         return self
 
-    def predict_proba(self, X):
-        return self.model_.predict_proba(self._cut(X))
+    def predict_log_proba(self, X):
+        return self.model_.predict_log_proba(self._cut(X))
 
     def _cut(self, X):
         bins = {
@@ -99,11 +113,11 @@ class Binned(theirs.BaseEstimator):
         return X.assign(**bins)
 
 
-def scores(proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+def scores(log_proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Hit, log score and Brier score of each row, shape (rows, 3)."""
-    truth = y[:, None] == classes[None, :]
-    clipped = np.clip((proba * truth).sum(1), 1e-300, None)
-    return np.column_stack([classes[proba.argmax(1)] == y, np.log(clipped), ((proba - truth) ** 2).sum(1)])
+    truth, proba = y[:, None] == classes[None, :], np.exp(log_proba)
+    log_score = np.where(truth, log_proba, -np.inf).max(1)
+    return np.column_stack([classes[log_proba.argmax(1)] == y, log_score, ((proba - truth) ** 2).sum(1)])
 
 
 def cross_validate(make: Callable, X, y, split=None) -> np.ndarray:
@@ -112,7 +126,7 @@ def cross_validate(make: Callable, X, y, split=None) -> np.ndarray:
     for train, test in folds:
         part = (lambda index: X.iloc[index]) if isinstance(X, pd.DataFrame) else (lambda index: X[index])
         model = make().fit(part(train), y[train])
-        rows[test] = scores(model.predict_proba(part(test)), model.classes_, y[test])
+        rows[test] = scores(model.predict_log_proba(part(test)), model.classes_, y[test])
     tested = np.unique(np.concatenate([test for _, test in folds]))
     return rows[tested]
 
@@ -129,7 +143,9 @@ def cases():
     yield "zoo", X, y, None, "Categorical", categorical, _baselines(X)
     X, y = read("breast_w", as_text=False)
     impute = lambda: make_pipeline(SimpleImputer(), theirs.GaussianNB())  # noqa: E731
-    yield "breast_w", X, y, None, "Gaussian, missing skipped", ours.GaussianNB, {"GaussianNB, mean imputed": impute}
+    regression = lambda: make_pipeline(SimpleImputer(), StandardScaler(), _regression())  # noqa: E731
+    others = {"GaussianNB, mean imputed": impute, "LogisticRegression, mean imputed, standardised": regression}
+    yield "breast_w", X, y, None, "Gaussian, missing skipped", ours.GaussianNB, others
     X, y = read("titanic_891", target="survived", as_text=False, drop=("alive",))
     yield "titanic_891", X, y, None, "guessed, missing skipped", ours.NaiveBayesClassifier, _mixed(X)
     yield "titanic_891", X, y, None, "ten bins, missing skipped", lambda: Binned(_numeric(X)), _mixed(X)
@@ -140,17 +156,21 @@ def cases():
     yield "adult (train to test)", X, y, split, "ten bins, missing skipped", lambda: Binned(_numeric(X)), _mixed(X)
     for name in ("sms_spam", "sentence_polarity"):
         X, y = text(name)
-        plain = {"MultinomialNB": lambda: make_pipeline(CountVectorizer(), theirs.MultinomialNB())}
+        plain = {
+            "MultinomialNB": lambda: make_pipeline(CountVectorizer(), theirs.MultinomialNB()),
+            "LogisticRegression": lambda: make_pipeline(CountVectorizer(), _regression()),
+        }
         exact = lambda: make_pipeline(CountVectorizer(), ours.MultinomialNB())  # noqa: E731
         yield name, X, y, None, "Multinomial, exact", exact, plain
 
 
 def _baselines(X):
     if not X.isna().to_numpy().any():
-        return {"CategoricalNB": lambda: encoded(X, True)}
+        return {"CategoricalNB": lambda: encoded(X, True), "LogisticRegression, indicators": lambda: logistic(X)}
     return {
         "CategoricalNB, most frequent imputed": lambda: encoded(X, True),
         "CategoricalNB, missing a category": lambda: encoded(X, False),
+        "LogisticRegression, indicators, missing a category": lambda: logistic(X),
     }
 
 
@@ -162,6 +182,7 @@ def _mixed(X):
     return {
         "CategoricalNB, ten bins, imputed": lambda: encoded(X, True, _numeric(X)),
         "CategoricalNB, ten bins, missing a category": lambda: encoded(X, False, _numeric(X)),
+        "LogisticRegression, indicators, standardised": lambda: logistic(X, _numeric(X)),
     }
 
 

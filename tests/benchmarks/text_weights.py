@@ -51,10 +51,10 @@ def predictions(fold: Fold) -> dict[tuple, np.ndarray]:
     X, y, X_test, y_test = fold
     for (weights, step), alpha, predictive in product(WEIGHTS.items(), ALPHAS, ("exact", "plugin")):
         model = MultinomialNB(alpha=alpha, predictive=predictive).fit(step.fit_transform(X), y)
-        proba = model.predict_proba(step.transform(X_test))
+        log_proba = model.predict_log_proba(step.transform(X_test))
         labels = np.searchsorted(model.classes_, y_test)
         found[weights, alpha, predictive] = np.array(
-            [labels, proba.argmax(axis=1), scores(proba, model.classes_, y_test)[:, 1]]
+            [labels, log_proba.argmax(axis=1), scores(log_proba, model.classes_, y_test)[:, 1]]
         )
     return found
 

@@ -10,7 +10,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]
-LONG = {"add-a-family", "bring-your-own-sampler", "decisions", "inference", "learned-priors", "unlabelled"}
+LONG = {
+    "add-a-family",
+    "add-a-family-without-a-closed-form",
+    "bring-your-own-sampler",
+    "decisions",
+    "inference",
+    "learned-priors",
+    "unlabelled",
+}
 """Pages that sample or compile for more than two seconds run in the slow suite."""
 
 

@@ -396,6 +396,13 @@ def test_a_users_family_is_evaluated_in_float64():
     np.testing.assert_allclose(posterior.log_joint(waits), expected, rtol=1e-13)
 
 
+def test_an_infinite_variance_of_two_cells_causes_no_warning():
+    X, y = [[1.5], [2.5], [3.0], [4.0]], ["a", "a", "b", "b"]
+    exact = nb.fit(nb.Gaussian(), X, y)
+    assert np.isinf(exact.averaged().summary()["sd"].filter(like="variance")).all()
+    nb.compare(exact, nb.from_samples(nb.Gaussian(), exact.draws(), X=X, y=y)).plot()
+
+
 def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
     """Rows that no class can have get the class probabilities of each draw, with one warning for all pieces."""
     rng = np.random.default_rng(4)

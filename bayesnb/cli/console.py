@@ -1,0 +1,54 @@
+"""What the commands print: results on the standard output, warnings and errors on the standard error."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+__all__ = ["errors_in_a_line", "framed", "say"]
+
+
+def say(text: Any, style: str = "") -> None:
+    """Print a text as it is, whose brackets rich must not read as styles."""
+    Console().print(Text(str(text), style=style), soft_wrap=True)
+
+
+def framed(text: Any, title: str | None = None, style: str = "none") -> None:
+    """Print a text in a frame."""
+    name = None if title is None else Text(title)
+    Console().print(Panel(Text(str(text)), title=name, style=style, expand=False))
+
+
+@contextmanager
+def errors_in_a_line() -> Iterator[None]:
+    """Print the package's warnings and an error of the input, each in a line, and exit with status 2 after an error.
+
+    Warnings of libraries are for programmers, and are not shown.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except BrokenPipeError:  # the reader of the output has seen enough
+            raise
+        except (ValueError, TypeError, OSError) as error:
+            _tell(caught)
+            _line("Error", error, "bold red")
+            raise typer.Exit(2) from None
+        _tell(caught)
+
+
+def _tell(caught: list[warnings.WarningMessage]) -> None:
+    messages = (str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    for message in dict.fromkeys(messages):
+        _line("Warning", message, "yellow")
+
+
+def _line(kind: str, message: Any, style: str) -> None:
+    text = Text.assemble((f"{kind}: ", style), " ".join(str(message).split()))
+    Console(stderr=True).print(text, soft_wrap=True)

@@ -1,0 +1,52 @@
+"""Models on the command line: fitted to tables, and read from files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from bayesnb.api import fit
+from bayesnb.cli.console import framed, say
+from bayesnb.cli.tables import guess_model
+from bayesnb.loading import load
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
+
+__all__ = ["ModelFile", "fit_exactly", "read_model"]
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of bayesnb fit or Posterior.save.")]
+
+
+def fit_exactly(
+    features: pd.DataFrame, labels: pd.Series, unlabelled: int, categorical: list[str] | None
+) -> ExactPosterior:
+    """Guess a model of a table, show it, and fit it in closed form."""
+    model = guess_model(features, categorical)
+    framed(model, title=f"The model, guessed from {len(features)} rows")
+    if unlabelled:
+        say(f"{unlabelled} rows have no {labels.name} and are left out.")
+    cells = int(features.isna().to_numpy().sum())
+    if cells:
+        say(f"{cells} cells are missing and are skipped, which is exact.")
+    posterior = fit(model, features, labels)
+    assert isinstance(posterior, ExactPosterior)
+    say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
+    return posterior
+
+
+def read_model(path: Path) -> Posterior:
+    """The posterior in a file, whose table had names.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        If there is no such file, or it holds no posterior of a table with names.
+    """
+    posterior = load(path)
+    if not posterior.model.schema.named:
+        raise ValueError(
+            f"{str(path)!r} holds a model of columns without names, which no header of a CSV file can match: load it "
+            "in Python, nb.load(path)"
+        )
+    return posterior

@@ -1,0 +1,156 @@
+"""The joint density of rows and classes as a pure function, which JAX's transformations take."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesnb.device import encoded, log_joint_of_blocks
+from bayesnb.families.base import Family
+from bayesnb.model.bound import BoundModel
+
+__all__ = ["function_of_array", "log_joint_of_averages", "log_mean_of_closed_forms", "log_mean_under_draws"]
+
+DRAWS = 64
+"""Draws whose densities of single cells are in memory at a time."""
+
+
+def function_of_array(
+    model: BoundModel, density: Callable[[Any, Sequence[Any]], Any], arrays: Any
+) -> Callable[[Any], Any]:
+    """A pure function of an array of cells; `Posterior.log_joint_function` describes it.
+
+    Parameters
+    ----------
+    model : BoundModel
+    density : callable
+        A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
+    arrays : pytree
+    """
+    num_columns, num_classes = len(model.schema.columns), len(model.schema.classes)
+    families = list(model.families)
+    places = [
+        (
+            np.asarray(block.columns, dtype=np.int32),
+            np.float64(len(model.schema.categories[block.columns[0]])) if block.has_categories else None,
+        )
+        for block in model.blocks
+    ]
+    of_rows = partial(_log_joint, density, families, places, arrays)
+
+    def log_joint(x: Any) -> Any:
+        cells = _as_numbers(x)
+        if cells.shape[-1:] != (num_columns,):
+            raise ValueError(
+                f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
+                f"{list(model.schema.columns[:10])}{' and so on' if num_columns > 10 else ''}"
+            )
+        try:
+            found = _in_float64(of_rows, cells.reshape(-1, num_columns))
+        except jax.errors.JAXTypeError as error:
+            raise TypeError(
+                f"a density of {sorted({type(family).__name__ for family in families})} needs numbers, which JAX does "
+                "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
+            ) from error
+        return found.reshape(*cells.shape[:-1], num_classes)
+
+    return log_joint
+
+
+def _as_numbers(x: Any) -> Any:
+    """An array of floating-point numbers, at least float32."""
+    try:
+        array = jnp.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"x is a {type(x).__name__} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
+            "categories, which are positions in posterior.model.schema.categories[column]"
+        ) from None
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        raise TypeError("x holds complex numbers: give an array of real numbers")
+    return array.astype(jnp.promote_types(array.dtype, jnp.float32))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _in_float64(of_rows: Callable[[Any], Any], rows: Any) -> Any:
+    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
+    with jax.enable_x64(True):
+        return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
+
+
+@_in_float64.defjvp
+def _(of_rows: Callable[[Any], Any], at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
+    # JAX runs a backward pass outside this block, in its own precision. The slopes are therefore complete here.
+    (rows,), (direction,) = at, along
+    with jax.enable_x64(True):
+        found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
+        classes = jnp.eye(found.shape[-1])
+        (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
+        found, slopes = found.astype(rows.dtype), slopes.astype(rows.dtype)
+    return found, jnp.einsum("crj,rj->rc", slopes, direction)
+
+
+@partial(jax.jit, static_argnums=0)
+def _log_joint(
+    density: Callable[[Any, Sequence[Any]], Any],
+    families: Sequence[Family],
+    places: Sequence[tuple[Any, Any]],
+    arrays: Any,
+    rows: Any,
+) -> Any:
+    """Log joint densities, shape (rows, classes); NaN in rows that the model does not allow."""
+    pairs = [encoded(family, rows, *place) for family, place in zip(families, places, strict=True)]
+    cells, allowed = zip(*pairs, strict=True)
+    return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
+
+
+def log_mean_under_draws(arrays: tuple[Any, Sequence[Family], Any], cells: Sequence[Any]) -> Any:
+    """As `bayesnb.posterior.log_mean.log_mean_joint`, given log class probabilities, families, and draws."""
+    log_class_probs, families, draws = arrays
+
+    def of_draw(draw: Any) -> Any:
+        log_prior, parameters = draw
+        return log_joint_of_blocks((log_prior, list(zip(families, parameters, strict=True))), cells)
+
+    return _log_mean(of_draw, (log_class_probs, draws))
+
+
+def log_mean_of_closed_forms(arrays: tuple[Any, Sequence[Family]], cells: Sequence[Any]) -> Any:
+    """Log of the average of closed forms, given log class probabilities and families, axis of the forms first."""
+
+    def of_form(form: Any) -> Any:
+        log_prior, families = form
+        return log_joint_of_blocks((log_prior, [(family, None) for family in families]), cells)
+
+    return _log_mean(of_form, arrays)
+
+
+def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
+    """Log of the mean of exponentials of a function of each entry of a pytree's first axis."""
+    # The backward pass computes the densities again, so that only their sums are kept.
+    found = jax.lax.map(jax.checkpoint(of_one), many, batch_size=DRAWS)
+    return jax.scipy.special.logsumexp(found, axis=0) - np.log(len(found))
+
+
+def log_joint_of_averages(arrays: tuple[Any, Sequence[tuple[Any, ...]]], cells: Sequence[Any]) -> Any:
+    """The average over two hypotheses for each feature, of log joint densities of rows and classes.
+
+    Parameters
+    ----------
+    arrays : tuple of array of shape (classes,) and sequence of tuple
+        Log class probabilities; for each block the family with parameters for each class, that with parameters that
+        all classes share, and the log probabilities of the two hypotheses.
+    cells : sequence of jax.Array, shape (rows, columns)
+    """
+    total, blocks = arrays
+    for (own, shared, log_in, log_out), x in zip(blocks, cells, strict=True):
+        if own.cell == "count vector":
+            total += jnp.logaddexp(log_in + own.device_log_predictive(x), log_out + shared.device_log_predictive(x))
+            continue
+        of_own, of_all = (family.device_cells_log_predictive(x) for family in (own, shared))
+        averages = jnp.logaddexp(log_in + of_own, log_out + of_all)
+        total += jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages).sum(axis=-1)
+    return total
