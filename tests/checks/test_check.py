@@ -10,7 +10,7 @@ import scipy.stats
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.checks.predictive import Check, check, checking
+from bayesnb.checks.predictive import Check, check, checking, dependence
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
 from bayesnb.checks.predictive.result import check_of
@@ -469,3 +469,18 @@ def test_a_statistic_that_one_replicate_defines_has_no_spread():
     line = Line("gap", 1.0, np.array([np.nan, 2.0, np.nan]), 0.5, "look at the gap")
     table = check_of([line], 3).table
     assert table.loc["gap", ["replicated_mean", "replicated_sd"]].tolist() == [2.0, 0.0]
+
+
+def test_dependence_where_cells_are_missing_is_the_correlation_of_the_pairs_that_are_seen(rng):
+    z = rng.normal(5.0, 2.0, (40, 3)) @ rng.normal(size=(3, 3)) + np.array([0.0, 30.0, -4.0])
+    # Cells are missing where another column is large, so that the seen rows of a pair have means of their own.
+    z[z[:, 1] > np.quantile(z[:, 1], 0.6), 0] = np.nan
+    z[rng.uniform(size=z.shape) < 0.1] = np.nan
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    n, covariance, variances = dependence._moments_where_both_are_seen(z, ~np.isnan(z), pairs)
+    for k, (i, j) in enumerate(pairs):
+        both = z[~np.isnan(z[:, [i, j]]).any(axis=1)][:, [i, j]]
+        assert n[k] == len(both)
+        expected = np.cov(both.T, ddof=0)
+        np.testing.assert_allclose(covariance[k], expected[0, 1], rtol=1e-9)
+        np.testing.assert_allclose(variances[:, k], np.diag(expected), rtol=1e-9)

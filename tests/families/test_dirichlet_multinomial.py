@@ -740,3 +740,9 @@ def test_vectors_of_gammas_of_any_number_of_axes(shape, rng):
     np.testing.assert_allclose(
         vectors.log_prob(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
     )
+
+
+def test_the_longest_document_of_a_class():
+    x = np.array([[3.0, 2.0], [0.0, 1.0], [40.0, 2.0]])
+    counted = nb.DirichletMultinomial().statistics(x, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    assert [dirichlet_multinomial._OneClass.of(counted, c).longest for c in (0, 1)] == [5.0, 42.0]

@@ -16,6 +16,7 @@ from scipy import stats
 from scipy.special import digamma, gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.families.log_probability import LogProbability
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.beginning import Walks, begin
 from bayesnb.inference.coordinates.bend import bend, log_sigmoid, unbend
@@ -460,3 +461,14 @@ def test_a_drawn_value_keeps_its_logarithms():
     assert (drawn.value == 0).any()
     assert np.isfinite(drawn.logs[0]).all()
     np.testing.assert_allclose(np.exp(drawn.logs[0]) + np.exp(drawn.logs[1]), 1.0)
+
+
+def test_a_probability_from_its_logarithms_lies_between_zero_and_one(float64):
+    log, log_rest = np.array([[np.log(0.2), np.log(0.8)], [np.log(0.9), np.log(0.1)], [-1e-20, -46.0], [-1e4, -0.0]]).T
+    found = np.asarray(LogProbability(jnp.asarray(log), jnp.asarray(log_rest)).prob)
+    np.testing.assert_allclose(found[:3], [0.2, 0.9, 1.0], rtol=1e-15)
+    assert found[2] < 1
+    assert 0 < found[3] < 1e-300
+    simplex = np.asarray(LogProbability(jnp.asarray([0.0, -1e4])).prob)
+    assert simplex[0] == 1.0
+    assert 0 < simplex[1] < 1e-300
