@@ -11,7 +11,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.checks.left_out_data_prior import every_class_without, refits
 from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
 from bayesnb.model.inclusion import log_evidences, log_inclusion
-from bayesnb.model.ways import or_closed_form
+from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -223,8 +223,9 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
         return posterior
     if isinstance(posterior, PointPosterior):
         raise ValueError(
-            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use draws by nb.NUTS() with loo"
-            f"{or_closed_form(posterior.model)}"
+            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use "
+            + ("nb.fit(model, X, y) for the closed form, or " * has_closed_form(posterior.model))
+            + "draws by nb.NUTS() with loo"
         )
     if isinstance(posterior, SampledPosterior):
         raise ValueError(

@@ -22,6 +22,7 @@ from bayesnb.families.cdf import cdf, quantile
 from bayesnb.model.ways import or_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Sensitivity", "sensitivity"]
@@ -162,12 +163,14 @@ def _require_exact(posterior: Any) -> None:
             "the posterior is averaged over subsets of features, whose weights a scaled prior would change too: give "
             "that of one model, nb.fit(model, X, y) without feature_inclusion"
         )
-    if not isinstance(posterior, ExactPosterior):
+    if isinstance(posterior, PointPosterior):
         raise TypeError(
             f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: weight the draws of "
             'nb.NUTS() with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
             f"{or_closed_form(posterior.model)}"
         )
+    if not isinstance(posterior, ExactPosterior):
+        raise TypeError(f"posterior is a {type(posterior).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
 
 
 def _powers(name: str, powers: Any) -> tuple[float, float]:
