@@ -58,7 +58,7 @@ def draw_parameters(
     def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
         # A distribution given a parameter already drawn has the sample shape in its batch shape.
         extra = sample_shape if len(distribution.batch_shape) <= depth else ()
-        require_prior_shape(family, name, distribution, leading=len(sample_shape) - len(extra))
+        require_prior_shape(family, name, distribution)
         return draw(distribution, rng, extra)
 
     with jax.enable_x64(True):
@@ -74,7 +74,7 @@ def draw_parameters(
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
-def require_prior_shape(family: Family, name: str, distribution: dist.Distribution, leading: int = 0) -> None:
+def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
     """Refuse a prior that gives several classes or columns one parameter.
 
     Parameters
@@ -84,19 +84,17 @@ def require_prior_shape(family: Family, name: str, distribution: dist.Distributi
     name : str
         Name of the parameter.
     distribution : numpyro.distributions.Distribution
-        What the family's `prior` draws it from.
-    leading : int, default 0
-        Number of the distribution's axes that go before those of the hyperparameters.
+        What the family's `prior` draws it from. If parameters were drawn before it, its shape begins with their draws.
 
     Raises
     ------
     ValueError
-        If the distribution's shape does not begin with that of the hyperparameters, (classes, columns).
+        If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
     """
     fields = np.shape(jax.tree.leaves(family)[0])
     expected = fields[:-1] if family.cell == "category" else fields
-    found = tuple(distribution.shape())[leading:]
-    if found[: len(expected)] != expected:
+    found, size = tuple(distribution.shape()), len(expected)
+    if expected not in {found[start : start + size] for start in range(len(found))}:
         raise ValueError(
             f"the prior of {type(family).__name__} draws {name!r} from {type(distribution).__name__} of shape "
             f"{found}, where each class and column needs a parameter of its own, in the shape {expected} of the "

@@ -1,6 +1,5 @@
 """A model as JSON and arrays."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -97,14 +96,18 @@ def _settings(family: Family) -> dict[str, Any]:
         If it cannot.
     """
     for name, value in family.settings().items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
+        if not _fits_json(value):
             raise TypeError(
                 f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
                 "that are finite numbers, text, True, False, None or tuples of these"
-            ) from None
+            )
     return family.settings()
+
+
+def _fits_json(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_fits_json, value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and np.isfinite(value))
 
 
 def _name_of(family: type[Family]) -> str:
