@@ -477,3 +477,9 @@ class TestBehavioursThatOthersGetWrong:
     def test_ties_are_broken_alike_and_missing_cells_predict(self):
         fitted = CategoricalNB().fit([["x"], ["y"]], ["b", "a"])
         assert {fitted.predict([[None]])[0] for _ in range(20)} == {"a"}
+
+
+def test_a_column_without_a_number_has_one_category():
+    frame = pd.DataFrame({"empty": [np.nan, np.nan, np.nan], "code": [0.0, 2.0, 1.0]})
+    fitted = CategoricalNB().fit(frame, ["a", "b", "a"])
+    assert [len(values) for values in fitted.posterior_.model.schema.categories.values()] == [1, 3]
