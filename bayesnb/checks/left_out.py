@@ -11,7 +11,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.checks.left_out_data_prior import every_class_without, refits
 from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows, cleared, given_the_rest, own_class_without
 from bayesnb.model.inclusion import log_evidences, log_inclusion
-from bayesnb.model.ways import or_closed_form
+from bayesnb.model.ways import has_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -224,13 +224,15 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
     if isinstance(posterior, ExactPosterior | AveragedPosterior):
         return posterior
     if isinstance(posterior, PointPosterior):
+        closed = "nb.fit(model, X, y) for the closed form, " if has_closed_form(posterior.model) else ""
         raise ValueError(
-            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use draws by nb.NUTS() with loo, "
-            f"nb.kfold(model, X, y, inference=nb.MAP()), which fits anew{or_closed_form(posterior.model)}"
+            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use {closed}draws by nb.NUTS() "
+            "with loo, or nb.kfold(model, X, y, inference=nb.MAP()), which fits anew"
         )
     if isinstance(posterior, SampledPosterior):
+        closed = "the closed form of nb.fit(model, X, y), " if has_closed_form(posterior.model) else ""
         raise ValueError(
-            f"{verb} takes rows away from a closed form, which draws do not have: use loo, "
-            f"nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew{or_closed_form(posterior.model)}"
+            f"{verb} takes rows away from a closed form, which draws do not have: use loo, {closed}or "
+            "nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
         )
     raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")

@@ -99,7 +99,7 @@ def _settings(family: Family) -> dict[str, Any]:
         if not _fits_json(value):
             raise TypeError(
                 f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
-                "that are finite numbers, text, True, False, None or tuples of these"
+                "that are numbers, text, True, False, None or tuples of these"
             )
     return family.settings()
 
@@ -107,7 +107,7 @@ def _settings(family: Family) -> dict[str, Any]:
 def _fits_json(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_fits_json, value))
-    return value is None or isinstance(value, str | int) or (isinstance(value, float) and np.isfinite(value))
+    return value is None or isinstance(value, str | int | float | np.generic)
 
 
 def _name_of(family: type[Family]) -> str:

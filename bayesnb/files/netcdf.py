@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,10 +46,36 @@ def write_file(path: Path, description: Mapping[str, Any], arrays: Arrays) -> No
     """
     # Python's JSON has words for infinite numbers, which may be labels.
     text = json.dumps(description, default=_plain)
-    tree = xr.DataTree.from_dict({name: _as_dataset(values) for name, values in arrays.items()})
-    tree.attrs |= {"bayesnb_format": FORMAT, "bayesnb": text}
-    content = tree.to_netcdf(engine="h5netcdf")
+    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, arrays)
     replace_file(path, [content, _seal(hashlib.sha256(content))])
+
+
+def _netcdf(attributes: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of a netCDF file, made in HDF5's own memory.
+
+    HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
+    collector closes what is left of the file, which has crashed.
+    """
+    import h5netcdf
+    import h5py
+
+    with h5py.File("posterior", "w", driver="core", backing_store=False) as file:
+        with h5netcdf.File(file, "r+") as netcdf:
+            netcdf.attrs.update(attributes)
+            for name, values in arrays.items():
+                group = netcdf.create_group(name)
+                for i, value in enumerate(map(_storable, values)):
+                    axes = [f"v{i}_{axis}" for axis in range(value.ndim)]
+                    group.dimensions.update(dict(zip(axes, value.shape, strict=True)))
+                    group.create_variable(f"v{i}", axes, value.dtype, data=value)
+        file.flush()
+        image: bytes = file.id.get_file_image()
+    return image
+
+
+def _storable(value: np.ndarray) -> np.ndarray:
+    array = np.asarray(value, order="C")
+    return array.astype(np.int8) if array.dtype == bool else array
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -64,14 +90,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
-    # One open file: its path may name another one before it is read.
-    with open(path, "rb") as file:
-        sealed = _check_seal(file, path)
-        try:
-            with xr.open_datatree(file, engine="h5netcdf") as opened:
-                tree = opened.load()
-        except Exception as error:
-            raise ValueError(_unreadable(path)) from error
+    sealed, tree = _read_tree(path)
     if tree.attrs.get("modeling_interface") == "bayesnb":
         raise ValueError(
             f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
@@ -89,6 +108,21 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise ValueError(_changed(path))
     arrays = {name: [dataset[f"v{i}"].values for i in range(len(dataset))] for name, dataset in groups.items()}
     return json.loads(text), arrays
+
+
+def _read_tree(path: Path) -> tuple[bool, xr.DataTree]:
+    """Whether the file has a seal, and its content."""
+    while True:
+        with open(path, "rb") as file:
+            sealed = _check_seal(file, path)
+            try:
+                with xr.open_datatree(path, engine="h5netcdf") as opened:
+                    tree = opened.load()
+            except Exception as error:
+                raise ValueError(_unreadable(path)) from error
+            # Another process may have put a new file in the place of the one whose seal was compared.
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return sealed, tree
 
 
 def _plain(value: Any) -> Any:
@@ -143,15 +177,6 @@ def _changed(path: Path) -> str:
         f"{str(path)!r} was changed after it was saved: its checksum does not match; take another copy of the file, or "
         "fit and save again"
     )
-
-
-def _as_dataset(values: Sequence[np.ndarray]) -> xr.Dataset:
-    variables = {}
-    for i, value in enumerate(values):
-        array = np.asarray(value)
-        array = array.astype(np.int8) if array.dtype == bool else array
-        variables[f"v{i}"] = ([f"v{i}_{axis}" for axis in range(array.ndim)], np.asarray(array, order="C"))
-    return xr.Dataset(variables)
 
 
 def _older_checksum(text: str, groups: Mapping[str, xr.Dataset]) -> str:

@@ -26,7 +26,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.problem import Problem
+from bayesnb.sources.memory import read_table
 
 mpl.use("agg")
 
@@ -904,7 +904,7 @@ class TestAdvice:
     def test_learned_hyperparameters(self) -> None:
         both = {"wait": Exponential(dist.Gamma(2.0, 1.0), 3.0), "rest": Durations()}
         for features, advised in ((both["wait"], True), (both, False)):
-            problem = Problem(nb.NaiveBayes(features).bind(self.X, self.y), None)
+            problem = read_table(nb.NaiveBayes(features), self.X, self.y, None)
             with pytest.raises(ValueError, match="is learned") as caught:
                 problem.require_numbers()
             assert ("nb.EmpiricalBayes()" in str(caught.value)) == advised

@@ -160,3 +160,20 @@ def test_links_and_permissions_stay(saved: Path) -> None:
     finally:
         os.umask(before)
     assert saved.with_name("new.nc").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_is_replaced_while_it_is_read(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read is the file whose seal was compared."""
+    other = nb.fit(nb.Bernoulli(), [[1.0], [1.0]], ["a", "b"])
+    opened = xr.open_datatree
+    times = []
+
+    def replacing(path: Any, **options: Any) -> Any:
+        if not times:
+            other.save(saved)
+        times.append(path)
+        return opened(path, **options)
+
+    monkeypatch.setattr(xr, "open_datatree", replacing)
+    assert nb.load(saved).log_evidence == other.log_evidence
+    assert len(times) == 2
