@@ -3,7 +3,7 @@
 import re
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
@@ -108,9 +108,7 @@ def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveB
     require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):
         _warn_of_dates(features[column])
-    guessed = NaiveBayes.from_frame(features)
-    chosen: dict[Any, Any] = {name: family for name, (family, _) in guessed.features.items()}
-    return NaiveBayes(chosen | {column: Categorical() for column in categorical or []})
+    return NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
 
 
 def _warn_of_dates(column: pd.Series) -> None:

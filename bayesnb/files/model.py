@@ -99,7 +99,7 @@ def _settings(family: Family) -> dict[str, Any]:
         if not _fits_json(value):
             raise TypeError(
                 f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
-                "that are numbers, text, True, False, None or tuples of these"
+                "that are numbers other than NaN, text, True, False, None or tuples of these"
             )
     return family.settings()
 
@@ -107,7 +107,8 @@ def _settings(family: Family) -> dict[str, Any]:
 def _fits_json(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_fits_json, value))
-    return value is None or isinstance(value, str | int | float | np.generic)
+    # NaN equals nothing, so that a loaded model would not be the saved one.
+    return value is None or (isinstance(value, str | int | float | np.generic) and value == value)
 
 
 def _name_of(family: type[Family]) -> str:
