@@ -94,7 +94,7 @@ def sensitivity(
     Parameters
     ----------
     posterior : ExactPosterior or fitted estimator
-        Of families that define `power_scaled`, as those of this package do.
+        Of families that state `flat_prior` or define `power_scaled`, as those of this package do.
     X : table, shape (rows, columns), optional
         Rows whose predictive class probabilities are followed too.
     prior, likelihood : tuple of float, default (0.8, 1.25)
@@ -109,7 +109,7 @@ def sensitivity(
     Raises
     ------
     TypeError
-        If the posterior is not in closed form, or a family does not define `power_scaled`.
+        If the posterior is not in closed form, or a family states neither `flat_prior` nor `power_scaled`.
     ValueError
         If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
 

@@ -65,6 +65,7 @@ class Bernoulli(TableFamily):
         "counts"
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
     sparse: ClassVar[bool] = True
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
@@ -118,10 +119,3 @@ class Bernoulli(TableFamily):
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
-
-    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
-        posterior = self.update(statistics)
-        return {
-            "concentration1": posterior.concentration1 + (power - 1) * (self.concentration1 - 1),
-            "concentration0": posterior.concentration0 + (power - 1) * (self.concentration0 - 1),
-        }

@@ -69,6 +69,7 @@ class Categorical(TableFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
 
@@ -118,9 +119,6 @@ class Categorical(TableFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
-
-    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
-        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
 
 
 def _counts(total: Any) -> Counts:

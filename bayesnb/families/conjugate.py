@@ -1,9 +1,9 @@
 """Families whose posterior has the type of their prior."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +78,12 @@ class ConjugateFamily(Family):
     >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
     >>> posterior.predict_proba([[0.4]]).round(3)
     array([[0.78, 0.22]])
+    """
+
+    flat_prior: ClassVar[Mapping[str, float]] = {}
+    """Values of all hyperparameters at which the prior density is constant, if its logarithm is linear in them.
+
+    ``{"concentration": 1.0, "rate": 0.0}`` for a gamma prior. `power_scaled` follows from it.
     """
 
     @abstractmethod
@@ -325,8 +331,11 @@ class ConjugateFamily(Family):
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
 
         `bayesnb.sensitivity` needs it. The posterior may be proper though the scaled prior is not. The result is
-        therefore a dictionary and not a family. A density of the form exp(h . t(theta)) b(theta) has power times h, and
-        the exponents that b adds: Gamma(a, r) becomes Gamma(power (a - 1) + 1, power r).
+        therefore a dictionary and not a family.
+
+        The default is for priors whose log density, up to its normaliser, is linear in the hyperparameters h and
+        constant at the values h0 of `flat_prior`. Its power p has h0 + p (h - h0): Gamma(a, r) becomes
+        Gamma(1 + p (a - 1), p r).
 
         Parameters
         ----------
@@ -341,13 +350,19 @@ class ConjugateFamily(Family):
         Raises
         ------
         TypeError
-            Unless a family defines it.
+            If a family states neither `flat_prior` nor this.
         """
-        raise TypeError(
-            f"what becomes of the prior of {type(self).__name__} when it is raised to a power is not known: define "
-            "power_scaled(statistics, power) in the class, or weight draws with arviz.psense_summary on "
-            "posterior.to_datatree(X, y)"
-        )
+        if not self.flat_prior:
+            raise TypeError(
+                f"what becomes of the prior of {type(self).__name__} when it is raised to a power is not known: state "
+                "flat_prior, or define power_scaled(statistics, power) in the class, or weight draws with "
+                "arviz.psense_summary on posterior.to_datatree(X, y)"
+            )
+        after = self.update(statistics)
+        return {
+            name: getattr(after, name) + (power - 1) * (getattr(self, name) - value)
+            for name, value in self.flat_prior.items()
+        }
 
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any

@@ -87,6 +87,7 @@ class Multinomial(ConjugateFamily):
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     sparse: ClassVar[bool] = True
 
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -181,9 +182,6 @@ class Multinomial(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
-
-    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
-        return {"concentration": self.update(statistics).concentration + (power - 1) * (self.concentration - 1)}
 
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts

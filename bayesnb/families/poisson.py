@@ -69,6 +69,7 @@ class Poisson(ExponentialFamily, ConjugateFamily):
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
@@ -152,10 +153,3 @@ class Poisson(ExponentialFamily, ConjugateFamily):
 
     def from_older_statistics(self, kind: str, statistics: Counts) -> RateCounts:
         return rate_counts(statistics) if kind == "Counts" else super().from_older_statistics(kind, statistics)
-
-    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
-        posterior = self.update(statistics)
-        return {
-            "concentration": posterior.concentration + (power - 1) * (self.concentration - 1),
-            "rate": posterior.rate + (power - 1) * self.rate,
-        }

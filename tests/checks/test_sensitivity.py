@@ -282,7 +282,7 @@ def test_what_cannot_be_done_is_said(table):
     with pytest.raises(ValueError, match="likelihood is"):
         sensitivity(posterior, likelihood=(2, 3))
     waiting = nb.fit(nb.NaiveBayes(type(CASES[5].family)()), [[1.0], [2.0]], [0, 1])
-    with pytest.raises(TypeError, match=r"the prior of Exponential.*define power_scaled"):
+    with pytest.raises(TypeError, match=r"the prior of Exponential.*state flat_prior, or define power_scaled"):
         sensitivity(waiting)
     sparse = nb.fit(nb.NaiveBayes({"spam": nb.Bernoulli(0.1, 0.1)}), pd.DataFrame({"spam": [0, 0]}), [0, 1])
     with pytest.raises(ValueError, match=r"'spam' raised to the power 1\.25 leaves no posterior.*concentration1"):

@@ -593,7 +593,8 @@ class TestWaits:
         with pytest.raises(TypeError, match=rf"power_scaled of Scaled gives {error}.*\['concentration', 'rate'\]"):
             nb.sensitivity(ours)
 
-    def test_a_power_of_the_prior(self) -> None:
+    @pytest.mark.parametrize("stated", ["power_scaled", "flat_prior"])
+    def test_a_power_of_the_prior(self, stated: str) -> None:
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)
         class Scaled(Exponential):
@@ -602,7 +603,13 @@ class TestWaits:
                 shape = after.concentration + (power - 1) * (self.concentration - 1)
                 return {"concentration": shape, "rate": after.rate + (power - 1) * self.rate}
 
-        ours = nb.fit(nb.NaiveBayes({0: Scaled(2.0, 3.0)}), self.x[:, None], self.y)
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Linear(Exponential):
+            flat_prior = {"concentration": 1.0, "rate": 0.0}  # noqa: RUF012
+
+        family = {"power_scaled": Scaled, "flat_prior": Linear}[stated]
+        ours = nb.fit(nb.NaiveBayes({0: family(2.0, 3.0)}), self.x[:, None], self.y)
         found = nb.sensitivity(ours).table.loc["0_rate[a]"]
         # With power p the prior is Gamma(p + 1, 3 p), and the class has two waits of sum 1.
         means = [(power + 1 + 2) / (3 * power + 1) for power in (0.8, 1.25)]
