@@ -149,7 +149,7 @@ def test_the_closed_form_is_the_reference(name):
 @pytest.mark.parametrize(
     ("name", "inference"),
     [
-        ("unlabelled", nb.Gibbs()),
+        pytest.param("unlabelled", nb.Gibbs(), marks=pytest.mark.slow),
         pytest.param("learned_concentration", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("unlabelled", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("dirichlet_multinomial", nb.NUTS(), marks=pytest.mark.slow),

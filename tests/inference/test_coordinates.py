@@ -274,9 +274,8 @@ def z_scores(exact, sampled):
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize(
-    "alpha", [pytest.param(0.1, marks=pytest.mark.slow), pytest.param(0.05, marks=pytest.mark.slow), 0.01]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.01])
 def test_small_concentrations(alpha):
     """No warning in a default run, and every predictive probability within its Monte Carlo error.
 

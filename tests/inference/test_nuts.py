@@ -146,7 +146,8 @@ def test_too_few_draws_and_stuck_chains_are_no_yes(coins):
     assert not nb.compare(exact, nb.from_samples(model, constant, X=X, y=y)).agree
 
 
-@pytest.mark.parametrize(("runs", "most"), [(20, 5), pytest.param(100, 12, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("runs", "most"), [(20, 5), (100, 12)])
 def test_exact_draws_agree_at_the_stated_rate(coins, runs, most):
     """Independent draws of the posterior itself: verdicts at error rate 0.05, of a hundred at most a dozen wrong."""
     model, X, y = coins
@@ -212,6 +213,7 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
     np.testing.assert_allclose(slopes, -np.tanh(x / 2), atol=atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "rtol"),
     [
@@ -219,7 +221,6 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
         pytest.param(
             *("_vectorised", lambda: True, 1e-9),
             id="chains side by side draw what chains in threads draw",
-            marks=pytest.mark.slow,
         ),
         pytest.param("LONG", 0.0, 0.0, id="draws do not depend on the steps of a call"),
     ],
@@ -251,6 +252,7 @@ def test_sampled_posteriors_update_by_sampling_the_merged_statistics(coins):
     assert nb.compare(nb.fit(model, X[:20], y[:20]), sampled.forget(X[20:], y[20:], key=8)).agree
 
 
+@pytest.mark.slow
 def test_known_class_probabilities_are_not_sampled(coins):
     _, X, y = coins
     model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75])

@@ -465,6 +465,7 @@ def density_of(marginal: dist.Distribution, grid: np.ndarray, index: tuple[int, 
     return values[(..., *index)]
 
 
+@pytest.mark.slow
 def test_prior_and_posterior_of_an_exact_posterior(exact):
     figure = nb.plot_prior_posterior(exact, max_panels=100)
     labels = exact.model.sites.scalar_labels()

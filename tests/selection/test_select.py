@@ -654,7 +654,9 @@ class TestMutualInformation:
             token = np.stack([1 - prob[:, v], prob[:, v]], axis=1)
             assert found[word] == pytest.approx(contingency(np.array([0.4, 0.6]), token), rel=1e-12)
 
-    @pytest.mark.parametrize("family", [nb.Multinomial(), nb.Bernoulli()], ids=["counts", "occurrence"])
+    @pytest.mark.parametrize(
+        "family", [nb.Multinomial(), pytest.param(nb.Bernoulli(), marks=pytest.mark.slow)], ids=["counts", "occurrence"]
+    )
     def test_fifty_thousand_words(self, family, rng):
         X = scipy.sparse.random_array((60, 50_000), density=0.002, rng=rng, data_sampler=lambda size: np.ones(size))
         y = np.arange(60) % 2

@@ -83,7 +83,7 @@ def setting_stays():
     assert jnp.ones(1).dtype == jnp.float32
 
 
-@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical", "gaussian", "multinomial"}))
+@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical", "gaussian"}))
 @pytest.mark.usefixtures("pieces")
 def test_equals_numpy(case, rng):
     X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
@@ -325,7 +325,9 @@ def bad_tables(rng):
     }
 
 
-@pytest.mark.parametrize("name", bad_tables(np.random.default_rng(0)))
+@pytest.mark.parametrize(
+    "name", names_fast(bad_tables(np.random.default_rng(0)), {"no count", "negative weight", "columns"})
+)
 @pytest.mark.usefixtures("pieces")
 def test_errors_are_those_of_numpy(rng, name):
     family, X, bad = bad_tables(rng)[name]
