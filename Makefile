@@ -16,7 +16,7 @@ demo: .venv/demo ## fit the Palmer penguins in closed form and with NUTS, and co
 QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 test: .venv/test ## run the tests (three minutes on two cores)
-	$(QUICKLY) $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
+	$(QUICKLY) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 test-slow: .venv/test ## run the long statistical suites too
 	$(BIN)/python -m pytest --numprocesses 2

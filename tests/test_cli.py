@@ -48,9 +48,10 @@ def every_fourth_penguin(folder):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "missing"),
-    [(every_fourth_penguin, 3), pytest.param(lambda _: "penguins", 19, marks=pytest.mark.slow)],
+    [(every_fourth_penguin, 3), (lambda _: "penguins", 19)],
     ids=["a file", "the whole table"],
 )
 def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, missing):

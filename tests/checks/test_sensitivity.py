@@ -125,6 +125,7 @@ def reference_distance(base, other):
     return max(one_side(base.cdf, other.cdf), one_side(base.sf, other.sf))
 
 
+@pytest.mark.slow
 def test_distances_and_spreads_by_adaptive_quadrature(table):
     model, X, y = table
     found = sensitivity(nb.fit(model, X, y)).table

@@ -117,6 +117,7 @@ def test_a_clone_keeps_what_was_set(penguins):
     )
 
 
+@pytest.mark.slow
 def test_inferences_and_priors_have_parameters_too(penguins):
     estimator = GaussianNB(prior=nb.Gaussian(), inference=nb.NUTS()).set_params(
         prior__kappa=2.0, inference__num_samples=7, decay=0.5

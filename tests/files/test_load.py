@@ -25,7 +25,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "posterior.nc"
 
 
-@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [80, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_damage_is_refused_and_no_load_hangs(step: int, saved: Path) -> None:
     found = json.loads(run("damaged", saved.parent, step).replace("'", '"'))
     windows = -(-saved.stat().st_size // 64)

@@ -296,6 +296,7 @@ def test_default_runs_at_the_corners_do_not_warn_and_are_right():
     assert np.sqrt((z**2).mean()) < 1.3
 
 
+@pytest.mark.slow
 def test_draws_that_underflow_are_no_error_anywhere():
     exact, sampled, X = corner(0.001, key=1)
     draws = sampled.draws()

@@ -137,6 +137,7 @@ def test_parameters_agree_with_quadrature(table, sampled):
         assert abs(draws[..., c, k].mean() - exact) < 4.5 * error
 
 
+@pytest.mark.slow
 def test_predictions_average_closed_forms(table, sampled):
     X, _ = table
     rows = X.iloc[:6]

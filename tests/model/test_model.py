@@ -146,7 +146,11 @@ def test_svi_predictive_and_render_run_the_program(mixed):
 
 
 @pytest.mark.parametrize(
-    ("family", "site", "value"), [(nb.Multinomial(2.0), "x_prob", 1 / 3), (nb.Poisson(2.0, 1.0), "x_rate", 0.7)]
+    ("family", "site", "value"),
+    [
+        pytest.param(nb.Multinomial(2.0), "x_prob", 1 / 3, marks=pytest.mark.slow),
+        (nb.Poisson(2.0, 1.0), "x_rate", 0.7),
+    ],
 )
 def test_a_program_runs_in_float64_and_then_in_float32(family, site, value):
     X, y = np.array([[2, 0, 1], [1, 3, 0], [0, 1, 1]]), ["a", "b", "b"]

@@ -574,6 +574,7 @@ def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
         nb.plot_prior_posterior(constant)
 
 
+@pytest.mark.slow
 def test_strange_and_long_names_are_drawn_as_they_are(table):
     X, _ = table
     long = "a class with a name that goes on, and on, and on, until the page is full"

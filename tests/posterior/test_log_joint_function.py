@@ -59,7 +59,7 @@ def differences(posterior, X, lowest=-np.inf):
     return found
 
 
-@pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], {"categorical", "numpyro exponential"}))
+@pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], {"categorical"}))
 @pytest.mark.usefixtures("float64")
 def test_equals_log_joint(case, rng):
     X = table_of(case, rng)
@@ -124,6 +124,7 @@ def test_derivatives_of_bursty_documents(rng):
     assert np.isneginf(point.log_joint(strange)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [0.0, *(pytest.param(x, marks=pytest.mark.slow) for x in (1.0, 7.0, 1e6))])
 def test_slopes_of_counts_are_those_of_gamma_functions(float64, x):
     at = jnp.asarray(x), jnp.asarray(2.5), jnp.asarray(0.3)
@@ -215,6 +216,7 @@ def test_learned_hyperparameters(rng):
     np.testing.assert_allclose(slopes_of(learned, X), differences(learned, X), atol=2e-6)
 
 
+@pytest.mark.slow
 def test_in_the_precision_of_jax(rng):
     X = with_holes(rng, rng.normal(size=(ROWS, 9)))
     posterior = nb.fit(nb.Gaussian(), X, LABELS)

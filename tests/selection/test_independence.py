@@ -312,7 +312,11 @@ class TestOtherFamilies:
             # With cdf and without icdf: a density that is infinite at zero, one of large numbers, and a mixture.
             (lambda a, b: dist.Weibull(a, 0.4 * b), (0, np.inf)),
             pytest.param(lambda a, b: dist.Weibull(1e9 * a, 2.0 * b), (0, 2e10), marks=pytest.mark.slow),
-            (lambda a, b: dist.MixtureGeneral(HALVES, [dist.Normal(a, 1.0), dist.Normal(0.0, b)]), (-40, 40)),
+            pytest.param(
+                lambda a, b: dist.MixtureGeneral(HALVES, [dist.Normal(a, 1.0), dist.Normal(0.0, b)]),
+                (-40, 40),
+                marks=pytest.mark.slow,
+            ),
             # Without cdf: angles, narrow ones that go on beyond pi among them, and a density with a heavy tail.
             pytest.param(lambda a, b: dist.VonMises(a, b), (-np.pi, np.pi), marks=pytest.mark.slow),
             (lambda a, b: dist.VonMises(3.08 + 0.02 * a, 200 * b), (-np.pi, np.pi)),
