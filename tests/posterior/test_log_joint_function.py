@@ -75,7 +75,8 @@ def test_equals_log_joint(case, rng):
         slopes = slopes_of(posterior, X)
         assert np.isfinite(slopes).all()
         assert (np.where(np.isnan(X)[:, None], slopes, 0.0) == 0).all()
-        if case.family.cell == "category" or case.family.support is dist.constraints.boolean:
+        # These are looked up; NumPyro's density of an outside family's zeros and ones has slopes.
+        if case.family.cell == "category" or isinstance(case.family, nb.Bernoulli):
             assert (slopes == 0).all()
 
 
@@ -207,6 +208,7 @@ def test_averages_and_learned_hyperparameters_have_derivatives(rng):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 @pytest.mark.usefixtures("float64")
 def test_learned_hyperparameters(rng):
     X = rng.normal(size=(ROWS, 3))
