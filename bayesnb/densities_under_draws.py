@@ -1,6 +1,7 @@
 """Densities of rows under draws of the parameters."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -33,15 +34,12 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     array, shape (chain, draw, rows, classes)
     """
     *leading, num_classes = parameters.class_prob.shape
-
-    def put(cells: Cells, out: np.ndarray) -> None:
-        _put_joint(model, parameters, cells, out)
-
-    found = model.read(X).fill(put, num_classes, leading=(int(np.prod(leading)),))
+    found = model.read(X).fill(partial(_put_joint, model, parameters), num_classes, leading=(int(np.prod(leading)),))
     return found.reshape(*leading, *found.shape[1:])
 
 
 def _put_joint(model: BoundModel, parameters: ModelParameters, cells: Cells, out: np.ndarray) -> None:
+    """Write log joint densities into an array, shape (draws, rows, classes)."""
     start = 0
     for piece in in_pieces(parameters, cells):
         stop = start + len(piece.class_prob)

@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_graph_value", "as_partitioned_table", "delayed_partitions", "map_partitions", "partition_sizes"]
+__all__ = [
+    "as_graph_value",
+    "as_partitioned_table",
+    "delayed_partitions",
+    "map_partitions",
+    "partition_sizes",
+    "without_rows",
+]
 
 
 def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
@@ -32,8 +39,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     from dask import delayed
 
     X, named = as_partitioned_table(X)
-    # Dask has no public name for the empty frame that tells the columns and their types.
-    like = function(X._meta if named else np.empty((0, X.shape[1])))  # noqa: SLF001
+    like = function(without_rows(X, named))
     shared, task = as_graph_value("function", function), delayed(_call, pure=False)
     pieces = delayed_partitions(X)
     sizes = partition_sizes(X) or [np.nan] * len(pieces)
@@ -46,6 +52,12 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
 
 def _call(function: Callable, X: Any) -> np.ndarray:
     return function(X)
+
+
+def without_rows(X: Any, named: bool) -> Any:
+    """A table in memory with the columns of one in partitions, as `as_partitioned_table` gives it, and no row."""
+    # Dask has no public name for the empty frame that tells the columns and their types.
+    return X._meta if named else np.empty((0, X.shape[1]))  # noqa: SLF001
 
 
 def as_partitioned_table(X: Any) -> tuple[Any, bool]:

@@ -108,7 +108,7 @@ class Problem:
     @property
     def conjugate(self) -> bool:
         """Whether every family has a closed form."""
-        return all(isinstance(family, ConjugateFamily) for family in self.model.families)
+        return self.model.conjugate
 
     def require_numbers(self) -> None:
         """Refuse a model some of whose hyperparameters are learned.

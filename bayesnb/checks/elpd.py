@@ -9,6 +9,7 @@ import xarray as xr
 from bayesnb.arrays import warn
 from bayesnb.model.ways import or_closed_form
 from bayesnb.problem import Problem
+from bayesnb.tables.columns import first_few
 
 __all__ = [
     "by_row",
@@ -19,9 +20,6 @@ __all__ = [
     "remark_on_maxima",
     "warn_of",
 ]
-
-NAMED = 5
-"""Rows that a remark names."""
 
 
 def by_row(values: np.ndarray) -> xr.DataArray:
@@ -70,8 +68,7 @@ def remark_on_impossible_rows(impossible: np.ndarray) -> list[str]:
 
 def _named(rows: np.ndarray) -> str:
     """Rows by number, the first few of many."""
-    named = ", ".join(map(str, rows[:NAMED])) + (f" and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
-    return f"row{'s' * (len(rows) > 1)} {named}"
+    return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
 
 
 def remark_on_maxima(problem: Problem) -> list[str]:

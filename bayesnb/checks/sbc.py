@@ -26,7 +26,6 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
 from bayesnb.families.base import Family
-from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -297,8 +296,7 @@ def _mean_total(model: BoundModel, statistics: ModelStatistics) -> int | None:
 def _ready_inference(inference: Any, model: BoundModel) -> Any:
     """What each simulation runs."""
     if inference is None:
-        conjugate = all(isinstance(family, ConjugateFamily) for family in model.families)
-        inference = Exact() if conjugate else NUTS()
+        inference = Exact() if model.conjugate else NUTS()
     if isinstance(inference, type) or not hasattr(inference, "fit"):
         raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.Inference")
     if isinstance(inference, MAP | MLE):

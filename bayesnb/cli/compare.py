@@ -14,15 +14,7 @@ from bayesnb.checks.compare import Comparison, compare
 from bayesnb.checks.comparison.marginals import Z_COLUMNS
 from bayesnb.cli.console import errors_in_a_line, framed, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import (
-    CategoricalColumns,
-    DroppedColumns,
-    MissingText,
-    TableFile,
-    TargetColumn,
-    labelled_rows,
-    read_csv,
-)
+from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
 from bayesnb.inference.nuts import NUTS
 
 __all__ = ["compare_command"]
@@ -47,8 +39,7 @@ def compare_command(
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """
     with errors_in_a_line():
-        features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
-        exact = fit_exactly(features, labels, unlabelled, categorical)
+        exact, features, labels = fit_exactly(table, target, drop, categorical, missing)
         say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)

@@ -7,15 +7,7 @@ import typer
 
 from bayesnb.cli.console import errors_in_a_line, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import (
-    CategoricalColumns,
-    DroppedColumns,
-    MissingText,
-    TableFile,
-    TargetColumn,
-    labelled_rows,
-    read_csv,
-)
+from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
 
 __all__ = ["fit_command"]
 
@@ -33,6 +25,6 @@ def fit_command(
     The exit status is 2 if the table cannot be used.
     """
     with errors_in_a_line():
-        features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
-        fit_exactly(features, labels, unlabelled, categorical).save(out)
+        posterior, _, _ = fit_exactly(table, target, drop, categorical, missing)
+        posterior.save(out)
         say(f"wrote {out}")

@@ -8,7 +8,7 @@ import typer
 
 from bayesnb.api import fit
 from bayesnb.cli.console import framed, say
-from bayesnb.cli.tables import guess_model
+from bayesnb.cli.tables import guess_model, labelled_rows, read_csv
 from bayesnb.loading import load
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -19,9 +19,10 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of baye
 
 
 def fit_exactly(
-    features: pd.DataFrame, labels: pd.Series, unlabelled: int, categorical: list[str] | None
-) -> ExactPosterior:
-    """Guess a model of a table, show it, and fit it in closed form."""
+    table: str, target: str, drop: list[str] | None, categorical: list[str] | None, missing: list[str] | None
+) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
+    """Guess a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
+    features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
     model = guess_model(features, categorical)
     framed(model, title=f"The model, guessed from {len(features)} rows")
     if unlabelled:
@@ -32,7 +33,7 @@ def fit_exactly(
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
-    return posterior
+    return posterior, features, labels
 
 
 def read_model(path: Path) -> Posterior:

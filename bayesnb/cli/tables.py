@@ -136,7 +136,7 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
         If the file cannot be read, or lacks a column.
     """
     schema = model.schema
-    used = [schema.columns[position] for columns in model.layout for position in columns]
+    used = model.used_columns
     text = [
         schema.columns[position]
         for position, categories in schema.categories.items()

@@ -6,9 +6,12 @@ from typing import Any
 
 import jax
 
+from bayesnb.arrays import in_float64
+
 __all__ = ["compiled"]
 
 
+@in_float64
 def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
     """The value of a formula, in float64.
 
@@ -26,12 +29,11 @@ def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
     -------
     jax.Array
     """
-    with jax.enable_x64(True):
-        try:
-            return _traced(formula, *arguments)
-        except (TypeError, ValueError):
-            # A family of the user's may need numbers, for NumPy's functions or a condition. Its own errors come again.
-            return formula(*arguments)
+    try:
+        return _traced(formula, *arguments)
+    except (TypeError, ValueError):
+        # A family of the user's may need numbers, for NumPy's functions or a condition. Its own errors come again.
+        return formula(*arguments)
 
 
 @partial(jax.jit, static_argnums=0)

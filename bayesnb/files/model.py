@@ -95,13 +95,14 @@ def _settings(family: Family) -> dict[str, Any]:
     TypeError
         If it cannot.
     """
-    for name, value in family.settings().items():
+    settings = family.settings()
+    for name, value in settings.items():
         if not _fits_json(value):
             raise TypeError(
                 f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
                 "that are numbers other than NaN, text, True, False, None or tuples of these"
             )
-    return family.settings()
+    return settings
 
 
 def _fits_json(value: Any) -> bool:

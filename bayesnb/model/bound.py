@@ -16,6 +16,7 @@ from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.keys import random_generator
 from bayesnb.model.describe import Description
@@ -142,6 +143,11 @@ class BoundModel:
     def families(self) -> tuple[Family, ...]:
         """Family of each block."""
         return tuple(block.family for block in self.blocks)
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether every family has a closed form."""
+        return all(isinstance(family, ConjugateFamily) for family in self.families)
 
     @property
     def used_columns(self) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import warn
-from bayesnb.tables.columns import Column
+from bayesnb.tables.columns import Column, first_few
 from bayesnb.tables.distinct import distinct_objects
 
 __all__ = ["Doubt", "doubt_of_numbers", "doubts_of_text", "warn_of_doubts"]
@@ -119,7 +119,6 @@ def warn_of_doubts(doubts: Iterable[Doubt]) -> None:
 
 
 def _line(remedy: str, doubts: list[Doubt]) -> str:
-    shown = ", ".join(f"{doubt.column!r} {doubt.seen}" for doubt in doubts[:5])
-    more = f" and {len(doubts) - 5} more" if len(doubts) > 5 else ""
+    shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
     first: Any = doubts[0].column
-    return f"- {shown}{more}: {remedy.format(name=first)}"
+    return f"- {shown}: {remedy.format(name=first)}"

@@ -9,7 +9,7 @@ __all__ = ["gives_mode", "has_closed_form", "or_closed_form", "ways_to_fit", "wa
 
 def has_closed_form(model: BoundModel) -> bool:
     """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
-    return all(isinstance(family, ConjugateFamily) for family in model.families) and not model.hyperpriors
+    return model.conjugate and not model.hyperpriors
 
 
 def or_closed_form(model: BoundModel) -> str:

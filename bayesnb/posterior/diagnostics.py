@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesnb.posterior.convergence import rhat_and_ess
+from bayesnb.tables.columns import first_few
 
 __all__ = ["KINDS", "MIN_E_BFMI", "Diagnostics", "diagnose", "e_bfmi"]
 
@@ -91,9 +92,8 @@ class Diagnostics:
 
     def _named(self, parameters: np.ndarray, beyond: str) -> str:
         """The first parameter by name, four more that are also `beyond` the limit, and the number of the others."""
-        first, *others = [self.labels[i] for i in parameters[:5]]
-        more = f" and {len(parameters) - 5} more" if len(parameters) > 5 else ""
-        return first + (f", and {beyond} for {', '.join(others)}{more}" if others else "")
+        first, *others = [self.labels[i] for i in parameters]
+        return first + (f", and {beyond} for {first_few(others, 4)}" if others else "")
 
     def _of_trajectories(self) -> dict[str, str]:
         """Problems of the trajectories of a Hamiltonian sampler."""

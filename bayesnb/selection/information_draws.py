@@ -21,6 +21,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.tables.columns import first_few
 from bayesnb.validate import whole_number
 
 __all__ = ["family_of_each_column", "information", "information_at_mean", "mean_information"]
@@ -94,7 +95,7 @@ def information(block: Block, columns: slice, class_prob: np.ndarray, parameters
     lost = (np.isnan(found) & known).any(axis=0)
     if lost.any():
         names = [label for label, without in zip(block.labels[columns], lost, strict=True) if without]
-        shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        shown = first_few(list(map(repr, names)), 3)
         warn(
             f"column {shown}: the mutual information of {type(block.family).__name__} is NaN, because {reason}: define "
             "mutual_information(class_prob, parameters) in the class, or give the likelihood icdf or cdf",

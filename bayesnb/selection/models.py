@@ -17,6 +17,7 @@ from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import Model
+from bayesnb.model.ways import has_closed_form
 from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import posterior_of
@@ -235,7 +236,7 @@ def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
 
 def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
     problem = posterior.require_data("compare_models")
-    if not problem.conjugate or problem.model.hyperpriors:
+    if not has_closed_form(problem.model):
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
         return float("nan")
     return problem.log_evidence
@@ -243,7 +244,7 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
 
 def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
     problem = posterior.require_data("compare_models")
-    if problem.conjugate and not problem.model.hyperpriors:
+    if has_closed_form(problem.model):
         posterior = Exact().fit(problem)
     if isinstance(posterior, PointPosterior):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")

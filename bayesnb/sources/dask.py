@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.model.naive_bayes import Model, named_for
-from bayesnb.partitions import as_graph_value, as_partitioned_table, delayed_partitions, partition_sizes
+from bayesnb.partitions import as_graph_value, as_partitioned_table, delayed_partitions, partition_sizes, without_rows
 from bayesnb.problem import Problem
 from bayesnb.sources.batch import NO_ROWS, Batch
 from bayesnb.sources.counting import count, empty_problem
@@ -54,8 +54,7 @@ def read_dask(
     """
     X, y = split_labels(X, y, model.features)
     X, named = _require_alike(X, y, sample_weight)
-    like = named_for(model, X._meta if named else np.empty((0, X.shape[1])), feature_names)  # noqa: SLF001
-    table = as_table(like)
+    table = as_table(named_for(model, without_rows(X, named), feature_names))
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found = Found.nothing()
     if not schema.complete:

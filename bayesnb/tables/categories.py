@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import warn
-from bayesnb.tables.columns import Column, listed
+from bayesnb.tables.columns import Column, first_few, listed
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table
@@ -81,7 +81,6 @@ def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
         column, cells, shown = found[0]
         told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
     else:
-        each = ", ".join(f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found[:5])
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}{more}"
+        each = first_few([f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found])
+        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}"
     warn(f"{told}; {remedy}", UserWarning)

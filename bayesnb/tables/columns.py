@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["Column", "as_index", "as_range", "items_at", "listed", "near_matches"]
+__all__ = ["Column", "as_index", "as_range", "first_few", "items_at", "listed", "near_matches"]
 
 Column = Any
 """Name of a column: any hashable value, its position where the table has no names."""
@@ -37,8 +37,12 @@ def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple
 
 def listed(values: Iterable[Any]) -> str:
     """Values for an error or a warning: the first five, and how many more there are."""
-    shown = [repr(value) for value in values]
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+    return first_few(list(map(repr, values)))
+
+
+def first_few(texts: Sequence[str], number: int = 5) -> str:
+    """So many of the texts, and how many more there are."""
+    return ", ".join(texts[:number]) + (f" and {len(texts) - number} more" if len(texts) > number else "")
 
 
 def near_matches(name: Column, names: Iterable[Column]) -> str:
