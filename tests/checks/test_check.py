@@ -471,6 +471,12 @@ def test_a_statistic_that_one_replicate_defines_has_no_spread():
     assert table.loc["gap", ["replicated_mean", "replicated_sd"]].tolist() == [2.0, 0.0]
 
 
+def test_the_spread_of_a_statistic_is_that_of_the_replicates_that_define_it():
+    line = Line("gap", 1.0, np.array([1.0, np.nan, 2.0, 6.0]), 0.5, "look at the gap")
+    mean, sd = check_of([line], 4).table.loc["gap", ["replicated_mean", "replicated_sd"]]
+    assert (mean, sd) == (3.0, pytest.approx(np.sqrt((4 + 1 + 9) / 2)))
+
+
 def test_dependence_where_cells_are_missing_is_the_correlation_of_the_pairs_that_are_seen(rng):
     z = rng.normal(5.0, 2.0, (40, 3)) @ rng.normal(size=(3, 3)) + np.array([0.0, 30.0, -4.0])
     # Cells are missing where another column is large, so that the seen rows of a pair have means of their own.
