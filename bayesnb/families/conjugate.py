@@ -217,7 +217,9 @@ class ConjugateFamily(Family):
             return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
         if self._counts_only:
             num_classes = len(jax.tree.leaves(self)[0])
-            return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(self._log_predictive_of_counts, num_classes)
+            return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(
+                self._log_predictive_of_counts, num_classes
+            )
         return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:

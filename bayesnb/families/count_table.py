@@ -62,8 +62,8 @@ class CountTable:
         for rows in row_pieces(*x.shape):
             above = x[rows] - smallest
             places[rows] = np.where(above < size, above + starts, total)
-        beyond = np.nonzero((x - smallest >= size) & (lengths > size))
-        return cls(columns, counts, places, *beyond, x[beyond])
+        rare_rows, rare_columns = np.nonzero((x - smallest >= size) & (lengths > size))
+        return cls(columns, counts, places, rare_rows, rare_columns, x[rare_rows, rare_columns])
 
     def sums(self, density: Density, num_classes: int) -> np.ndarray:
         """Sum over the observed cells of each row, under each class, shape (rows, classes)."""

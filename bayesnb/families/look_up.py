@@ -9,12 +9,15 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.arrays import namespace
-from bayesnb.families.codes import one_hot, places_by_class, with_certain_last
+from bayesnb.families.codes import one_hot, one_hot_pairs, places_by_class, with_certain_last
 from bayesnb.families.product import Weights
 from bayesnb.rows import any_missing, row_pieces, rows_by_class
 from bayesnb.sparse import filled, missing_entries
 
 __all__ = ["Table", "look_up_cells", "look_up_on_device"]
+
+LARGEST_OF_PAIRS = 2**14
+"""Sums of pairs that are tabulated at most: they stay in a core's own cache."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,12 @@ class Table:
     def of_rows(self, x: Any) -> np.ndarray:
         """As `of_all_rows`, for rows whose temporary arrays fit the cache."""
         if not self._is_of_two:
-            sums = one_hot(x, self.log_prob.shape[-1]) @ self._by_code
+            if x.shape[1] == 1 or not self._pairs_are_few:
+                sums = one_hot(x, self.log_prob.shape[-1]) @ self._by_code
+            elif x.shape[1] % 2:
+                return self._others.of_rows(x[:, :-1]) + self._last.of_rows(x[:, -1:])
+            else:
+                sums = one_hot_pairs(x, self.log_prob.shape[-1]) @ self._by_pair
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x):
             if not self._zero_is_possible:
@@ -88,6 +96,24 @@ class Table:
         """Entries of each code and of a missing cell, shape (columns times codes, results)."""
         table = with_certain_last(self.log_prob)
         return np.ascontiguousarray(table.reshape(-1, table.shape[-2] * table.shape[-1]).T)
+
+    @cached_property
+    def _by_pair(self) -> np.ndarray:
+        """Sums of the entries of two columns, j and j + columns // 2, shape (columns / 2 times pairs, results)."""
+        first, second = np.split(self._by_code.reshape(self.log_prob.shape[-2], -1, self._by_code.shape[1]), 2)
+        return (first[:, :, None] + second[:, None]).reshape(-1, self._by_code.shape[1])
+
+    @property
+    def _pairs_are_few(self) -> bool:
+        return self._by_code.size * (self.log_prob.shape[-1] + 1) <= 2 * LARGEST_OF_PAIRS
+
+    @cached_property
+    def _others(self) -> "Table":
+        return Table(self.log_prob[..., :-1, :])
+
+    @cached_property
+    def _last(self) -> "Table":
+        return Table(self.log_prob[..., -1:, :])
 
     @cached_property
     def _zero_is_possible(self) -> bool:

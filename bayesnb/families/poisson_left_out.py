@@ -13,6 +13,7 @@ from bayesnb.statistics.counts import Counts
 
 __all__ = ["left_out", "refitted"]
 
+
 def left_out(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Counts) -> np.ndarray:
     """As `ConjugateFamily.row_log_left_out`."""
     own = partial(WithoutCell.of(prior, statistics).own, weights=1.0)

@@ -15,7 +15,7 @@ def density(codes, columns, counts):
 
 
 def some_counts():
-    """Sixty rows: a column of few values, one without a zero, one with a count far above the others, one of one value."""
+    """Sixty rows of four columns: few values, values far from zero, one count far above the others, zeros only."""
     rng = np.random.default_rng(1)
     x = rng.poisson([1.0, 1.0, 2.0, 0.0], (60, COLUMNS)).astype(float)
     x[:, 1] += 1000
