@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import nutpie
 import numpy as np
+import nutpie
 import pymc as pm
 
 
