@@ -256,6 +256,18 @@ class Family(ABC):
         signature = inspect.signature(self.likelihood)
         return tuple(name for name in signature.parameters if name != "total_count")
 
+    def on_a_line(self, draws: Parameters) -> Parameters:
+        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+
+        An angle is moved by whole turns to within half a turn of its mean direction.
+
+        Parameters
+        ----------
+        draws : mapping
+            Arrays of shape (chains, draws, classes, columns) or (chains, draws, classes, columns, categories).
+        """
+        return draws
+
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         """Log density of each row under each class, summed over the observed cells.
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
+from scipy.stats import vonmises
 
 __all__ = ["cdf", "ends", "quantile"]
 
@@ -46,6 +47,13 @@ def _(distribution: dist.Normal, x: Any) -> np.ndarray:
 def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
     z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
     return scipy.special.stdtr(np.asarray(distribution.df), z)
+
+
+@cdf.register
+def _(distribution: dist.VonMises, x: Any) -> np.ndarray:
+    """Probability of the angles from -pi to x. SciPy's function counts on over whole turns."""
+    loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
+    return vonmises.cdf(x - loc, concentration) - vonmises.cdf(-np.pi - loc, concentration)
 
 
 @singledispatch

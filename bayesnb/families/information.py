@@ -21,6 +21,7 @@ __all__ = [
     "integrated",
     "of_gaussian_cells",
     "of_poisson_counts",
+    "over_support",
 ]
 
 PIECE_CELLS = 2**20
@@ -175,7 +176,7 @@ def from_likelihood(
         try:
             x = quantile(distribution, ndtr(deviate))
         except NotImplementedError:
-            return _over_support(likelihood, class_prob, parameters)
+            return over_support(likelihood, class_prob, parameters)
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(np.asarray(distribution.log_prob(x[:, :, [c]])))
@@ -184,7 +185,7 @@ def from_likelihood(
         return result
 
 
-def _over_support(
+def over_support(
     likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """As `from_likelihood`, by an integral over the support; NaN where a density does not integrate to one.

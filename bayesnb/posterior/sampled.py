@@ -1,6 +1,7 @@
 """Draws from the posterior."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -45,7 +46,8 @@ class SampledPosterior(Posterior):
     ) -> None:
         self.problem = problem
         self.model = model
-        self.parameters = parameters
+        pairs = zip(model.families, parameters.blocks, strict=True)
+        self.parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))
         self._sample_stats = sample_stats
         self.inference = inference
 

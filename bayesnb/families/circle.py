@@ -1,0 +1,82 @@
+"""A direction on the circle, every one as probable as another, with a coordinate for samplers that has no ends."""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints, transforms
+
+__all__ = ["Direction", "nearest_turn"]
+
+EDGE = 3 * np.pi
+"""The coordinate covers three turns: this far on both sides of zero."""
+
+SOFTNESS = 0.5
+"""Width of the ends of the coordinate's density. Half a turn from zero it is even to 4e-6, and smooth everywhere."""
+
+
+class _Circle(type(constraints.real)):  # type: ignore[misc]
+    """Angles, which are equal if they differ by whole turns; `Winding` is the map from a sampler's coordinate."""
+
+
+class Winding(transforms.ParameterFreeTransform):
+    r"""The real line wound round the circle: an angle that is moved by whole turns to between -pi and pi.
+
+    Half of the logistic function at each end makes the density of the coordinate
+
+    .. math:: f(z) = \sigma((z + 3 \pi) / s) - \sigma((z - 3 \pi) / s),
+
+    whose sum over all turns, :math:`\sum_k f(z + 2 \pi k)`, is three for every z. The number of turns is one more
+    variable, independent of everything that depends on the angle alone, and draws of the angle are right whether or not
+    a chain visits other turns. A density on the circle goes on through the ends of the interval, so that a sampler
+    meets no wall there. The whole line, without an end anywhere, would let a trajectory go on for ever where the data
+    tell nothing of the angle.
+    """
+
+    domain = constraints.real
+    codomain = _Circle()
+
+    def __call__(self, x: Any) -> Any:
+        return nearest_turn(x, 0.0)
+
+    def _inverse(self, y: Any) -> Any:
+        return nearest_turn(y, 0.0)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        """Log density of the number of turns given the angle, in the place of a derivative, which is one."""
+        ends = jax.nn.log_sigmoid((x + EDGE) / SOFTNESS) + jax.nn.log_sigmoid((EDGE - x) / SOFTNESS)
+        return ends + np.log1p(-np.exp(-2 * EDGE / SOFTNESS)) - np.log(3)
+
+
+@transforms.biject_to.register(_Circle)
+def _(constraint: Any) -> Any:
+    return Winding()
+
+
+class Direction(dist.Distribution):
+    """An angle with a uniform distribution on the circle.
+
+    Parameters
+    ----------
+    batch_shape : tuple of int
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    support = _Circle()
+
+    def __init__(self, batch_shape: tuple[int, ...] = (), *, validate_args: bool | None = None) -> None:
+        super().__init__(batch_shape=batch_shape, validate_args=validate_args)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        return jax.random.uniform(key, (*sample_shape, *self.batch_shape), minval=-np.pi, maxval=np.pi)
+
+    def log_prob(self, value: Any) -> Any:
+        return jnp.full(jnp.shape(value), -np.log(2 * np.pi))
+
+
+def nearest_turn(angle: Any, centre: Any) -> Any:
+    """The same angle, moved by whole turns to within half a turn of a centre."""
+    xp = jnp if isinstance(angle, jax.Array) else np
+    return angle - 2 * np.pi * xp.round((angle - centre) / (2 * np.pi))
