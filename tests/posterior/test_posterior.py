@@ -214,6 +214,14 @@ def test_tables_by_any_of_their_names(parameters):
     np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
 
 
+def test_given_tables_have_no_labels_to_count():
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    with pytest.raises(ValueError, match="class_probs='empirical' needs data: give the probability of each class"):
+        nb.from_parameters(model, classes=["a", "b"], parameters={"prob": [[0.2], [0.6]]})
+    known = nb.from_parameters(model, classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"prob": [[0.2], [0.6]]})
+    assert known.class_probs().tolist() == [0.3, 0.7]
+
+
 def test_tables_of_columns_with_names_of_two_types():
     known = nb.from_parameters(
         nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
