@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayesnb.arrays import log, warns_once
+from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.decisions import NATS, decision_rule
 from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
@@ -26,6 +26,7 @@ from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import with_fallback
 from bayesnb.tables.read import as_table
 from bayesnb.validate import proportion
+from bayesnb.warn import warns_once
 
 __all__ = ["Fitting", "Posterior"]
 
