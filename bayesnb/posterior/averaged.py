@@ -13,7 +13,7 @@ from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
-from bayesnb.posterior.base import Fitting
+from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem

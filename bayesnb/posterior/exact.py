@@ -18,7 +18,8 @@ from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.point import PointPosterior, plugin
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells

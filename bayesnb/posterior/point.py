@@ -9,7 +9,8 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.ways import ways_to_posterior
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.data import Fitting
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 

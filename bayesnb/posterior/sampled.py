@@ -12,7 +12,8 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.in_jax import log_mean_under_draws
 from bayesnb.posterior.log_mean import log_mean_joint
