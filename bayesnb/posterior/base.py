@@ -1,4 +1,4 @@
-"""The interface of every posterior."""
+"""The methods of every posterior."""
 
 from abc import abstractmethod
 from typing import Any

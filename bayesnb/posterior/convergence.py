@@ -1,6 +1,7 @@
 """R-hat and effective sample sizes of many parameters at once.
 
-The definitions are ArviZ's, which takes three milliseconds for each parameter; naive Bayes has hundreds or thousands.
+The definitions are ArviZ's. Its code takes three milliseconds for each parameter, and naive Bayes has hundreds or
+thousands of them.
 """
 
 from functools import cache
@@ -15,7 +16,7 @@ from bayesnb.parallel import in_order
 __all__ = ["ess_of_mean", "rhat_and_ess"]
 
 SLAB_CELLS = 2**16
-"""Draws of the parameters taken together, which stay in a core's cache."""
+"""Number of draws, over all chains and parameters, that are processed together, so that they fit a core's cache."""
 
 TAILS = 0.05, 0.95
 """Quantiles whose effective sample sizes are those of the tails."""
@@ -65,7 +66,7 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ordered = halves.take(order)
     scores = _normal_scores(order, ordered).reshape(halves.shape)
     r_hat, bulk = _rhat(scores), _ess(scores)
-    # Of an odd number of draws, halves lack the middle one.
+    # If the number of draws is odd, the halves lack the middle draw, which counts for the quantiles.
     every = ordered if whole.shape[2] % 2 == 0 else np.sort(whole.reshape(len(whole), -1), axis=1)
     # A draw is at most the quantile exactly if it is at most the sorted draw next below the quantile.
     edges = (every[:, int(level * (whole[0].size - 1))][:, None, None] for level in TAILS)
