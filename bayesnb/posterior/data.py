@@ -13,7 +13,11 @@ class Fitting(Protocol):
     """The interface of the inference that a posterior keeps, to run it again on other statistics."""
 
     def fit(self, problem: Problem, *, key: Any) -> Any:
-        """The posterior given the problem's data, of the same class as the posterior that keeps the inference."""
+        """Condition the problem's model on its data.
+
+        The class of the posterior depends on the model only, so that `update` and `forget` return the class they are
+        called on.
+        """
 
 
 class DataOfFit:

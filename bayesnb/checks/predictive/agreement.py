@@ -21,7 +21,8 @@ ROWS_AT_A_TIME = 2**14
 def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Number of other rows of the same class that agree with a row on more than 80 % of the discrete columns.
 
-    Columns that one of the two rows lacks do not count. The number is averaged over at most `MAX_ROWS` rows.
+    Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
+    rows.
     """
     places = _discrete_columns(model, rng)
     if len(places) < 2:

@@ -8,16 +8,17 @@ LEVELS = (0.025, 0.5, 0.975)
 
 
 def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from the median, divided by the distance between the median and the 2.5 % quantile on the same side.
+    """Distances from the median, relative to the spread on the same side of it.
 
-    Median and quantiles are those of all data sets, the observed one included, so that it is treated as a replicate is.
+    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
+    of all data sets, the observed one included, so that it is treated as a replicate is.
 
     Parameters
     ----------
     values : array, shape (data sets, numbers)
         NaN where a data set does not define a number.
     smallest : array, shape (numbers,)
-        Smallest divisor.
+        Smallest spread.
 
     Returns
     -------

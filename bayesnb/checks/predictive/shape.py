@@ -87,7 +87,7 @@ class _Shape(Statistic):
     ----------
     classes : list of str
     smallest : array
-        Smallest divisor of each value's distance: the change of a share by one more row.
+        Smallest spread of each value, as for `departures`: the change of a share by one more row.
     """
 
     classes: list[str]
