@@ -14,7 +14,7 @@ from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.data import Fitting
-from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
+from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, summary_of
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -111,9 +111,8 @@ class AveragedPosterior(ClosedFormPosterior):
         own = marginals_by_site(self.model, self.class_posterior, self.families)
         shared = marginals_by_site(self.model, self.class_posterior, self.shared)
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
-        found = {CLASS_SITE: self._known_class_probs()}
-        if CLASS_SITE in own:
-            found[CLASS_SITE] = _summary_of_mixture(np.ones(1), own[CLASS_SITE], own[CLASS_SITE], levels)
+        of_classes = summary_of(own[CLASS_SITE], prob) if CLASS_SITE in own else self._known_class_probs()
+        found = {CLASS_SITE: of_classes}
         for site in self.model.sites:
             inclusion = self.inclusion[site.block]
             weight = inclusion if site.column is None else inclusion[site.column]

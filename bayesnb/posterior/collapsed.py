@@ -56,6 +56,7 @@ class CollapsedPosterior(SampledPosterior):
         return np.mean([posterior_given(self.problem, values)[0].mean() for values in self._mixture()], axis=0)
 
     def _mixture(self) -> list[dict[str, np.ndarray]]:
+        """Evenly spaced draws of the hyperparameters, at most `MIXTURE` of them."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.hyperparameters.items()}
         number = len(next(iter(flat.values())))
         kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)

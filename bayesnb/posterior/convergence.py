@@ -34,10 +34,8 @@ def rhat_and_ess(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     -------
     r_hat, ess_bulk, ess_tail : array, shape (parameters,)
     """
-    step = max(1, SLAB_CELLS // (draws.shape[0] * draws.shape[1]))
-    slabs = [draws[:, :, start : start + step] for start in range(0, draws.shape[2], step)]
     with np.errstate(all="ignore"):
-        r_hat, bulk, tail = zip(*in_order(_of_slab, slabs), strict=True)
+        r_hat, bulk, tail = zip(*in_order(_of_slab, _slabs(draws)), strict=True)
     return np.concatenate(r_hat), np.concatenate(bulk), np.concatenate(tail)
 
 
@@ -49,10 +47,14 @@ def ess_of_mean(draws: np.ndarray) -> np.ndarray:
     draws : array, shape (chains, draws, series)
         At least four draws of a chain.
     """
-    step = max(1, SLAB_CELLS // (draws.shape[0] * draws.shape[1]))
-    slabs = [draws[:, :, start : start + step] for start in range(0, draws.shape[2], step)]
     with np.errstate(all="ignore"):
-        return np.concatenate(list(in_order(_mean_of_slab, slabs)))
+        return np.concatenate(list(in_order(_mean_of_slab, _slabs(draws))))
+
+
+def _slabs(draws: np.ndarray) -> list[np.ndarray]:
+    """The draws of some parameters at a time."""
+    step = max(1, SLAB_CELLS // (draws.shape[0] * draws.shape[1]))
+    return [draws[:, :, start : start + step] for start in range(0, draws.shape[2], step)]
 
 
 def _mean_of_slab(draws: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
 
-__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
+__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "summary_of"]
 
 
 class ClosedFormPosterior(SpreadPosterior):
@@ -106,14 +106,8 @@ class ExactPosterior(ClosedFormPosterior):
     @in_float64
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         marginals = self.marginals()
-        ends = ((1 - prob) / 2, (1 + prob) / 2)
-        found = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
-        for site, marginal in marginals.items():
-            lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
-            # With very few data, some means and variances are infinite.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
-        return found
+        known = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
+        return known | {site: summary_of(marginal, prob) for site, marginal in marginals.items()}
 
     def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
         """The posterior averaged over all subsets of the features, each in or out.
@@ -155,6 +149,14 @@ class ExactPosterior(ClosedFormPosterior):
     def mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)
         return ModelParameters(self.class_probs(), blocks)
+
+
+def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
+    """Columns of `summary` for the parameters that a distribution describes; equal tails outside `prob`."""
+    lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ((1 - prob) / 2, (1 + prob) / 2))
+    # With very few data, some means and variances are infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
 
 
 def marginals_by_site(
