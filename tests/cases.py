@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
+import scipy.stats
 from jax.scipy.special import gammaln, xlog1py, xlogy
 from numpyro.distributions import constraints
 
@@ -409,6 +410,70 @@ def _outside() -> list[Case]:
 
 OUTSIDE = _outside()
 """Families as they are written outside the package, each beside its twin within."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A family without a closed form, which NUTS fits: its cells, and SciPy's density.
+
+    Attributes
+    ----------
+    cells : callable
+        Two columns of cells, given which rows are of the first class.
+    log_density : callable
+        From cells and the parameters by name.
+    grid : array
+        Evenly spaced numbers that cover the support.
+    estimates : bool
+        Whether the family gives a mode and a maximum of the likelihood.
+    """
+
+    name: str
+    family: nb.Family
+    cells: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+    log_density: Callable[..., np.ndarray]
+    grid: np.ndarray
+    statistics: type = nb.Counts
+    estimates: bool = True
+
+
+def _waits(rng: np.random.Generator, first: np.ndarray) -> np.ndarray:
+    return np.where(first[:, None], 2, 1) * rng.gamma([2.0, 5.0], [1.0, 0.5], (len(first), 2))
+
+
+SAMPLED = [
+    Sampled(
+        "durations",
+        Durations(),
+        _waits,
+        lambda x, shape, speed: scipy.stats.gamma.logpdf(x, shape, scale=1 / speed),
+        np.linspace(1e-4, 60, 20001),
+        statistics=Logarithms,
+        estimates=False,
+    ),
+    Sampled(
+        "gamma",
+        nb.Gamma(4.0, 1.0, 1.5, 0.1),
+        _waits,
+        lambda x, mean, concentration: scipy.stats.gamma.logpdf(x, concentration, scale=mean / concentration),
+        np.linspace(1e-4, 60, 20001),
+    ),
+    Sampled(
+        "beta",
+        nb.Beta(1.5, 2.0, 1.5, 0.05),
+        lambda rng, first: rng.beta(np.where(first[:, None], 3.0, 6.0), [4.0, 9.0], (len(first), 2)),
+        lambda x, mean, concentration: scipy.stats.beta.logpdf(x, mean * concentration, (1 - mean) * concentration),
+        np.linspace(1e-4, 1 - 1e-4, 20001),
+    ),
+    Sampled(
+        "von mises",
+        nb.VonMises(1.5, 0.1),
+        lambda rng, first: rng.vonmises(np.where(first[:, None], 3.1, 1.5), [2.0, 9.0], (len(first), 2)),
+        lambda x, loc, concentration: scipy.stats.vonmises.logpdf(x, concentration, loc),
+        np.linspace(-np.pi, np.pi, 20001),
+    ),
+]
+"""Families without a closed form, the first from outside the package."""
 
 
 def membership(rng: np.random.Generator, rows: int, weighted: bool = False) -> np.ndarray:

@@ -89,8 +89,8 @@ class Family(ABC):
     mean_predicts
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
-    why_no_maximum_likelihood
-        Why `maximum_likelihood` may be NaN, for the error message.
+    why_no_maximum_likelihood, why_no_mode
+        Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages.
     categories, other
         For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
         occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
@@ -106,6 +106,7 @@ class Family(ABC):
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
+    why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.
     categories = None
     other = False

@@ -1,7 +1,7 @@
 """Families of two parameters, a location and a concentration, whose posterior has no closed form."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ class Concentrated(ExponentialFamily):
     A subclass states `estimate`, which is cheap. From it follow the defaults that the data determine, and the first
     point of the search for a maximum.
     """
+
+    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
+    why_no_mode: ClassVar[str] = "no observed cell, and a prior whose density has no single maximum"
 
     @abstractmethod
     def estimate(self, statistics: Any) -> dict[str, np.ndarray]:

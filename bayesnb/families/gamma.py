@@ -85,7 +85,6 @@ class Gamma(Concentrated):
         "use nb.Gaussian() for numbers of any sign, nb.Poisson() for counts, or mark the cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("loc", "scale", "concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         xp, _ = namespace(self.loc)

@@ -84,7 +84,6 @@ class Beta(Concentrated):
         "nb.Bernoulli() if every cell is 0 or 1, or mark the cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0", "concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         mean = sample("mean", beta.Beta(self.concentration1, self.concentration0))

@@ -87,7 +87,8 @@ class VonMises(Concentrated):
         "cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, all of them equal, or no direction at all"
+    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, all of them equal, or no direction"
+    why_no_mode: ClassVar[str] = "no observed cell, and so no direction; or a prior concentration below one"
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         loc = sample("loc", Direction(np.shape(self.concentration)))

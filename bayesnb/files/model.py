@@ -10,9 +10,12 @@ from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
+from bayesnb.families.gamma import Gamma
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
+from bayesnb.families.proportions import Beta
+from bayesnb.families.von_mises import VonMises
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
@@ -22,7 +25,17 @@ from bayesnb.tables.schema import Schema
 
 __all__ = ["FAMILIES", "read_model", "write_model"]
 
-FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
+FAMILIES: tuple[type[Family], ...] = (
+    Bernoulli,
+    Beta,
+    Categorical,
+    DirichletMultinomial,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    Poisson,
+    VonMises,
+)
 """Families that `read_model` knows by their names."""
 
 

@@ -143,7 +143,7 @@ class MAP(_PointEstimate):
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
             estimate = to_numpy(block.family.maximum_a_posteriori(counted))
             assert estimate is not None
-            _require_estimate(problem, block, estimate, "mode", "density unbounded, for a concentration below one")
+            _require_estimate(problem, block, estimate, "mode", block.family.why_no_mode)
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
 

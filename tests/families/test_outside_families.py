@@ -20,9 +20,9 @@ import pytest
 import scipy.special
 import scipy.stats
 import xarray as xr
-from cases import Coins, Durations, Exponential, Logarithms, Symbols, Tokens
+from cases import SAMPLED, Coins, Durations, Exponential, Sampled, Symbols, Tokens
 from numpyro.infer.util import log_density
-from slow import names_fast
+from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
@@ -736,70 +736,84 @@ class TestShapeOfThePrior:
 class TestNoClosedForm:
     """A family without a closed form: one run of NUTS, and what does not go says so."""
 
-    x = np.random.default_rng(5).gamma([2.0, 5.0], [1.0, 0.5], (40, 2))
     y = np.where(np.arange(40) % 3 == 0, "a", "b")
 
-    rows = np.where(y[:, None] == "a", 2 * x, x)
-    rows[3, 0] = np.nan
+    @pytest.fixture(scope="class", params=cases_fast(SAMPLED, {"durations"}))
+    @classmethod
+    def case(cls, request: pytest.FixtureRequest) -> Any:
+        return request.param
 
     @pytest.fixture(scope="class")
     @classmethod
-    def posterior(cls) -> Any:
+    def rows(cls, case: Sampled) -> np.ndarray:
+        rows = case.cells(np.random.default_rng(5), cls.y == "a")
+        rows[3, 0] = np.nan
+        return rows
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def posterior(cls, case: Sampled, rows: np.ndarray) -> Any:
         inference = nb.NUTS(num_warmup=200, num_samples=150, num_chains=2, progress=False)
         with warnings.catch_warnings():
             # What follows is about these draws, however few they are.
             warnings.simplefilter("ignore", nb.ConvergenceWarning)
-            return nb.fit(Durations(), cls.rows, cls.y, inference, key=2)
+            return nb.fit(case.family, rows, cls.y, inference, key=2)
 
-    def by_scipy(self, posterior: Any) -> np.ndarray:
+    @staticmethod
+    def drawn(case: Sampled, posterior: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Class probabilities and parameters, one leading axis of draws."""
+        flat = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
+        return flat["class_prob"], {name: flat[f"x_{name}"] for name in case.family.parameter_names()}
+
+    def by_scipy(self, case: Sampled, posterior: Any, rows: np.ndarray) -> np.ndarray:
         """Log joint density of every draw, shape (draws, rows, classes)."""
-        drawn = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
-        cells = self.rows[None, :, None, :]
-        shape, speed = (drawn[f"x_{name}"][:, None] for name in ("shape", "speed"))
-        density = scipy.stats.gamma.logpdf(cells, shape, scale=1 / speed)
-        return np.log(drawn["class_prob"])[:, None] + np.where(np.isnan(cells), 0.0, density).sum(axis=-1)
+        class_prob, parameters = self.drawn(case, posterior)
+        cells = rows[None, :, None, :]
+        density = case.log_density(cells, **{name: value[:, None] for name, value in parameters.items()})
+        return np.log(class_prob)[:, None] + np.where(np.isnan(cells), 0.0, density).sum(axis=-1)
 
-    def test_predictions(self, posterior: Any) -> None:
-        expected = scipy.special.logsumexp(self.by_scipy(posterior), axis=0) - np.log(300)
-        np.testing.assert_allclose(posterior.log_joint(self.rows), expected, rtol=1e-9)
+    def test_predictions(self, case: Sampled, posterior: Any, rows: np.ndarray) -> None:
+        expected = scipy.special.logsumexp(self.by_scipy(case, posterior, rows), axis=0) - np.log(300)
+        np.testing.assert_allclose(posterior.log_joint(rows), expected, rtol=1e-9)
         proba = scipy.special.softmax(expected, axis=1)
-        np.testing.assert_allclose(posterior.predict_proba(self.rows), proba, rtol=1e-7)
+        np.testing.assert_allclose(posterior.predict_proba(rows), proba, rtol=1e-7)
 
     @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
-    def test_leave_one_out(self, posterior: Any) -> None:
+    def test_leave_one_out(self, case: Sampled, posterior: Any, rows: np.ndarray) -> None:
         """Pareto-smoothed weights, against the harmonic mean, which does not smooth them."""
-        proba = scipy.special.softmax(self.by_scipy(posterior), axis=-1)
+        proba = scipy.special.softmax(self.by_scipy(case, posterior, rows), axis=-1)
         of_label = proba[:, np.arange(40), (self.y == "b").astype(int)]
-        found = nb.loo(posterior, self.rows, self.y).elpd_i
+        found = nb.loo(posterior, rows, self.y).elpd_i
         np.testing.assert_allclose(found, -np.log((1 / of_label).mean(axis=0)), atol=0.05)
 
-    def test_saved(self, posterior: Any, tmp_path: Any) -> None:
+    def test_saved(self, case: Sampled, posterior: Any, rows: np.ndarray, tmp_path: Any) -> None:
         loaded = reloaded(posterior, tmp_path)
-        assert isinstance(loaded.problem.statistics.blocks[0], Logarithms)
-        np.testing.assert_array_equal(loaded.log_joint(self.rows), posterior.log_joint(self.rows))
-        assert_same(loaded.problem.statistics.blocks[0].logs, posterior.problem.statistics.blocks[0].logs)
+        mine, theirs = (one.problem.statistics.blocks[0] for one in (loaded, posterior))
+        assert isinstance(mine, case.statistics)
+        np.testing.assert_array_equal(loaded.log_joint(rows), posterior.log_joint(rows))
+        assert_same(jax.tree.leaves(mine), jax.tree.leaves(theirs))
 
-    def test_information(self, posterior: Any) -> None:
+    def test_information(self, case: Sampled, posterior: Any) -> None:
         """The average over draws of an integral, against a sum over a fine grid."""
         found = nb.mutual_information(posterior)["mean"].to_numpy()
-        grid = np.linspace(1e-4, 60, 20001)
-        drawn = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
+        class_prob, parameters = self.drawn(case, posterior)
         for j in range(2):
             total = 0.0
             for d in range(0, 300, 30):
-                prior = drawn["class_prob"][d]
-                shape, speed = (drawn[f"x_{name}"][d, :, j] for name in ("shape", "speed"))
-                density = scipy.stats.gamma.pdf(grid[:, None], shape, scale=1 / speed)
+                prior = class_prob[d]
+                of_classes = {name: value[d, :, j] for name, value in parameters.items()}
+                density = np.exp(case.log_density(case.grid[:, None], **of_classes))
                 terms = prior * scipy.special.rel_entr(density, (density @ prior)[:, None])
-                total += terms.sum() * (grid[1] - grid[0])
+                total += terms.sum() * (case.grid[1] - case.grid[0])
             assert found[j] == pytest.approx(total / 10, rel=0.3)
 
-    def test_densities(self, posterior: Any) -> None:
-        line = nb.plot_densities(posterior, self.rows, self.y).axes[1].lines[0]
-        shape, speed = (posterior.draws()[f"x_{name}"][..., 0, 1].ravel() for name in ("shape", "speed"))
+    def test_densities(self, case: Sampled, posterior: Any, rows: np.ndarray) -> None:
+        line = nb.plot_densities(posterior, rows, self.y).axes[1].lines[0]
+        class_prob, parameters = self.drawn(case, posterior)
+        of_class = {name: value[:, 0, 1] for name, value in parameters.items()}
         # Given that the new row is of the class, a draw counts as much as it gives the class probability.
-        weight = posterior.draws()["class_prob"][..., 0].ravel()
-        density = scipy.stats.gamma.pdf(line.get_xdata()[:, None], shape, scale=1 / speed)
+        weight = class_prob[:, 0]
+        density = np.exp(case.log_density(line.get_xdata()[:, None], **of_class))
         expected = density @ weight / weight.sum()
         np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-9)
 
@@ -821,47 +835,74 @@ class TestNoClosedForm:
             "plot_proba",
         ],
     )
-    def test_what_goes(self, posterior: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_goes(self, posterior: Any, rows: np.ndarray, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(globals(), "LABELS", self.y)
-        for number in numbers_of(VERBS[verb](posterior, self.rows)):
+        for number in numbers_of(VERBS[verb](posterior, rows)):
             if np.asarray(number).dtype.kind == "f":
                 assert np.isfinite(np.asarray(number)[~np.isnan(np.asarray(number))]).all()
 
-    def test_check(self, posterior: Any) -> None:
-        assert nb.check(posterior, self.rows, self.y, num_replicates=50).table["p_value"].between(0, 1).all()
+    def test_check(self, posterior: Any, rows: np.ndarray) -> None:
+        assert nb.check(posterior, rows, self.y, num_replicates=50).table["p_value"].between(0, 1).all()
 
     @pytest.mark.parametrize(
         ("verb", "error"),
         {
-            "log_evidence": "log_evidence is known in closed form for conjugate families only, not for ['Durations']",
-            "feature_evidence": "column 0 is Durations, which has no closed-form evidence",
+            "log_evidence": "log_evidence is known in closed form for conjugate families only, not for [{name!r}]",
+            "feature_evidence": "column 0 is {name}, which has no closed-form evidence",
             "sensitivity": "the posterior is sampled",
             "loo_scores": "loo_scores takes rows away from a closed form, which draws do not have",
             "kfold": "kfold takes rows away from a closed form, which draws do not have",
-            "MAP": "column 0 is Durations, which gives no mode: use nb.NUTS() for draws; or define "
-            "maximum_a_posteriori(statistics) in the class",
-            "MLE": "column 0 is Durations, which gives no maximum_likelihood: use nb.NUTS() for draws; or define "
-            "maximum_likelihood(statistics) in the class",
             "unlabelled Gibbs": "closed-form posterior given the labels: use nb.NUTS() for draws",
         }.items(),
     )
     def test_what_does_not_go_says_so(
-        self, posterior: Any, verb: str, error: str, monkeypatch: pytest.MonkeyPatch
+        self, case: Sampled, posterior: Any, rows: np.ndarray, verb: str, error: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(globals(), "LABELS", self.y)
-        with pytest.raises((TypeError, ValueError), match=re.escape(error)):
-            VERBS[verb](posterior, self.rows)
+        told = error.format(name=type(case.family).__name__)
+        with pytest.raises((TypeError, ValueError), match=re.escape(told)):
+            VERBS[verb](posterior, rows)
 
-    def test_exact_says_so(self) -> None:
-        with pytest.raises(ValueError, match=r"Durations.*nb\.NUTS\(\) for draws$"):
-            nb.fit(Durations(), self.x, self.y)
-        with pytest.raises(ValueError, match="Durations"):
-            nb.fit(nb.NaiveBayes(Durations(), feature_inclusion=0.5), self.x, self.y)
+    @pytest.mark.parametrize(
+        ("verb", "error"),
+        {
+            "MAP": "column 0 is {name}, which gives no mode: use nb.NUTS() for draws; or define "
+            "maximum_a_posteriori(statistics) in the class",
+            "MLE": "column 0 is {name}, which gives no maximum_likelihood: use nb.NUTS() for draws; or define "
+            "maximum_likelihood(statistics) in the class",
+        }.items(),
+    )
+    def test_a_point_estimate_goes_or_says_so(
+        self, case: Sampled, posterior: Any, rows: np.ndarray, verb: str, error: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(globals(), "LABELS", self.y)
+        if case.estimates:
+            assert all(np.isfinite(value).all() for value in VERBS[verb](posterior, rows).values())
+            return
+        told = error.format(name=type(case.family).__name__)
+        with pytest.raises((TypeError, ValueError), match=re.escape(told)):
+            VERBS[verb](posterior, rows)
 
-    def test_no_point_is_advised_where_one_column_has_no_mode(self) -> None:
-        mixed = nb.NaiveBayes({0: Durations(), 1: nb.Gaussian()})
-        with pytest.raises(ValueError, match=r"Durations.*use nb\.NUTS\(\) for draws$"):
-            nb.fit(mixed, np.column_stack([self.x, self.x]), self.y)
+    def test_exact_says_so(self, case: Sampled, rows: np.ndarray) -> None:
+        name = type(case.family).__name__
+        advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.estimates else "")
+        with pytest.raises(ValueError, match=f"{name}.*{advice}$"):
+            nb.fit(case.family, rows, self.y)
+        with pytest.raises(ValueError, match=name):
+            nb.fit(nb.NaiveBayes(case.family, feature_inclusion=0.5), rows, self.y)
+
+    @pytest.mark.slow
+    def test_later_rows_are_sampled_anew(self, case: Sampled, rows: np.ndarray) -> None:
+        """After `forget` and `update` the statistics are those of the other rows, and the draws those of a new fit."""
+        inference = nb.NUTS(num_warmup=20, num_samples=10, num_chains=1, progress=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nb.ConvergenceWarning)
+            some = nb.fit(case.family, rows[:30], self.y[:30], inference, key=1)
+            moved = some.update(rows[30:], self.y[30:], key=2).forget(rows[:10], self.y[:10], key=3)
+            anew = nb.fit(case.family, rows[10:], self.y[10:], inference, key=3)
+        for mine, theirs in zip(*(jax.tree.leaves(one.problem.statistics) for one in (moved, anew)), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(moved.log_joint(rows), anew.log_joint(rows), rtol=1e-3)
 
 
 class TestAdvice:

@@ -1,0 +1,500 @@
+"""Gamma, beta and von Mises columns: densities, estimates, draws against quadrature, and bad input."""
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import scipy.stats
+from cases import SAMPLED, membership, with_holes
+from scipy.integrate import quad
+
+import bayesnb as nb
+from bayesnb.families.cdf import cdf
+from bayesnb.families.circle import Direction, Winding, nearest_turn
+from bayesnb.sources.memory import read_table
+
+CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
+Y = np.array(["a", "b"] * 30)
+
+
+def wrapped(angle: Any) -> Any:
+    return np.angle(np.exp(1j * np.asarray(angle)))
+
+
+def of_columns(summary: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: summary(x, axis=0)
+
+
+def cells_of(name: str, seed: int = 3) -> np.ndarray:
+    return CASES[name].cells(np.random.default_rng(seed), Y == "a")
+
+
+LOG_PRIOR: dict[str, Callable[..., Any]] = {
+    "gamma": lambda hyper, mean: scipy.stats.lognorm.logpdf(mean, hyper["scale"], scale=hyper["loc"]),
+    "beta": lambda hyper, mean: scipy.stats.beta.logpdf(mean, hyper["concentration1"], hyper["concentration0"]),
+    "von mises": lambda hyper, loc: np.full(np.shape(loc), -np.log(2 * np.pi)),
+}
+
+
+def log_prior(name: str, hyper: dict[str, Any], location: Any, concentration: Any) -> Any:
+    """By SciPy."""
+    of_concentration = scipy.stats.gamma.logpdf(concentration, hyper["concentration"], scale=1 / hyper["rate"])
+    return LOG_PRIOR[name](hyper, location) + of_concentration
+
+
+def hyperparameters_of(posterior: Any, c: int, j: int) -> dict[str, Any]:
+    family = posterior.problem.resolved.families[0]
+    return {name: np.asarray(value)[c, j] for name, value in family.hyperparameters().items()}
+
+
+DIGITS = [
+    ("gamma", 7.0, 0.001, 14.0, -9.5544508230975344681),
+    ("gamma", 7.0, 1.0, 14.0, -3.9459101490553133051),
+    ("gamma", 7.0, 1e4, 7.125, 0.14695601587598289121),
+    ("gamma", 7.0, 1e8, 7.00125, 4.7511151609438566025),
+    ("beta", 0.25, 0.001, 0.125, -6.3693784789794027598),
+    ("beta", 0.25, 1.0, 0.125, 0.10166052828663477312),
+    ("beta", 0.25, 1e4, 0.2421875, 2.8937266498859829625),
+    ("beta", 0.25, 1e8, 0.24993896484375, 8.1350342842289676912),
+    ("von mises", 3.0, 0.001, 2.0, -1.8373370141034617188),
+    ("von mises", 3.0, 1.0, 2.0, -1.5334891190483844148),
+    ("von mises", 3.0, 1e4, 2.984375, 2.4655408622249008721),
+    ("von mises", 3.0, 1e8, 2.9998779296875, 7.5463437787543130289),
+]
+"""Location, concentration, cell and log density, by mpmath with sixty digits."""
+
+
+class TestDensity:
+    @pytest.mark.parametrize("name", CASES)
+    def test_rows_under_draws(self, name: str, rng: np.random.Generator) -> None:
+        case = CASES[name]
+        x = with_holes(rng, cells_of(name))
+        location = {"gamma": 3.0, "beta": 0.4, "von mises": -2.0}[name] * rng.uniform(0.5, 1.5, (5, 2, 2))
+        values = (location, 10 ** rng.uniform(-1, 3, (5, 2, 2)))
+        parameters = dict(zip(case.family.parameter_names(), values, strict=True))
+        spread = {key: value[:, None] for key, value in parameters.items()}
+        cells = x[:, None, :]
+        expected = np.where(np.isnan(cells), 0.0, case.log_density(cells, **spread)).sum(axis=-1)
+        np.testing.assert_allclose(case.family.row_log_likelihood(parameters, x), expected, rtol=1e-10, atol=1e-9)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_sums_of_rows(self, name: str, rng: np.random.Generator) -> None:
+        """The density of statistics is that of weighted rows, and statistics of two tables add up to those of both."""
+        case = CASES[name]
+        x, weights = with_holes(rng, cells_of(name)), membership(rng, len(Y), weighted=True)
+        statistics = case.family.statistics(x[:20], weights[:20]) + case.family.statistics(x[20:], weights[20:])
+        values = (np.array([[0.3, 0.4], [0.5, 0.2]]), np.array([[2.0, 3.0], [40.0, 0.5]]))
+        parameters = dict(zip(case.family.parameter_names(), values, strict=True))
+        cells = case.log_density(x[:, None, :], **parameters)
+        expected = (weights[:, :, None] * np.where(np.isnan(x)[:, None], 0.0, cells)).sum(axis=0)
+        found = case.family.log_likelihood(parameters, statistics) + statistics.log_base
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+    @pytest.mark.parametrize(("name", "location", "concentration", "x", "expected"), DIGITS)
+    def test_digits(self, name: str, location: float, concentration: float, x: float, expected: float) -> None:
+        family = CASES[name].family
+        values = (np.full((1, 1), location), np.full((1, 1), concentration))
+        parameters = dict(zip(family.parameter_names(), values, strict=True))
+        found = family.row_log_likelihood(parameters, np.array([[x]]))[0, 0]
+        assert found == pytest.approx(expected, abs=1e-13 + 1e-14 * concentration)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_in_jax(self, name: str) -> None:
+        """The density that NUTS and a GPU compile, and its derivative."""
+        posterior = from_parameters(name)
+        x = cells_of(name)[:3]
+        x[1, 0] = np.nan
+        with jax.enable_x64(True):
+            log_joint = posterior.log_joint_function()
+            np.testing.assert_allclose(log_joint(x), posterior.log_joint(x), rtol=1e-10)
+
+    def test_angles_have_a_distribution_function(self) -> None:
+        for loc, concentration, x in ((3.0, 2.0, -3.0), (-3.1, 4.0, 3.0), (0.5, 0.1, 1.0), (2.0, 30.0, 2.1)):
+            likelihood = nb.VonMises().likelihood(np.array(loc), np.array(concentration))
+            area, _ = quad(lambda t: scipy.stats.vonmises.pdf(t, concentration, loc), -np.pi, x, epsabs=1e-12)  # noqa: B023
+            assert cdf(likelihood, x) == pytest.approx(area, abs=1e-9)
+
+
+def from_parameters(name: str, **more: Any) -> Any:
+    family = CASES[name].family
+    location = {
+        "gamma": [[3.0, 2.0], [5.0, 1.0]],
+        "beta": [[0.3, 0.2], [0.6, 0.9]],
+        "von mises": [[0.3, 3.0], [-2.0, 1.0]],
+    }[name]
+    values = (location, [[2.0, 30.0], [5.0, 0.7]])
+    parameters = dict(zip(family.parameter_names(), values, strict=True))
+    return nb.from_parameters(family, classes=["a", "b"], class_probs=[0.4, 0.6], parameters=parameters, **more)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_simulated_rows_follow_scipys_distribution(name: str) -> None:
+    """Two hundred uniform numbers each, six tests in four hundred at an error rate of 1e-4."""
+    posterior = from_parameters(name)
+    X, y = posterior.simulate(400, key=5)
+    draws = posterior.mean()
+    location, concentration = (draws[f"x_{key}"] for key in CASES[name].family.parameter_names())
+    for c, label in enumerate(["a", "b"]):
+        for j in range(2):
+            m, k = location[c, j], concentration[c, j]
+            of_cells = {
+                "gamma": scipy.stats.gamma(k, scale=m / k).cdf,
+                "beta": scipy.stats.beta(m * k, (1 - m) * k).cdf,
+                "von mises": lambda x, m=m, k=k: (
+                    scipy.stats.vonmises.cdf(x, k, m) - scipy.stats.vonmises.cdf(-np.pi, k, m)
+                ),
+            }[name]
+            assert scipy.stats.kstest(of_cells(np.asarray(X)[np.asarray(y) == label, j]), "uniform").pvalue > 1e-4
+
+
+SCIPY_FIT: dict[str, Callable[[np.ndarray], tuple[float, float]]] = {
+    "gamma": lambda x: (x.mean(), scipy.stats.gamma.fit(x, floc=0)[0]),
+    "beta": lambda x: (lambda a, b: (a / (a + b), a + b))(*scipy.stats.beta.fit(x, floc=0, fscale=1)[:2]),
+    "von mises": lambda x: scipy.stats.vonmises.fit(x, fscale=1)[1::-1],
+}
+
+
+class TestEstimates:
+    @pytest.mark.parametrize("name", CASES)
+    def test_the_maximum_of_the_likelihood_is_scipys(self, name: str) -> None:
+        X = cells_of(name)
+        found = nb.fit(type(CASES[name].family)(), X, Y, nb.MLE()).mean()
+        for c, label in enumerate(["a", "b"]):
+            for j in range(2):
+                expected = SCIPY_FIT[name](X[label == Y, j])
+                mine = [found[f"x_{key}"][c, j] for key in CASES[name].family.parameter_names()]
+                np.testing.assert_allclose(mine, expected, rtol=1e-5)
+
+    @pytest.mark.parametrize("given", [True, False], ids=["numbers", "defaults"])
+    @pytest.mark.parametrize("name", CASES)
+    def test_the_mode_is_that_of_scipys_densities(self, name: str, given: bool) -> None:
+        X, case = cells_of(name), CASES[name]
+        posterior = nb.fit(case.family if given else type(case.family)(), X, Y, nb.MAP())
+        names = case.family.parameter_names()
+        for c, label in enumerate(["a", "b"]):
+            for j in range(2):
+                hyper, cells = hyperparameters_of(posterior, c, j), X[label == Y, j]
+
+                def minus(point: np.ndarray, hyper: Any = hyper, cells: Any = cells) -> float:
+                    values = dict(zip(names, point, strict=True))
+                    with np.errstate(all="ignore"):
+                        total = case.log_density(cells, **values).sum() + log_prior(name, hyper, *point)
+                    return float(-total) if np.isfinite(total) else 1e10
+
+                mine = np.array([posterior.mean()[f"x_{key}"][c, j] for key in names])
+                options = {"xatol": 1e-9, "fatol": 1e-10, "maxiter": 2000}
+                best = scipy.optimize.minimize(minus, 1.05 * mine, method="Nelder-Mead", options=options)
+                np.testing.assert_allclose(mine, best.x, rtol=1e-5)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_equal_cells_have_none(self, name: str) -> None:
+        X = cells_of(name)
+        X[Y == "b", 1] = 0.25
+        with pytest.raises(
+            ValueError, match=r"column 1 in class 'b': the maximum likelihood estimate.*all of them equal"
+        ):
+            nb.fit(CASES[name].family, X, Y, nb.MLE())
+        assert np.isfinite(nb.fit(CASES[name].family, X, Y, nb.MAP()).mean()["x_concentration"]).all()
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_a_class_without_cells(self, name: str) -> None:
+        """The mode is the prior's; of a direction it has none, because all are as probable."""
+        X = cells_of(name)
+        X[Y == "b", 1] = np.nan
+        with pytest.raises(
+            ValueError, match=r"column 1 in class 'b': the maximum likelihood estimate.*no observed cell"
+        ):
+            nb.fit(CASES[name].family, X, Y, nb.MLE())
+        if name == "von mises":
+            with pytest.raises(ValueError, match=r"column 1 in class 'b': the mode.*no direction"):
+                nb.fit(CASES[name].family, X, Y, nb.MAP())
+            return
+        family = CASES[name].family
+        found = nb.fit(family, X, Y, nb.MAP()).mean()
+        assert found["x_concentration"][1, 1] == pytest.approx((family.concentration - 1) / family.rate)
+        a, b = (getattr(family, key, None) for key in ("concentration1", "concentration0"))
+        mode = np.log(family.loc) - family.scale**2 if name == "gamma" else (a - 1) / (a + b - 2)
+        assert found["x_mean"][1, 1] == pytest.approx(np.exp(mode) if name == "gamma" else mode, rel=1e-6)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_narrow_columns(self, name: str) -> None:
+        """Densities of which rounding leaves few digits: cells that differ in the fifth digit."""
+        X = 0.5 * (1 + 1e-5 * np.random.default_rng(9).normal(size=(60, 2)))
+        found = nb.fit(type(CASES[name].family)(), X, Y, nb.MLE()).mean()
+        location, concentration = (found[f"x_{key}"] for key in CASES[name].family.parameter_names())
+        means, deviations = (
+            np.stack([f(X[label == Y]) for label in "ab"]) for f in (of_columns(np.mean), of_columns(np.std))
+        )
+        np.testing.assert_allclose(location, means, rtol=1e-9)
+        per_precision = {"gamma": 0.25, "beta": 0.25, "von mises": 1.0}[name]
+        np.testing.assert_allclose(concentration * deviations**2, per_precision, rtol=1e-2)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", CASES)
+    def test_rows_without_a_label(self, name: str) -> None:
+        """EM: the mode of the mixture has no slope, by differences of SciPy's densities."""
+        case, X = CASES[name], cells_of(name)
+        y = [None if i % 3 == 0 else label for i, label in enumerate(Y)]
+        found = nb.fit(case.family, X, y, nb.MAP(), key=1)
+        names = case.family.parameter_names()
+        best = {key: found.mean()[f"x_{key}"] for key in names}
+        known = np.array([label is not None for label in y])
+        hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
+        log_class = np.log(found.mean()["class_prob"])
+
+        def height(values: dict[str, np.ndarray]) -> float:
+            joint = log_class + case.log_density(X[:, None], **values).sum(axis=-1)
+            of_label = np.where(Y == "a", joint[:, 0], joint[:, 1])
+            rows = np.where(known, of_label, scipy.special.logsumexp(joint, axis=1)).sum()
+            return float(rows + log_prior(name, hyper, *values.values()).sum())
+
+        top = height(best)
+        for key in names:
+            for at in np.ndindex(2, 2):
+                for step in (1e-3, -1e-3):
+                    moved = {other: value.copy() for other, value in best.items()}
+                    moved[key][at] *= 1 + step
+                    assert height(moved) < top + 1e-9
+
+
+class TestInvariance:
+    """Defaults follow the column: another unit, and another zero of a circle, change no prediction."""
+
+    @pytest.mark.parametrize("factor", [1e-9, 60.0, 1e12])
+    def test_a_change_of_unit(self, factor: float) -> None:
+        X = cells_of("gamma")
+        before, after = (nb.fit(nb.Gamma(), X * unit, Y, nb.MAP()).predict_proba(X * unit) for unit in (1.0, factor))
+        np.testing.assert_allclose(after, before, rtol=1e-7)
+
+    @pytest.mark.parametrize("turn", [1.0, np.pi, -2.5])
+    def test_a_rotation(self, turn: float) -> None:
+        X = cells_of("von mises")
+        tables = X, wrapped(X + turn)
+        before, after = (nb.fit(nb.VonMises(), table, Y, nb.MAP()).predict_proba(table) for table in tables)
+        np.testing.assert_allclose(after, before, rtol=1e-7)
+
+    def test_the_rest_of_one(self) -> None:
+        X = cells_of("beta")
+        before, after = (nb.fit(nb.Beta(), table, Y, nb.MAP()).predict_proba(table) for table in (X, 1 - X))
+        np.testing.assert_allclose(after, before, rtol=1e-7)
+
+
+class TestDefaults:
+    def test_a_narrow_column_has_the_default_of_gaussian(self) -> None:
+        """The prior mean of the precision is ten times that of the column, for all three."""
+        rng = np.random.default_rng(8)
+        deviations = rng.normal(size=4000)
+        for family, x in (
+            (nb.Gamma(), 5.0 * (1 + 0.001 * deviations)),
+            (nb.Beta(), 0.5 + 0.001 * deviations),
+            (nb.VonMises(), 0.001 * deviations),
+        ):
+            hyper = read_table(nb.NaiveBayes(family), x[:, None], ["c"] * 4000, None).resolved.families[0]
+            per_precision = {nb.Gamma: x.mean() ** 2, nb.Beta: 0.25, nb.VonMises: 1.0}[type(family)]
+            precision = np.asarray(hyper.concentration / hyper.rate).item() / per_precision
+            assert precision * x.var() == pytest.approx(10.0, rel=0.01)
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_a_column_of_one_value(self, name: str) -> None:
+        X = np.full((6, 1), 0.3)
+        model = nb.NaiveBayes(type(CASES[name].family)())
+        family = read_table(model, X, ["a", "b"] * 3, None).resolved.families[0]
+        np.testing.assert_allclose(family.rate, 0.075)
+        if name == "gamma":
+            np.testing.assert_allclose(family.loc, 0.3)
+            np.testing.assert_allclose(family.scale, 2 * np.sqrt(np.log(2)))
+
+    def test_numbers_stay(self) -> None:
+        X = cells_of("gamma")
+        family = read_table(nb.NaiveBayes(nb.Gamma(loc=2.0, rate=0.3)), X, Y, None).resolved.families[0]
+        assert np.unique(family.loc) == 2.0
+        assert np.unique(family.rate) == 0.3
+        assert len(np.unique(family.scale)) == 2
+
+
+class TestCircle:
+    def test_the_coordinate_covers_the_circle_evenly(self) -> None:
+        z = np.linspace(-np.pi, np.pi, 101)
+        turns = z[:, None] + 2 * np.pi * np.arange(-20, 21)
+        with jax.enable_x64(True):
+            density = np.exp(np.asarray(Winding().log_abs_det_jacobian(turns, turns)))
+        np.testing.assert_allclose(density.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(density[:, 20], 1 / 3, rtol=1e-5)
+
+    def test_whole_turns_are_one_angle(self) -> None:
+        angle = np.array([3.0, -3.0, 9.0, -100.0])
+        with jax.enable_x64(True):
+            found = np.asarray(Winding()(jax.numpy.asarray(angle)))
+        np.testing.assert_allclose(found, wrapped(angle), rtol=1e-12)
+        np.testing.assert_allclose(nearest_turn(np.array([-3.1, 3.1]), 3.0), [2 * np.pi - 3.1, 3.1])
+        assert np.abs(Direction((500,)).sample(jax.random.key(0))).max() <= np.pi
+
+    def test_draws_on_both_sides_of_pi(self) -> None:
+        """Their mean is near pi, not zero; so are the interval, the plug-in and R-hat."""
+        rng = np.random.default_rng(2)
+        loc = wrapped(rng.normal(np.pi, 0.1, (2, 500, 2, 1)))
+        samples = {"x_loc": loc, "x_concentration": np.full(loc.shape, 8.0), "class_prob": np.full((2, 500, 2), 0.5)}
+        posterior = nb.from_samples(nb.VonMises(1.5, 0.1), samples, X=[[3.0], [-3.0]], y=["a", "b"])
+        summary = posterior.summary().filter(like="x_loc", axis=0)
+        assert (np.abs(np.abs(summary["mean"]) - np.pi) < 0.03).all()
+        assert ((summary["upper"] - summary["lower"]) < 0.5).all()
+        assert (summary["sd"].between(0.08, 0.12)).all()
+        assert (summary["r_hat"] < 1.02).all()
+        np.testing.assert_allclose(posterior.plugin().log_joint([[3.1]]), posterior.log_joint([[3.1]]), atol=0.1)
+        np.testing.assert_allclose(wrapped(posterior.draws()["x_loc"] - loc), 0.0, atol=1e-12)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("family", "value", "told"),
+        [
+            (nb.Gamma(), 0.0, "column 'wait', row 1: 0 is not a positive number, as Gamma needs; use nb.Gaussian()"),
+            (nb.Gamma(), -2.5, "column 'wait', row 1: -2.5 is not a positive number, as Gamma needs"),
+            (nb.Gamma(), np.inf, "column 'wait', row 1: inf is not"),
+            (nb.Beta(), 0.0, "column 'wait', row 1: 0 is not a number between 0 and 1, as Beta needs; divide"),
+            (nb.Beta(), 1.0, "column 'wait', row 1: 1 is not a number between 0 and 1, as Beta needs; divide"),
+            (nb.Beta(), 35.0, "column 'wait', row 1: 35 is not a number between 0 and 1, as Beta needs; divide perc"),
+            (
+                nb.VonMises(),
+                270.0,
+                "column 'wait', row 1: 270 is not an angle in radians from -pi to pi, as VonMises",
+            ),
+            (nb.VonMises(), 4.0, "move radians into the interval by np.angle(np.exp(1j * x))"),
+        ],
+    )
+    def test_cells(self, family: nb.Family, value: float, told: str) -> None:
+        pd = pytest.importorskip("pandas")
+        with pytest.raises(ValueError, match=re.escape(told)):
+            nb.fit(family, pd.DataFrame({"wait": [0.5, value, 0.7]}), ["a", "b", "a"], nb.MAP())
+
+    @pytest.mark.parametrize(
+        ("make", "told"),
+        [
+            (lambda: nb.Gamma(loc=0.0), "Gamma(loc=0.0): 0.0 is not a positive finite number"),
+            (lambda: nb.Gamma(scale=-1.0), "Gamma(scale=-1.0): -1.0 is not a positive finite number"),
+            (lambda: nb.Beta(concentration0=0.0), "Beta(concentration0=0.0): 0.0 is not a positive finite number"),
+            (lambda: nb.VonMises(rate=np.nan), "VonMises(rate=nan): nan is not a positive finite number"),
+        ],
+    )
+    def test_hyperparameters(self, make: Any, told: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(told)):
+            make()
+
+
+@dataclass(frozen=True)
+class Few:
+    """Cells of a class, of which quadrature knows the posterior."""
+
+    name: str
+    cells: np.ndarray
+
+
+_RNG = np.random.default_rng(11)
+FEW = {
+    "gamma, 15 cells": Few("gamma", _RNG.gamma(2.0, 3.0, 15)),
+    "gamma, one cell": Few("gamma", np.array([3.0])),
+    "gamma, no cell": Few("gamma", np.array([])),
+    "gamma, equal cells": Few("gamma", np.full(8, 3.0)),
+    "beta, 15 cells": Few("beta", _RNG.beta(2.0, 3.0, 15)),
+    "beta, near zero": Few("beta", _RNG.beta(0.5, 30.0, 15)),
+    "beta, one cell": Few("beta", np.array([0.9])),
+    "beta, no cell": Few("beta", np.array([])),
+    "von mises, 15 cells across pi": Few("von mises", wrapped(_RNG.vonmises(np.pi, 3.0, 15))),
+    "von mises, nearly uniform": Few("von mises", _RNG.uniform(-np.pi, np.pi, 15)),
+    "von mises, one cell": Few("von mises", np.array([3.0])),
+    "von mises, no cell": Few("von mises", np.array([])),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
+    """Ten expectations for each table, each within 4.5 of its standard errors: one false alarm in 1,200 runs."""
+    case = CASES[few.name]
+    X = np.append(few.cells, np.nan)[:, None]
+    model = nb.NaiveBayes(case.family, class_probs=[1.0])
+    inference = nb.NUTS(num_warmup=500, num_samples=2000, progress=False)
+    posterior = nb.fit(model, X, ["c"] * len(X), inference, key=4, classes=["c"])
+    assert posterior.sample_stats["diverging"].sum() == 0
+    assert posterior.diagnostics.ess_bulk.min() > 800
+
+    places = {
+        "gamma": lambda: np.exp(np.linspace(np.log(4.0) - 9.0, np.log(4.0) + 9.0, 1501)),
+        "beta": lambda: scipy.special.expit(np.linspace(-18.0, 18.0, 1501)),
+        "von mises": lambda: np.linspace(-np.pi, np.pi, 1500, endpoint=False),
+    }[few.name]()
+    slope = {"gamma": places, "beta": places * (1 - places), "von mises": np.ones_like(places)}[few.name]
+    log_k = np.linspace(-14.0, 7.0, 1401)
+    location, k = np.meshgrid(places, np.exp(log_k), indexing="ij")
+    hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
+    names = case.family.parameter_names()
+    log_density = log_prior(few.name, hyper, location, k) + np.log(slope)[:, None] + log_k
+    with np.errstate(all="ignore"):
+        for x in few.cells:
+            log_density = log_density + case.log_density(x, **dict(zip(names, (location, k), strict=True)))
+    weight = np.exp(log_density - np.nanmax(log_density))
+    weight = np.nan_to_num(weight) / np.nansum(weight)
+    drawn = [posterior.draws()[f"x_{key}"][:, :, 0, 0] for key in names]
+    of_place = {"gamma": np.log, "beta": scipy.special.logit, "von mises": np.cos}[few.name]
+    of_both = {"gamma": np.log, "beta": scipy.special.logit, "von mises": np.sin}[few.name]
+    asked: list[Callable[[Any, Any], Any]] = [
+        lambda m, k: of_place(m),
+        lambda m, k: of_place(m) ** 2,
+        lambda m, k: np.log(k),
+        lambda m, k: np.log(k) ** 2,
+        lambda m, k: k,
+        lambda m, k: of_both(m) * np.log(k),
+        lambda m, k: of_both(m),
+        lambda m, k: 1.0 * (k < 3.0),
+        lambda m, k: 1.0 * (k < 0.5),
+        lambda m, k: 1.0 * (of_both(m) > 0),
+    ]
+    for question in asked:
+        values = question(*drawn)
+        expected = float((weight * question(location, k)).sum())
+        if values.std() == 0:
+            assert expected == pytest.approx(values[0, 0], abs=1e-3)
+            continue
+        arviz = pytest.importorskip("arviz")
+        error = values.std() / np.sqrt(float(arviz.ess(values)))
+        assert abs(values.mean() - expected) < 4.5 * error + 1e-4
+
+
+Y2 = np.repeat(["a", "b"], 50)
+_HARD = np.random.default_rng(12)
+HARD = {
+    "gamma, shape 1e4": (nb.Gamma(), _HARD.gamma(1e4, 1e-4, 100), Y2),
+    "gamma, one row": (nb.Gamma(), _HARD.gamma(2.0, 3.0, 51), Y2[:51]),
+    "gamma, no row": (nb.Gamma(), _HARD.gamma(2.0, 3.0, 50), Y2[:50]),
+    "gamma, equal cells": (nb.Gamma(), np.append(_HARD.gamma(2.0, 3.0, 50), np.full(50, 40.0)), Y2),
+    "gamma, shape 0.02": (nb.Gamma(), np.maximum(_HARD.gamma(0.02, 1.0, 100), 1e-300), Y2),
+    "beta, concentration 1e4": (nb.Beta(), _HARD.beta(3e3, 7e3, 100), Y2),
+    "beta, one row": (nb.Beta(), _HARD.beta(2.0, 3.0, 51), Y2[:51]),
+    "beta, no row": (nb.Beta(), _HARD.beta(2.0, 3.0, 50), Y2[:50]),
+    "beta, equal cells": (nb.Beta(), np.append(_HARD.beta(2.0, 3.0, 50), np.full(50, 0.25)), Y2),
+    "beta, near zero": (nb.Beta(), 1e-6 * _HARD.gamma(3.0, 1.0, 100), Y2),
+    "beta, both ends": (nb.Beta(), np.clip(_HARD.beta(0.02, 0.03, 100), 1e-300, 1 - 1e-16), Y2),
+    "von mises, concentration 1e4": (nb.VonMises(), wrapped(_HARD.normal(np.pi, 0.01, 100)), Y2),
+    "von mises, one row": (nb.VonMises(), wrapped(_HARD.normal(np.pi, 0.01, 51)), Y2[:51]),
+    "von mises, no row": (nb.VonMises(), wrapped(_HARD.normal(np.pi, 0.01, 50)), Y2[:50]),
+    "von mises, uniform": (nb.VonMises(), _HARD.uniform(-np.pi, np.pi, 100), Y2),
+    "von mises, equal cells": (nb.VonMises(), np.append(_HARD.vonmises(0.0, 2.0, 50), np.full(50, 0.25)), Y2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "x", "y"), HARD.values(), ids=HARD)
+def test_hard_columns_are_sampled_without_a_warning(family: nb.Family, x: np.ndarray, y: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", nb.ConvergenceWarning)
+        posterior = nb.fit(family, x[:, None], y, nb.NUTS(progress=False), key=3, classes=["a", "b"])
+    assert posterior.sample_stats["diverging"].sum() == 0
+    assert posterior.diagnostics.ess_bulk.min() > 500
+    assert np.isfinite(posterior.log_joint(x[:, None])).all()
