@@ -69,9 +69,9 @@ class Gamma(Concentrated):
     ...     class_probs=[0.5, 0.5],
     ...     parameters={"mean": [[4.0], [8.0]], "concentration": [[2.0], [8.0]]},
     ... )
-    >>> posterior.predict_proba([[1.0], [8.0]]).round(3)
-    array([[0.999, 0.001],
-           [0.28 , 0.72 ]])
+    >>> posterior.predict_proba([[3.0], [8.0]]).round(3)
+    array([[0.942, 0.058],
+           [0.208, 0.792]])
     """
 
     loc: Hyperparameter = None

@@ -81,7 +81,7 @@ def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_p
 
 
 def _step(gradient: np.ndarray, hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Newton's step, shape (numbers, classes, columns); the least curvature and the expected gain (classes, columns)."""
+    """Newton's step (numbers, classes, columns), the least curvature and the expected gain (classes, columns)."""
     curvature, axes = np.linalg.eigh(np.moveaxis(hessian, (0, 1), (-2, -1)))
     along = np.einsum("...ik,i...->...k", axes, gradient) / np.maximum(np.abs(curvature), FLAT)
     step = np.einsum("...ik,...k->i...", axes, along)

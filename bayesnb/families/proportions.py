@@ -68,8 +68,8 @@ class Beta(Concentrated):
     ...     parameters={"mean": [[0.2], [0.6]], "concentration": [[10.0], [5.0]]},
     ... )
     >>> posterior.predict_proba([[0.1], [0.5]]).round(3)
-    array([[0.969, 0.031],
-           [0.131, 0.869]])
+    array([[0.97 , 0.03 ],
+           [0.158, 0.842]])
     """
 
     concentration1: Hyperparameter = 1.0

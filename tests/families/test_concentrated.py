@@ -326,7 +326,7 @@ class TestCircle:
         with jax.enable_x64(True):
             density = np.exp(np.asarray(Winding().log_abs_det_jacobian(turns, turns)))
         np.testing.assert_allclose(density.sum(axis=1), 1.0, rtol=1e-12)
-        np.testing.assert_allclose(density[:, 20], 1 / 3, rtol=1e-5)
+        np.testing.assert_allclose(density[:, 20], 1 / 5, rtol=1e-5)
 
     def test_whole_turns_are_one_angle(self) -> None:
         angle = np.array([3.0, -3.0, 9.0, -100.0])
@@ -423,7 +423,7 @@ def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
     inference = nb.NUTS(num_warmup=500, num_samples=2000, progress=False)
     posterior = nb.fit(model, X, ["c"] * len(X), inference, key=4, classes=["c"])
     assert posterior.sample_stats["diverging"].sum() == 0
-    assert posterior.diagnostics.ess_bulk.min() > 800
+    assert np.nanmin(posterior.diagnostics.ess_bulk) > 800
 
     places = {
         "gamma": lambda: np.exp(np.linspace(np.log(4.0) - 9.0, np.log(4.0) + 9.0, 1501)),
