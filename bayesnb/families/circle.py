@@ -11,7 +11,7 @@ from numpyro.distributions import constraints, transforms
 __all__ = ["Direction", "nearest_turn"]
 
 EDGE = 5 * np.pi
-"""The coordinate covers five turns, this far on both sides of zero. Of 40 fits of columns with little or much direction,
+"""The coordinate covers five turns, this far on both sides of zero. Of 40 fits of columns of little or much direction,
 one has a bulk ESS below 400 with three turns, two with two turns, and none with five."""
 
 SOFTNESS = 0.5
@@ -29,10 +29,10 @@ class Winding(transforms.ParameterFreeTransform):
 
     .. math:: f(z) = \sigma((z + 5 \pi) / s) - \sigma((z - 5 \pi) / s).
 
-    Its sum over all turns, :math:`\sum_k f(z + 2 \pi k)`, is five for every z, so that draws of the angle have the right
-    distribution. Chains start within half a turn of zero, where f is even: a chain that never visits another turn is
-    right too. A density on the circle goes on through pi, where a sampler meets no wall. On the whole line, without an
-    end anywhere, a trajectory would go on for ever where the data tell nothing of the angle.
+    Its sum over all turns, :math:`\sum_k f(z + 2 \pi k)`, is five for every z, so that draws of the angle follow the
+    right distribution. Chains start within half a turn of zero, where f is even: a chain that never visits another turn
+    is right too. A density on the circle goes on through pi, where a sampler meets no wall. On the whole line, without
+    an end anywhere, a trajectory would go on for ever where the data tell nothing of the angle.
     """
 
     domain = constraints.real

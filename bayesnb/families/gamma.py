@@ -70,7 +70,7 @@ class Gamma(Concentrated):
     ...     parameters={"mean": [[4.0], [8.0]], "concentration": [[2.0], [8.0]]},
     ... )
     >>> posterior.predict_proba([[3.0], [8.0]]).round(3)
-    array([[0.942, 0.058],
+    array([[0.886, 0.114],
            [0.208, 0.792]])
     """
 
