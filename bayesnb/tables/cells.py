@@ -11,10 +11,13 @@ from bayesnb.families.base import Family
 from bayesnb.rows import all_whole
 from bayesnb.tables.columns import Column
 
-__all__ = ["LARGEST_COUNT", "check_cells", "finite_and_not_negative"]
+__all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "finite_and_not_negative"]
 
 LARGEST_COUNT = 2.0**53
 """The largest count: float64 holds every whole number up to here."""
+
+LARGEST_NUMBER = 1e150
+"""The largest measurement: float64 holds the sum of the squares of a hundred million such cells."""
 
 INFINITY = np.float64(np.inf).view(np.uint64)
 """The bits of infinity as a whole number."""
@@ -51,6 +54,11 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
             f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
             "needs; divide the column by a common factor, or use nb.Gaussian()"
         )
+    if LARGEST_NUMBER < abs(value) < np.inf and family.support is constraints.real:
+        raise ValueError(
+            f"{where}: {value:g} is farther from zero than {LARGEST_NUMBER:g}, up to which float64 holds sums of "
+            "squares; divide the column by a common factor, or mark the cell as missing (NaN)"
+        )
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
@@ -61,7 +69,8 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
         if cells.dtype == bool and family.compact:
             return np.False_
         if support is constraints.real and family.cell == "number":
-            return np.isinf(cells) if not np.isfinite(cells.sum()) else np.False_
+            flat = cells.ravel(order="K")
+            return np.False_ if flat @ flat < LARGEST_NUMBER**2 else np.abs(cells) > LARGEST_NUMBER
         if support is constraints.boolean:
             inside = (cells == 0) | (cells == 1)
         elif support is constraints.nonnegative_integer:

@@ -174,8 +174,8 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
     if isinstance(y, Set | Mapping) or not isinstance(y, Iterable):
         raise TypeError(
-            f"{name} is a {type(y).__name__}, {shortened(y)}: give a value for each row, in the order of the rows, a list "
-            "or an array"
+            f"{name} is a {type(y).__name__}, {shortened(y)}: give a value for each row, in the order of the rows, a "
+            "list or an array"
         )
     if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
@@ -192,8 +192,8 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         for row, label in enumerate(labels.tolist()):
             if not isinstance(label, Hashable):
                 raise TypeError(
-                    f"{name} holds a {type(label).__name__} ({shortened(label)} in row {row}), which cannot be a label: "
-                    "give text, numbers, dates or tuples"
+                    f"{name} holds a {type(label).__name__} ({shortened(label)} in row {row}), which cannot be a "
+                    "label: give text, numbers, dates or tuples"
                 )
         missing = np.array([is_missing(label) for label in labels.tolist()])
     else:
