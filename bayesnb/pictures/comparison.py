@@ -53,7 +53,7 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
     Raises
     ------
     TypeError
-        If `comparison` is no such result.
+        If `comparison` is not what `nb.compare` returns.
     """
     from bayesnb.pictures.picture import Picture
 

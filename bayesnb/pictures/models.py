@@ -39,7 +39,7 @@ def plot_model_comparison(comparison: Models) -> Any:
     Raises
     ------
     TypeError
-        If `comparison` is no such result.
+        If `comparison` is not what `nb.compare_models` returns.
     """
     from bayesnb.pictures.picture import Picture
 

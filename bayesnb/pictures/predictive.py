@@ -52,7 +52,7 @@ def plot_check(check: Replication, *, max_panels: int = 24, columns: int = 4) ->
     Raises
     ------
     TypeError
-        If `check` is no such result.
+        If `check` is not what `nb.check` returns.
     ValueError
         If no statistic is defined.
     """

@@ -58,7 +58,7 @@ def plot_reliability(calibration: Reliability, *, kind: str = "classes") -> Any:
     Raises
     ------
     TypeError
-        If `calibration` is no such result.
+        If `calibration` is not what `nb.calibration` returns.
     ValueError
         If there is no such kind.
     """

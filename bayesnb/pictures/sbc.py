@@ -53,7 +53,7 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     Raises
     ------
     TypeError
-        If `sbc` is no such result.
+        If `sbc` is not what `nb.sbc` returns.
     """
     from bayesnb.pictures.picture import Picture
 
