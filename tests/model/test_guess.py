@@ -152,7 +152,7 @@ class TestFamilies:
 
 
 def test_a_table_without_a_column_for_the_model():
-    with pytest.raises(ValueError, match="no column for the model.*it has none"):
+    with pytest.raises(ValueError, match=r"no column for the model.*it has none"):
         nb.NaiveBayes.from_frame(pd.DataFrame())
-    with pytest.raises(ValueError, match="no column for the model.*exclude names all"):
+    with pytest.raises(ValueError, match=r"no column for the model.*exclude names all"):
         nb.NaiveBayes.from_frame(FRAME[["size"]], exclude=["size"])
