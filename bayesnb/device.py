@@ -250,7 +250,7 @@ def encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[A
         allowed = support(x) & (x < jnp.inf)
         if support is constraints.nonnegative_integer:
             allowed &= x <= LARGEST_COUNT
-        elif support is constraints.real:
+        elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
             allowed &= jnp.abs(x) <= LARGEST_NUMBER
         allowed = allowed | jnp.isnan(x) if family.cell == "number" else allowed
     elif categories.ndim == 0:

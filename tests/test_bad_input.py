@@ -1090,6 +1090,38 @@ def test_measurements_too_large_for_squares(cell, form):
                 call()
 
 
+FRACTIONS = [nb.Multinomial(fractional=True), nb.DirichletMultinomial(fractional=True), nb.Poisson(fractional=True)]
+
+
+@pytest.mark.parametrize("family", FRACTIONS, ids=lambda family: type(family).__name__)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_fractional_counts_too_large_for_squares(family, form):
+    with refused("column 2", "row 0", r"1e\+200", "divide", error=ValueError):
+        nb.fit(family, form(np.array([[1.5, 0.0, 1e200], [0.5, 2.0, 0.0]])), ["a", "b"], nb.MAP())
+
+
+@pytest.mark.parametrize("name", ["MultinomialNB", "PoissonNB", "DirichletMultinomialNB"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_estimators_of_counts_too_large_for_squares(name, form):
+    with refused("column 2", "row 0", r"1e\+200", "divide", error=ValueError):
+        getattr(nb.estimators, name)().fit(form(np.array([[1.0, 0.0, 1e200], [3.0, 2.0, 0.0]])), [0, 1])
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "BernoulliNB", "MultinomialNB", "PoissonNB"])
+def test_estimators_name_the_column_of_a_text(name):
+    X = pd.DataFrame({"mass": [1.0, 2.0], "island": ["x", "y"]})
+    with refused("column 'island'", "'x' in row 0", "nb.Categorical", "could not convert", error=ValueError):
+        getattr(nb.estimators, name)().fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "CategoricalNB", "NaiveBayesClassifier"])
+@pytest.mark.parametrize("verb", ["fit", "partial_fit"])
+def test_estimators_take_no_name_for_labels(name, verb):
+    options = {"classes": ["a", "b"]} if verb == "partial_fit" else {}
+    with refused(r"\by\b", "'sort'", r"X\['sort'\]", "nb.fit", error=TypeError):
+        getattr(getattr(nb.estimators, name)(), verb)(FRAME.assign(sort=LABELS), "sort", **options)
+
+
 def test_measurements_of_the_largest_size_are_read():
     X = np.array([[1e150], [-1e150], [0.9e150], [-0.8e150]])
     assert nb.fit(nb.Gaussian(), X, list("abab")).predict(X).tolist() == list("abab")
