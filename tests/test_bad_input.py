@@ -45,7 +45,7 @@ def refused(*words, error=(ValueError, TypeError)):
     """Expect a refusal in the package's own words, which hold each of `words` (patterns, in any order)."""
     match = r"(?is)\A" + "".join(f"(?=.*(?:{word}))" for word in words)
     with pytest.raises(error, match=match) as excinfo:
-        yield
+        yield excinfo
     assert PACKAGE in Path(excinfo.traceback[-1].path).parents, f"raised in {excinfo.traceback[-1].path}"
 
 
@@ -74,6 +74,12 @@ def fit(family=None, X=FLAGS, y=LABELS, *args, **kwargs):
 
 def fit_frame(X=FRAME, y=LABELS, *args, **kwargs):
     return nb.fit(MODEL, X, y, *args, **kwargs)
+
+
+def test_a_table_in_the_place_of_the_model():
+    with refused("model", "DataFrame", r"nb\.NaiveBayes") as caught:
+        nb.fit(FRAME, MODEL, LABELS)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("y", [LABELS[:5], [*LABELS, "a"]], ids=["shorter", "longer"])
