@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
@@ -23,6 +22,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
 from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.read import is_dask
+from bayesnb.warn import warn
 
 __all__ = ["fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 

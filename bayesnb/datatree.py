@@ -100,8 +100,8 @@ def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> 
 
 
 def _without_slashes(group: xr.Dataset) -> xr.Dataset:
-    names = [str(name) for name in {*group.variables, *group.dims}]
-    return group.rename({name: name.replace("/", "|") for name in names if "/" in name})
+    names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
+    return group.rename({name: name.replace("/", "|") for name in names}) if names else group
 
 
 def _groups_of_data(

@@ -12,6 +12,7 @@ from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.warn import warn
 
 __all__ = [
     "CategoricalColumns",
@@ -118,7 +119,7 @@ def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveB
         warnings.simplefilter("always")
         model = NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
     for warning in caught:
-        warnings.warn(f"{warning.message}. {IN_OPTIONS}", warning.category, stacklevel=2)
+        warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
     return model
 
 
@@ -127,12 +128,11 @@ def _warn_of_dates(column: pd.Series) -> None:
     if pd.api.types.is_numeric_dtype(values) or values.empty:
         return
     if all(DATE.fullmatch(str(value).strip()) for value in values):
-        warnings.warn(
+        warn(
             f"column {column.name!r} holds dates, such as {str(values.iloc[0])!r}, and each date counts as a category: "
             f"leave the column out (--drop {column.name}), or put what matters (the year, the month, the number of "
             "days) into columns of numbers",
             UserWarning,
-            stacklevel=2,
         )
 
 

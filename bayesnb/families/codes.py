@@ -15,6 +15,7 @@ __all__ = [
     "count_codes_by_class",
     "count_codes_on_device",
     "one_hot",
+    "one_hot_pairs",
     "places_by_class",
     "with_certain_last",
 ]
@@ -63,11 +64,32 @@ def one_hot(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
     -------
     CSR array, shape (rows, columns * (num_categories + 1))
     """
-    num_rows, num_columns = x.shape
-    width = num_categories + 1
-    places = with_missing_last(x, num_categories).astype(np.int32)
+    return _ones_at(with_missing_last(x, num_categories).astype(np.int32), num_categories + 1)
+
+
+def one_hot_pairs(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
+    """As `one_hot`, with a one for each pair of columns j and j + pairs, in the place of both categories.
+
+    Parameters
+    ----------
+    x : array, shape (rows, 2 * pairs)
+        Codes; missing ones NaN.
+    num_categories : int
+
+    Returns
+    -------
+    CSR array, shape (rows, pairs * (num_categories + 1)**2)
+    """
+    width, pairs = num_categories + 1, x.shape[1] // 2
+    codes = with_missing_last(x, num_categories).astype(np.int32)
+    return _ones_at(codes[:, :pairs] * np.int32(width) + codes[:, pairs:], width**2)
+
+
+def _ones_at(places: np.ndarray, width: int) -> scipy.sparse.csr_array:
+    """A one in each column's share of a row, (rows, columns), where each share is so wide."""
+    num_rows, num_columns = places.shape
     places += width * np.arange(num_columns, dtype=np.int32)
-    edges = np.arange(0, places.size + 1, max(num_columns, 1), dtype=np.int32)
+    edges = num_columns * np.arange(num_rows + 1, dtype=np.int32)
     return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, num_columns * width))
 
 

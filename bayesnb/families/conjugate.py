@@ -16,6 +16,7 @@ from bayesnb.families.base import Family, Parameters, filled_cells, log_density_
 from bayesnb.families.cells import log_density_of_cells
 from bayesnb.families.compiled import compiled
 from bayesnb.families.components import component_marginal
+from bayesnb.families.count_table import ROWS_AN_ENTRY, CountTable
 from bayesnb.families.pit import independent_pit
 from bayesnb.families.predictive import CellPredictive
 from bayesnb.sparse import dense
@@ -214,6 +215,11 @@ class ConjugateFamily(Family):
         """
         if self.cell == "count vector":
             return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
+        if self._counts_only:
+            num_classes = len(jax.tree.leaves(self)[0])
+            return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(
+                self._log_predictive_of_counts, num_classes
+            )
         return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
@@ -222,10 +228,18 @@ class ConjugateFamily(Family):
 
     def _log_predictive_by_class(self, x: Any) -> Iterator[np.ndarray]:
         observed, cells = filled_cells(self, x)
-        are_counts = self.support is constraints.nonnegative_integer and not self.accepts_fractions
         for c in range(len(jax.tree.leaves(self)[0])):
-            found = log_density_of_cells(_log_predictive_of_class, cells, self.take(c), are_counts=are_counts)
+            found = log_density_of_cells(_log_predictive_of_class, cells, self.take(c), are_counts=self._counts_only)
             yield np.where(observed, found, 0.0)
+
+    def _log_predictive_of_counts(self, codes: Any, columns: Any, counts: Any) -> np.ndarray:
+        """Log predictive density of counts; classes, columns and counts broadcast."""
+        return np.asarray(self.take((codes, columns)).cell_log_predictive(counts))
+
+    @property
+    def _counts_only(self) -> bool:
+        """Whether cells are whole numbers from zero."""
+        return self.support is constraints.nonnegative_integer and not self.accepts_fractions
 
     def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
         """Log density of cells given statistics, each with hyperparameters and statistics of its own.

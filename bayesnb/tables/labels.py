@@ -1,6 +1,6 @@
 """Labels of rows: read, their classes learned, and encoded as positions among the classes."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,10 @@ import jax
 import narwhals as nw
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, shortened, unmask
+from bayesnb.warn import warn
 
 __all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
@@ -172,7 +172,8 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
         raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
-    if isinstance(y, Set | Mapping) or not isinstance(y, Iterable):
+    has_values = any(hasattr(y, method) for method in ("__iter__", "__getitem__", "__array__"))
+    if isinstance(y, Set | Mapping) or not has_values:
         raise TypeError(
             f"{name} is a {type(y).__name__}, {shortened(y)}: give a value for each row, in the order of the rows, a "
             "list or an array"

@@ -19,18 +19,41 @@ from typing import Any
 import numpy as np
 from report import in_own_process, machine, seconds, write
 
-CLASSES, COLUMNS = 5, 50
-SIZE = "1,000 x 50 bool, 5 classes, 4 chains x 1,000 draws"
+CLASSES = 5
+BITS, REALS, CODES = {"bits": slice(0, 50)}, {"reals": slice(0, 50)}, {"codes": slice(0, 20)}
+MIXED = {"bits": slice(0, 15), "reals": slice(15, 30), "codes": slice(30, 40)}
+CHAINS = "5 classes, 4 chains x 1,000 draws"
+SIZE = f"1,000 x 50 bool, {CHAINS}"
 COLD_STARTS, IMPORTS = 3, 9
 """Processes of each kind for the cold works and for the import."""
 
 
-def table(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A thousand rows of 0/1 columns, and their labels."""
+def table(seed: int, columns: dict[str, slice] = BITS) -> tuple[np.ndarray, np.ndarray]:
+    """A thousand rows of columns of each kind, and their labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, CLASSES, 1000)
-    prob = rng.beta(2, 2, (CLASSES, COLUMNS))
-    return rng.random((len(y), COLUMNS)) < prob[y], y
+    return np.hstack([CELLS[kind](rng, of_kind.stop - of_kind.start, y) for kind, of_kind in columns.items()]), y
+
+
+def bits(rng: np.random.Generator, width: int, y: np.ndarray) -> np.ndarray:
+    """0/1 cells with a probability of one by class and column."""
+    return rng.random((len(y), width)) < rng.beta(2, 2, (CLASSES, width))[y]
+
+
+def reals(rng: np.random.Generator, width: int, y: np.ndarray) -> np.ndarray:
+    """Normal cells with a mean and a standard deviation by class and column."""
+    mean, deviation = rng.normal(size=(CLASSES, width)), rng.lognormal(0, 0.5, (CLASSES, width))
+    return rng.normal(mean[y], deviation[y])
+
+
+def codes(rng: np.random.Generator, width: int, y: np.ndarray) -> np.ndarray:
+    """Codes of five categories with probabilities by class and column, the last of them rare."""
+    prob = rng.dirichlet([2, 2, 2, 2, 0.5], (CLASSES, width))
+    return (rng.random((len(y), width, 1)) > prob.cumsum(axis=-1)[y, :, :-1]).sum(axis=-1)
+
+
+CELLS = {"bits": bits, "reals": reals, "codes": codes}
+KINDS = {"bits": "Bernoulli", "reals": "Gaussian", "codes": "Categorical"}
 
 
 def counts(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,32 +61,11 @@ def counts(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.bincount(y, minlength=CLASSES), np.stack([X[y == c].sum(axis=0) for c in range(CLASSES)])
 
 
-def nutpie_compiled(X: np.ndarray, y: np.ndarray) -> Any:
-    """The model on its sufficient statistics in PyMC, compiled by nutpie."""
-    import nutpie
-    import pymc as pm
-
-    n, k = counts(X, y)
-    with pm.Model() as model:
-        class_prob = pm.Dirichlet("class_prob", np.ones(CLASSES))
-        prob = pm.Beta("prob", 1, 1, shape=(CLASSES, COLUMNS))
-        pm.Multinomial("n", n.sum(), class_prob, observed=n)
-        pm.Binomial("k", np.repeat(n[:, None], COLUMNS, axis=1), prob, observed=k)
-    return nutpie.compile_pymc_model(model)
-
-
-def nutpie_sample(compiled: Any, seed: int) -> list[np.ndarray]:
-    import nutpie
-
-    found = nutpie.sample(compiled, draws=1000, chains=4, seed=seed, progress_bar=False)
-    return [found.posterior[name].to_numpy() for name in ("class_prob", "prob")]
-
-
-def bayesnb_sample(X: np.ndarray, y: np.ndarray, seed: int) -> list[np.ndarray]:
+def bayesnb_sample(model: Any, X: np.ndarray, y: np.ndarray, seed: int) -> list[np.ndarray]:
     import bayesnb as nb
 
-    parameters = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(), key=seed).parameters
-    return [parameters.class_prob, parameters.blocks[0]["prob"]]
+    parameters = nb.fit(model, X, y, nb.NUTS(), key=seed).parameters
+    return [parameters.class_prob, *(site for block in parameters.blocks for site in block.values())]
 
 
 def smallest_ess(sites: list[np.ndarray], method: str) -> float:
@@ -71,18 +73,40 @@ def smallest_ess(sites: list[np.ndarray], method: str) -> float:
     from arviz_stats.base import array_stats
 
     draws = np.concatenate([site.reshape(4, 1000, -1) for site in sites], axis=-1)
-    assert draws.shape[-1] == CLASSES + CLASSES * COLUMNS
     prob = (0.05, 0.95) if method == "tail" else None
     return float(array_stats.ess(draws, chain_axis=0, draw_axis=1, method=method, prob=prob).min())
 
 
 def warm(repeats: int) -> list[str]:
-    X, y = table(0)
-    compiled = nutpie_compiled(X, y)
-    samplers = [lambda seed: nutpie_sample(compiled, seed), lambda seed: bayesnb_sample(X, y, seed)]
+    return beside_nutpie(repeats, BITS, SIZE)
+
+
+def warm_gaussian(repeats: int) -> list[str]:
+    return beside_nutpie(repeats, REALS, f"1,000 x 50 float64, {CHAINS}")
+
+
+def warm_categorical(repeats: int) -> list[str]:
+    return beside_nutpie(repeats, CODES, f"1,000 x 20 int64, 5 categories, {CHAINS}")
+
+
+def warm_mixed(repeats: int) -> list[str]:
+    return beside_nutpie(repeats, MIXED, f"1,000 x 15 bits, 15 reals, 10 columns of 5 categories, {CHAINS}")
+
+
+def beside_nutpie(repeats: int, columns: dict[str, slice], size: str) -> list[str]:
+    """The smallest effective sample sizes a second of both samplers, which have compiled before."""
+    import nutpie_models as theirs
+
+    import bayesnb as nb
+
+    X, y = table(0, columns)
+    compiled = theirs.compiled(columns, X, y)
+    model = nb.NaiveBayes({kind: (getattr(nb, KINDS[kind])(), of_kind) for kind, of_kind in columns.items()})
+    samplers = [lambda seed: theirs.sample(compiled, seed), lambda seed: bayesnb_sample(model, X, y, seed)]
     rates = np.array([[_ess_a_second(sampler, seed) for sampler in samplers] for seed in range(repeats + 1)])
+    kinds = ", ".join(KINDS[kind] for kind in columns)
     return [
-        line(f"NUTS, warm: smallest {method} ESS a second", SIZE, "nutpie", *rates[1:, :, i].T, goal=2, rates=True)
+        line(f"NUTS, {kinds}: smallest {method} ESS a second", size, "nutpie", *rates[1:, :, i].T, goal=2, rates=True)
         for i, method in enumerate(("bulk", "tail"))
     ]
 
@@ -114,14 +138,16 @@ def _fresh_process(child: str, folder: str) -> None:
 
 
 def start_nutpie(_: str) -> None:
-    nutpie_sample(nutpie_compiled(*table(0)), seed=0)
+    import nutpie_models as theirs
+
+    theirs.sample(theirs.compiled(BITS, *table(0)), seed=0)
 
 
 def start_bayesnb(folder: str) -> None:
     import bayesnb as nb
 
     nb.enable_compilation_cache(folder)
-    bayesnb_sample(*table(0), seed=0)
+    bayesnb_sample(nb.Bernoulli(), *table(0), seed=0)
 
 
 def other_data(repeats: int) -> list[str]:
@@ -130,9 +156,11 @@ def other_data(repeats: int) -> list[str]:
     import numpyro.distributions as dist
     from numpyro.infer import MCMC, NUTS
 
+    import bayesnb as nb
+
     def program(n: np.ndarray, k: np.ndarray) -> None:
         class_prob = numpyro.sample("class_prob", dist.Dirichlet(np.ones(CLASSES)))
-        prob = numpyro.sample("prob", dist.Beta(1, 1).expand((CLASSES, COLUMNS)).to_event(2))
+        prob = numpyro.sample("prob", dist.Beta(1, 1).expand(k.shape).to_event(2))
         numpyro.sample("n", dist.Multinomial(n.sum(), class_prob), obs=n)
         numpyro.sample("k", dist.Binomial(n[:, None], prob).to_event(2), obs=k)
 
@@ -144,7 +172,7 @@ def other_data(repeats: int) -> list[str]:
         mcmc.run(jax.random.key(seed), *counts(*table(seed)))
         jax.block_until_ready(mcmc.get_samples())
 
-    samplers = [numpyro_sample, lambda seed: bayesnb_sample(*table(seed), seed)]
+    samplers = [numpyro_sample, lambda seed: bayesnb_sample(nb.Bernoulli(), *table(seed), seed)]
     took = [[seconds(lambda s=s, i=i: s(i)) for s in samplers] for i in range(repeats + 1)]
     return [line("NUTS on other data of the same shape", SIZE, "NumPyro", *np.array(took[1:]).T, goal=8)]
 
@@ -164,8 +192,8 @@ def rows(repeats: int) -> list[str]:
 def _large_table(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of 0/1 columns made piece by piece, of a byte a cell, and their labels."""
     rng = np.random.default_rng(0)
-    threshold = rng.integers(25, 231, (CLASSES, COLUMNS), dtype=np.uint8)
-    X, y = np.empty((size, COLUMNS), dtype=bool), rng.integers(0, CLASSES, size, dtype=np.uint8)
+    threshold = rng.integers(25, 231, (CLASSES, 50), dtype=np.uint8)
+    X, y = np.empty((size, 50), dtype=bool), rng.integers(0, CLASSES, size, dtype=np.uint8)
     for start in range(0, size, 2**17):
         piece = slice(start, start + 2**17)
         np.less(rng.integers(0, 256, X[piece].shape, dtype=np.uint8), threshold[y[piece]], out=X[piece])
@@ -203,7 +231,16 @@ def _ratio(of: np.ndarray, to: np.ndarray) -> str:
     return f"**{np.median(of) / np.median(to):.3g}** ({low:.3g} to {high:.3g})"
 
 
-WORKS = {"warm": warm, "cold": cold, "other-data": other_data, "rows": rows, "import": imports}
+WORKS = {
+    "warm": warm,
+    "warm-gaussian": warm_gaussian,
+    "warm-categorical": warm_categorical,
+    "warm-mixed": warm_mixed,
+    "cold": cold,
+    "other-data": other_data,
+    "rows": rows,
+    "import": imports,
+}
 STARTS = {"start-nutpie": start_nutpie, "start-bayesnb": start_bayesnb}
 
 

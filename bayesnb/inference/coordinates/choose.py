@@ -96,9 +96,10 @@ def _of_inverse_gamma(site: _Site) -> Coordinate:
     if max(np.ndim(shape), np.ndim(rate)) <= len(site.shape):
         normaliser = np.broadcast_to(shape * np.log(rate) - gammaln(shape), site.shape).sum()
     given, labelled = (_steady(of.concentration, site.shape) for of in (site.posterior, site.labelled))
-    return BentGamma(
-        given < SHAPE_FOR_LOGARITHM, _excess(labelled), np.log(_steady(site.posterior.rate, site.shape)), normaliser
-    )
+    log_rate, bent = np.log(_steady(site.posterior.rate, site.shape)), given < SHAPE_FOR_LOGARITHM
+    if not bent.any():
+        return BentGamma(None, None, log_rate, normaliser)
+    return BentGamma(bent, _excess(labelled), log_rate, normaliser)
 
 
 def _of_normal(site: _Site) -> Coordinate:

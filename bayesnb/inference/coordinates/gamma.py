@@ -29,8 +29,8 @@ class BentGamma(Coordinate):
 
     Attributes
     ----------
-    bent : array of bool
-        Where u is bent.
+    bent : array of bool, or None
+        Where u is bent; None if it is nowhere, which saves a sampler half of the time.
     excess : array
         Parameter of the bend: 1 / a - 1 with a the smaller of one and the posterior's shape.
     log_rate : array
@@ -45,9 +45,11 @@ class BentGamma(Coordinate):
     log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
-        u, log_slope = bend(z, self.excess)
-        u, log_slope = jnp.where(self.bent, u, z), jnp.where(self.bent, log_slope, 0.0)
-        log_gamma = u - self.log_rate
+        log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
+        if self.bent is not None:
+            u, of_bend = bend(z, self.excess)
+            log_gamma = jnp.where(self.bent, u, z) - self.log_rate
+            log_slope = jnp.where(self.bent, of_bend, 0.0)
         shape, rate = jnp.asarray(prior.concentration), jnp.asarray(prior.rate)
         log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope).sum()
         if self.log_normaliser is None:
@@ -61,4 +63,4 @@ class BentGamma(Coordinate):
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         u = drawn.logs[0] + self.log_rate
-        return np.where(self.bent, unbend(u, self.excess), u)
+        return u if self.bent is None else np.where(self.bent, unbend(u, self.excess), u)

@@ -1,0 +1,158 @@
+"""Sums of log probabilities that are looked up in a table of values."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from bayesnb.arrays import namespace
+from bayesnb.families.codes import one_hot, one_hot_pairs, places_by_class, with_certain_last
+from bayesnb.families.product import Weights
+from bayesnb.rows import any_missing, row_pieces, rows_by_class
+from bayesnb.sparse import filled, missing_entries
+
+__all__ = ["Table", "look_up_cells", "look_up_on_device"]
+
+LARGEST_OF_PAIRS = 2**14
+"""Sums of pairs that are tabulated at most: they stay in a core's own cache."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Log probabilities of values, ready to be summed over the cells of rows.
+
+    Attributes
+    ----------
+    log_prob : array, shape (..., classes, columns, values)
+    """
+
+    log_prob: np.ndarray
+
+    @classmethod
+    def of(cls, log_prob: Any) -> Self:
+        """A table from any array of log probabilities."""
+        return cls(np.asarray(log_prob))
+
+    def of_all_rows(self, x: Any) -> np.ndarray:
+        """Sum over columns of the log probability of each cell, shape (..., rows, classes); zero for a missing cell.
+
+        Parameters
+        ----------
+        x : array or CSR array, shape (rows, columns)
+            Values; missing ones NaN. In a CSR array the empty cells are zeros.
+        """
+        if scipy.sparse.issparse(x) or not self._is_of_two:
+            return self.of_rows(x)
+        pieces = [self.of_rows(x[rows]) for rows in row_pieces(*x.shape)]
+        return np.concatenate(pieces, axis=-2) if len(pieces) > 1 else pieces[0]
+
+    def of_rows(self, x: Any) -> np.ndarray:
+        """As `of_all_rows`, for rows whose temporary arrays fit the cache."""
+        if not self._is_of_two:
+            if x.shape[1] == 1 or not self._pairs_are_few:
+                sums = one_hot(x, self.log_prob.shape[-1]) @ self._by_code
+            elif x.shape[1] % 2:
+                return self._others.of_rows(x[:, :-1]) + self._last.of_rows(x[:, -1:])
+            else:
+                sums = one_hot_pairs(x, self.log_prob.shape[-1]) @ self._by_pair
+            return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
+        if scipy.sparse.issparse(x):
+            if not self._zero_is_possible:
+                return self.of_rows(x.toarray())
+            # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
+            sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
+            sums -= self._of_zero.of_rows(missing_entries(x))
+        elif any_missing(x) or not self._zero_is_possible:
+            cells = x.astype(np.float64, copy=False)
+            observed = ~np.isnan(cells)
+            ones = np.where(observed, cells, 0.0)
+            sums = self._of_one.of_rows(ones) + self._of_zero.of_rows(observed - ones)
+        else:
+            sums = self._excess_of_one.of_rows(x.astype(np.float64, copy=False)) + self._row_of_zeros
+        return np.swapaxes(sums.reshape(*self.log_prob.shape[:-2], x.shape[0]), -1, -2)
+
+    def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
+        """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
+        if not self._is_of_two:
+            table = with_certain_last(self.log_prob)
+            return table.take(places_by_class(x, codes, table.shape)) @ np.ones(x.shape[1])
+        result = np.empty(len(codes))
+        for c, rows in rows_by_class(codes, len(self.log_prob)):
+            result[rows] = Table(self.log_prob[[c]]).of_all_rows(x[rows])[:, 0]
+        return result
+
+    @property
+    def _is_of_two(self) -> bool:
+        return self.log_prob.shape[-1] == 2
+
+    def _of_value(self, value: int) -> np.ndarray:
+        return self.log_prob[..., value].reshape(-1, self.log_prob.shape[-2])
+
+    @cached_property
+    def _by_code(self) -> np.ndarray:
+        """Entries of each code and of a missing cell, shape (columns times codes, results)."""
+        table = with_certain_last(self.log_prob)
+        return np.ascontiguousarray(table.reshape(-1, table.shape[-2] * table.shape[-1]).T)
+
+    @cached_property
+    def _by_pair(self) -> np.ndarray:
+        """Sums of the entries of two columns, j and j + columns // 2, shape (columns / 2 times pairs, results)."""
+        first, second = np.split(self._by_code.reshape(self.log_prob.shape[-2], -1, self._by_code.shape[1]), 2)
+        return (first[:, :, None] + second[:, None]).reshape(-1, self._by_code.shape[1])
+
+    @property
+    def _pairs_are_few(self) -> bool:
+        return self._by_code.size * (self.log_prob.shape[-1] + 1) <= 2 * LARGEST_OF_PAIRS
+
+    @cached_property
+    def _others(self) -> "Table":
+        return Table(self.log_prob[..., :-1, :])
+
+    @cached_property
+    def _last(self) -> "Table":
+        return Table(self.log_prob[..., -1:, :])
+
+    @cached_property
+    def _zero_is_possible(self) -> bool:
+        return bool(np.isfinite(self._of_value(0)).all())
+
+    @cached_property
+    def _row_of_zeros(self) -> np.ndarray:
+        return self._of_value(0).sum(axis=-1, keepdims=True)
+
+    @cached_property
+    def _excess_of_one(self) -> Weights:
+        return Weights.of(self._of_value(1) - self._of_value(0))
+
+    @cached_property
+    def _of_one(self) -> Weights:
+        return Weights.of(self._of_value(1))
+
+    @cached_property
+    def _of_zero(self) -> Weights:
+        return Weights.of(self._of_value(0))
+
+
+def look_up_cells(log_prob: Any, x: Any) -> Any:
+    """Log probability of single cells, which broadcast against the table's axes other than its values."""
+    xp, _ = namespace(log_prob, x)
+    shape = np.broadcast_shapes(np.shape(x), np.shape(log_prob)[:-1])
+    table = xp.broadcast_to(log_prob, (*shape, np.shape(log_prob)[-1]))
+    codes = xp.broadcast_to(x, shape)[..., None].astype(int)
+    return xp.take_along_axis(table, codes, axis=-1)[..., 0]
+
+
+def look_up_on_device(log_prob: Any, x: Any) -> Any:
+    """As `Table.of_all_rows` without leading axes, for JAX; cells in the precision of `x`, their sum in float64."""
+    num_classes, num_columns, size = log_prob.shape
+    log_prob = log_prob.astype(x.dtype)
+    if size == 2:
+        cells = x[:, None, :]
+        log_zero = jnp.where(cells == 0, log_prob[..., 0], 0)
+        return jnp.where(cells == 1, log_prob[..., 1], log_zero).sum(axis=-1, dtype=jnp.float64)
+    table = jnp.pad(log_prob, ((0, 0), (0, 0), (0, 1))).reshape(num_classes, -1)
+    codes = jnp.where(jnp.isnan(x), size, x).astype(jnp.int32) + (size + 1) * jnp.arange(num_columns, dtype=jnp.int32)
+    return jnp.take(table, codes, axis=1).sum(axis=-1, dtype=jnp.float64).T

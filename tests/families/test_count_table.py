@@ -1,0 +1,71 @@
+"""Sums over counts agree with the density of each cell, in a table and beyond it."""
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom
+
+from bayesnb.families.count_table import CountTable
+
+CLASSES, COLUMNS = 3, 4
+SHAPE = np.random.default_rng(0).gamma(2.0, 1.0, (CLASSES, COLUMNS))
+
+
+def density(codes, columns, counts):
+    return nbinom.logpmf(counts, SHAPE[codes, columns], 0.3)
+
+
+def some_counts():
+    """Sixty rows of four columns: few values, values far from zero, one count far above the others, zeros only."""
+    rng = np.random.default_rng(1)
+    x = rng.poisson([1.0, 1.0, 2.0, 0.0], (60, COLUMNS)).astype(float)
+    x[:, 1] += 1000
+    x[[3, 7], 2] = [1e6, 50.0]
+    x[rng.random(x.shape) < 0.1] = np.nan
+    x[5], x[3, 2] = np.nan, 1e6
+    return x
+
+
+def expected(x):
+    cells = density(np.arange(CLASSES)[:, None], np.arange(COLUMNS), np.nan_to_num(x)[:, None, :])
+    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
+
+
+@pytest.mark.parametrize("longest", [0, 1, 5, 60, 10**7])
+def test_sums_are_those_of_the_densities_of_the_cells(longest):
+    x = some_counts()
+    np.testing.assert_allclose(CountTable.of(x, longest).sums(density, CLASSES), expected(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("longest", [0, 5, 60])
+def test_each_row_is_summed_under_its_own_class(longest):
+    x, codes = some_counts(), np.arange(60) % CLASSES
+    found = CountTable.of(x, longest).sums_of_own_class(density, codes, CLASSES)
+    np.testing.assert_allclose(found, expected(x)[np.arange(60), codes], rtol=1e-12)
+
+
+def test_a_table_holds_the_range_of_each_column():
+    x = np.array([[2.0, 0.0, np.nan], [4.0, 9.0, np.nan]])
+    table = CountTable.of(x, 3)
+    assert list(zip(table.columns, table.counts, strict=True)) == [(0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2)]
+    assert table.places.tolist() == [[0, 3, 6], [2, 6, 6]]
+    assert (table.rare_rows, table.rare_columns, table.rare_counts) == ([1], [1], [9.0])
+
+
+@pytest.mark.parametrize("shape", [(0, COLUMNS), (5, 0)])
+def test_no_rows_and_no_columns(shape):
+    table = CountTable.of(np.zeros(shape), 3)
+    assert table.sums(density, CLASSES).tolist() == [[0.0] * CLASSES] * shape[0]
+    assert table.sums_of_own_class(density, np.zeros(shape[0], dtype=int), CLASSES).tolist() == [0.0] * shape[0]
+
+
+def test_counts_are_evaluated_once_for_each_entry():
+    evaluated = []
+
+    def noted(codes, columns, counts):
+        found = density(codes, columns, counts)
+        evaluated.append(found.size)
+        return found
+
+    x = np.random.default_rng(2).poisson(3.0, (1000, COLUMNS)).astype(float)
+    CountTable.of(x, 250).sums(noted, CLASSES)
+    assert sum(evaluated) == CLASSES * int((x.max(axis=0) - x.min(axis=0) + 1).sum())
