@@ -342,11 +342,6 @@ def from_samples(
             "(draw, classes)"
         )
     for name, value in resolved.sites.by_name(parameters).items():
-        if value.shape[:leading] != parameters.class_prob.shape[:leading]:
-            raise ValueError(
-                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has "
-                f"{parameters.class_prob.shape[:leading]}"
-            )
         if not np.isfinite(value).all():
             raise ValueError(f"the draws of {name!r} are not all finite")
     if parameters.class_prob.size == 0:
