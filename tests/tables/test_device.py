@@ -259,7 +259,8 @@ def test_log_rising_compiled(float64, a):
 @pytest.mark.parametrize("a", [0.7, 16.1, *(pytest.param(a, marks=pytest.mark.slow) for a in (1e-3, 15.9, 1e3, 1e8))])
 def test_the_slopes_of_log_rising(float64, a):
     x = np.array([0, 1, 2, 5, 100, 1000])
-    along_a, along_x = jax.vmap(jax.grad(log_rising, argnums=(0, 1)), (None, 0))(jnp.asarray(a), jnp.asarray(x * 1.0))
+    slopes = jax.jit(jax.vmap(jax.grad(log_rising, argnums=(0, 1)), (None, 0)))
+    along_a, along_x = slopes(jnp.asarray(a), jnp.asarray(x * 1.0))
     sums = (1 / (a + np.arange(1000, dtype=np.longdouble))).cumsum().astype(float)
     np.testing.assert_allclose(along_a, np.where(x == 0, 0.0, sums[x - 1]), rtol=1e-12)
     np.testing.assert_allclose(along_x, digamma(a + x), rtol=1e-13)
