@@ -911,6 +911,14 @@ def test_samples_that_are_none(change, words):
         nb.from_samples(exact.model, samples, X=FLAGS, y=LABELS)
 
 
+@pytest.mark.parametrize("shape", [(1, 20, 1, 1), (1, 10, 1), (20, 1)])
+def test_sites_with_other_draws_than_the_class_probabilities(shape):
+    model = nb.NaiveBayes({"votes": nb.Bernoulli()})
+    draws = {"class_prob": np.ones((1, 20, 1)), "votes_prob": np.full(shape, 0.5)}
+    with refused("votes_prob", "class_prob", "20"):
+        nb.from_samples(model, draws, X=pd.DataFrame({"votes": [0, 1]}), y=["a", "a"])
+
+
 @pytest.mark.parametrize(
     ("family", "X", "inference", "kwargs", "words"),
     [

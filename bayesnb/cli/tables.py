@@ -1,7 +1,6 @@
 """Tables on the command line: read from CSV files, split into features and labels, and described by a model."""
 
 import re
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.warn import warn
 
 __all__ = [
     "CategoricalColumns",
@@ -116,12 +116,11 @@ def _warn_of_dates(column: pd.Series) -> None:
     if pd.api.types.is_numeric_dtype(values) or values.empty:
         return
     if all(DATE.fullmatch(str(value).strip()) for value in values):
-        warnings.warn(
+        warn(
             f"column {column.name!r} holds dates, such as {str(values.iloc[0])!r}, and each date counts as a category: "
             f"leave the column out (--drop {column.name}), or put what matters (the year, the month, the number of "
             "days) into columns of numbers",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -22,7 +22,7 @@ from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.point import SpreadPosterior
 from bayesnb.problem import Problem, check_decay
 from bayesnb.sources.memory import read_table
 from bayesnb.tables.columns import listed
@@ -315,13 +315,13 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _predictor(self) -> Posterior:
         """The posterior that predicts: the fitted one, or its mean as a point."""
         posterior = self._posterior()
-        if self.predictive == "exact" or isinstance(posterior, PointPosterior):
+        if self.predictive == "exact" or not isinstance(posterior, SpreadPosterior):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
         if isinstance(posterior, ExactPosterior) and all(family.mean_predicts for family in posterior.families):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
-        return posterior.plugin()  # type: ignore[attr-defined]
+        return posterior.plugin()
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)

@@ -8,10 +8,10 @@ import jax
 import narwhals as nw
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, unmask
+from bayesnb.warn import warn
 
 __all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
