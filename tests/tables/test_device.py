@@ -142,7 +142,7 @@ def test_a_family_of_the_users_own_predicts_on_the_device(rng, pieces, monkeypat
 
 
 @pytest.mark.parametrize("case", ON_DEVICE, ids=ids)
-def test_plug_in_densities(case, rng, pieces):
+def test_plug_in_densities(case, rng, pieces, stays_there):
     X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
     point = nb.fit(case.family, X, y).plugin()
     np.testing.assert_allclose(point.log_joint(place(X)), point.log_joint(X), rtol=1e-10)
