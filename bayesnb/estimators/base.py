@@ -338,6 +338,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _require_y(self, y: Any) -> None:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        if isinstance(y, str):
+            raise TypeError(
+                f"y is the text {y!r}: give an estimator the table and its labels apart, X.drop(columns=[{y!r}]) and "
+                f"X[{y!r}]; nb.fit takes the name of the label's column"
+            )
 
     def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
         """The labels of rows all of which have one, as had all rows so far."""

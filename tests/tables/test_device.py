@@ -315,6 +315,7 @@ def bad_tables(rng):
     return {
         "no 0/1": (nb.Bernoulli(), one, at(one, 600, 1, 2.0)),
         "infinite": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -np.inf)),
+        "too large for squares": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -1e200)),
         "negative count": (nb.Poisson(), one, at(one, 3, 0, -1.0)),
         "no count": (nb.Poisson(), one, at(one, 690, 0, 1.5)),
         "infinite count": (nb.Poisson(), one, at(one, 690, 0, np.inf)),
