@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayesnb.estimators.classes import check_classes, check_known, check_labels
-from bayesnb.estimators.params import params_of, with_params
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -20,6 +19,7 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model
+from bayesnb.params import params_of, with_params
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import SpreadPosterior
