@@ -219,6 +219,12 @@ class TestOrigins:
         np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
 
 
+def test_the_predictive_of_words_is_that_of_one_word_unless_a_number_is_given():
+    family = nb.Multinomial(np.array([[1.0, 3.0]]))
+    np.testing.assert_allclose(np.exp(family.predictive().log_prob(np.array([[1, 0]]))), [0.25], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(family.predictive(2).log_prob(np.array([[2, 0]]))), [0.1], rtol=1e-6)
+
+
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("values", [2, 5])
 @pytest.mark.parametrize("holes", [False, True])
