@@ -1,6 +1,7 @@
 """Tables on the command line: read from CSV files, split into features and labels, and described by a model."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,11 @@ CategoricalColumns = Annotated[
 MissingText = Annotated[
     list[str] | None, typer.Option("--missing", help="Text that marks a missing cell, such as '?'; may be repeated.")
 ]
+
+IN_OPTIONS = (
+    "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
+    "exclude=['NAME'], --missing MARK for na_values"
+)
 
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
@@ -103,12 +109,18 @@ def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveB
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories.
+        If a column holds dates, which count as categories, or its type probably misleads; what the latter advises in
+        Python is told in options too.
     """
     require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):
         _warn_of_dates(features[column])
-    return NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
+    for warning in caught:
+        warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
+    return model
 
 
 def _warn_of_dates(column: pd.Series) -> None:

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayesnb.estimators.classes import check_classes, check_known, check_labels
-from bayesnb.estimators.params import params_of, with_params
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -20,6 +19,7 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model
+from bayesnb.params import params_of, with_params
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import SpreadPosterior
@@ -338,6 +338,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _require_y(self, y: Any) -> None:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        if isinstance(y, str):
+            raise TypeError(
+                f"y is the text {y!r}: give an estimator the table and its labels apart, X.drop(columns=[{y!r}]) and "
+                f"X[{y!r}]; nb.fit takes the name of the label's column"
+            )
 
     def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
         """The labels of rows all of which have one, as had all rows so far."""

@@ -68,7 +68,10 @@ class DataOfFit:
         if not problem.conjugate:
             families = problem.model.families
             names = [type(family).__name__ for family in families if not isinstance(family, ConjugateFamily)]
-            raise ValueError(f"log_evidence is known in closed form for conjugate families only, not for {names}")
+            raise ValueError(
+                f"log_evidence is known in closed form for conjugate families only, not for {names}: "
+                "nb.compare_models compares models by leave-one-out, too"
+            )
         problem.require_numbers()
         return problem.log_evidence
 

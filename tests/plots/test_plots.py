@@ -151,6 +151,13 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     assert collisions(figure) == []
 
 
+def test_proba_warns_once(exact, table):
+    X = table[0].head(5).assign(leaf="serrated")
+    with pytest.warns(UserWarning, match="leaf") as caught:
+        nb.plot_proba(exact, X)
+    assert len(caught) == 1
+
+
 def test_proba_of_two_classes_shows_the_second(words):
     X, y, posterior = words
     figure = nb.plot_proba(posterior, X, y)
@@ -624,3 +631,19 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
             assert np.isfinite(line.get_ydata()).all()
             x = line.get_xdata()
             assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("plot", "call"),
+    [
+        (nb.plot_check, "nb.check"),
+        (nb.plot_comparison, "nb.compare"),
+        (nb.plot_model_comparison, "nb.compare_models"),
+        (nb.plot_reliability, "nb.calibration"),
+        (nb.plot_sbc, "nb.sbc"),
+    ],
+)
+def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
+    for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
+        with pytest.raises(TypeError, match=rf"is a {type(given).__name__}: give what {call}\("):
+            plot(given)
