@@ -20,7 +20,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import statistics_program, walk_sites
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics, updated
-from bayesnb.families.base import Family, Parameters
+from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
@@ -177,9 +177,7 @@ def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
     cells = dense(x)
     if block.is_vector:
         return cells, cells.sum(axis=-1)
-    observed = ~np.isnan(cells)
-    # Any value of the support replaces a missing cell.
-    cells = np.where(observed, cells, cells[observed][0] if observed.any() else 0.0)
+    observed, cells = filled_cells(block.family, cells)
     return cells.astype(np.int64) if block.has_categories else cells, observed
 
 

@@ -13,11 +13,14 @@ import scipy.optimize
 import scipy.special
 import scipy.stats
 from cases import SAMPLED, membership, with_holes
+from numpyro.infer.util import log_density
 from scipy.integrate import quad
 
 import bayesnb as nb
 from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
+from bayesnb.families.maximum import maximum
+from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
 
 CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
@@ -193,6 +196,20 @@ class TestEstimates:
                 best = scipy.optimize.minimize(minus, 1.05 * mine, method="Nelder-Mead", options=options)
                 np.testing.assert_allclose(mine, best.x, rtol=1e-5)
 
+    @pytest.mark.parametrize("start", [np.nan, 1e-4, 0.9, 1e5])
+    @pytest.mark.parametrize("name", CASES)
+    def test_newtons_method_gets_there_from_anywhere(self, name: str, start: float) -> None:
+        X, family = cells_of(name), type(CASES[name].family)()
+        problem = read_table(nb.NaiveBayes(family), X, Y, None)
+        resolved, statistics = problem.resolved.families[0], problem.statistics.blocks[0]
+        location = {"gamma": start, "beta": min(start, 1 - 1e-5), "von mises": start}[name]
+        values = (np.full((2, 2), location), np.full((2, 2), start))
+        far = dict(zip(family.parameter_names(), values, strict=True))
+        found = maximum(resolved, statistics, far, with_prior=True)
+        expected = resolved.maximum_a_posteriori(statistics)
+        for key in expected:
+            np.testing.assert_allclose(wrapped(found[key]) if key == "loc" else found[key], expected[key], rtol=1e-5)
+
     @pytest.mark.parametrize("name", CASES)
     def test_equal_cells_have_none(self, name: str) -> None:
         X = cells_of(name)
@@ -262,6 +279,21 @@ class TestEstimates:
                     moved = {other: value.copy() for other, value in best.items()}
                     moved[key][at] *= 1 + step
                     assert height(moved) < top + 1e-9
+
+
+def test_rows_with_neither_label_nor_cell_leave_the_slope_finite() -> None:
+    """What replaces a missing cell is in the support: the slope of a gamma density at zero is not a number."""
+    X = np.array([[2.0, 1.0], [3.0, 0.5], [np.nan, np.nan]])
+    problem = read_table(nb.NaiveBayes(nb.Gamma(4.0, 1.0, 1.5, 0.1)), X, ["a", "b", None], None)
+    with jax.enable_x64(True):
+        target = target_of(problem)
+        sites = {"class_prob": np.array([0.4, 0.6]), "0.mean": np.full((2, 2), 2.0), "0.concentration": np.ones((2, 2))}
+
+        def density(sites: Any) -> Any:
+            return log_density(target.program, target.arguments, {}, sites)[0]
+
+        slopes = jax.grad(density)(sites)
+    assert all(np.isfinite(slope).all() for slope in slopes.values())
 
 
 class TestInvariance:
