@@ -1,4 +1,4 @@
-"""A direction on the circle, every one as probable as another, with a coordinate for samplers that has no ends."""
+"""A direction on the circle, every one as probable as another, with a sampler's coordinate that goes on through pi."""
 
 from typing import Any, ClassVar
 
