@@ -45,6 +45,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.gaussian": ["Gaussian"],
         "families.multinomial": ["Multinomial"],
         "families.poisson": ["Poisson"],
+        "families.waiting_times": ["Exponential"],
         "inference.base": ["Inference"],
         "inference.empirical": ["EmpiricalBayes"],
         "inference.exact": ["Exact"],

@@ -323,6 +323,11 @@ class Case:
     missing: bool = True
     like: str = ""
 
+    @property
+    def default(self) -> nb.ConjugateFamily:
+        """The family with the default hyperparameters, and with its constants."""
+        return type(self.family)(**self.family.settings())
+
 
 def _hyper(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.uniform(0.3, 3.0, (CLASSES, *shape))
@@ -364,21 +369,39 @@ def _cases() -> list[Case]:
             lambda family: dist.GammaPoisson(family.concentration, family.rate),
         ),
         Case(
-            "exponential",
+            "user's exponential",
             Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
+            like="exponential",
         ),
         Case(
             "numpyro exponential",
             NumPyroExponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
+            like="exponential",
         ),
     ]
 
 
-CASES = _cases()
+def _more_cases() -> list[Case]:
+    rng = np.random.default_rng(8)
+    D = COLUMNS
+    return [
+        Case(
+            "exponential",
+            nb.Exponential(_hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.exponential(2.0, (n, D)) * (rng.uniform(size=(n, D)) > 0.05),
+            lomax,
+        ),
+    ]
+
+
+CASES = [*_cases(), *_more_cases()]
+
+OWN = [case for case in CASES if type(case.family).__module__.startswith("bayesnb.")]
+"""Families of the package."""
 
 
 def _outside() -> list[Case]:

@@ -13,6 +13,7 @@ from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
+from bayesnb.families.waiting_times import Exponential
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
@@ -22,7 +23,15 @@ from bayesnb.tables.schema import Schema
 
 __all__ = ["FAMILIES", "read_model", "write_model"]
 
-FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
+FAMILIES: tuple[type[Family], ...] = (
+    Bernoulli,
+    Categorical,
+    DirichletMultinomial,
+    Exponential,
+    Gaussian,
+    Multinomial,
+    Poisson,
+)
 """Families that `read_model` knows by their names."""
 
 
