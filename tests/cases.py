@@ -105,6 +105,10 @@ def student_t(family):
     return dist.StudentT(2 * a, family.loc, jnp.sqrt(family.rate * (kappa + 1) / (a * kappa)))
 
 
+def log_student_t(family):
+    return dist.TransformedDistribution(student_t(family), dist.transforms.ExpTransform())
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Coins(nb.ConjugateFamily):
@@ -394,6 +398,30 @@ def _more_cases() -> list[Case]:
             nb.Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)) * (rng.uniform(size=(n, D)) > 0.05),
             lomax,
+        ),
+        Case(
+            "log normal",
+            nb.LogNormal(rng.normal(size=(CLASSES, D)), _hyper(rng, D), 3 + _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.lognormal(3.0, 0.7, (n, D)),
+            log_student_t,
+        ),
+        Case(
+            "geometric",
+            nb.Geometric(_hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.geometric(0.3, (n, D)) - 1.0,
+            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, 1.0),
+        ),
+        Case(
+            "binomial",
+            nb.Binomial(7, _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.binomial(7, 0.4, (n, D)).astype(float),
+            lambda family: dist.BetaBinomial(family.concentration1, family.concentration0, family.total_count),
+        ),
+        Case(
+            "negative binomial",
+            nb.NegativeBinomial(2.5, _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.negative_binomial(2.5, 0.4, (n, D)).astype(float),
+            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, family.total_count),
         ),
     ]
 

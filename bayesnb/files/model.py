@@ -8,10 +8,14 @@ import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.binomial import Binomial
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.geometric import Geometric
+from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.families.waiting_times import Exponential
 from bayesnb.files.netcdf import Arrays
@@ -25,11 +29,15 @@ __all__ = ["FAMILIES", "read_model", "write_model"]
 
 FAMILIES: tuple[type[Family], ...] = (
     Bernoulli,
+    Binomial,
     Categorical,
     DirichletMultinomial,
     Exponential,
     Gaussian,
+    Geometric,
+    LogNormal,
     Multinomial,
+    NegativeBinomial,
     Poisson,
 )
 """Families that `read_model` knows by their names."""
