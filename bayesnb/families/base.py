@@ -124,6 +124,15 @@ class Family(ABC):
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
     @property
+    def by_column(self) -> bool:
+        """Whether results name each column of the family, also where one family is given for several.
+
+        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
+        column may have a constant of its own.
+        """
+        return self.cell == "category"
+
+    @property
     def accepts_fractions(self) -> bool:
         """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
         return getattr(self, "fractional", False)

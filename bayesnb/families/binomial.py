@@ -1,7 +1,7 @@
 """Numbers of successes in a known number of trials, with a Beta prior."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpyro.distributions as dist
@@ -10,8 +10,7 @@ from numpyro.distributions import constraints
 from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.large_counts import log_beta_binomial, log_choose
 from bayesnb.families.log_probability import log_and_log_rest
-from bayesnb.families.success_prob import SuccessFamily
-from bayesnb.families.total_count import require_whole_total
+from bayesnb.families.total_count import TotalCountFamily
 from bayesnb.statistics.counts import Counts
 
 __all__ = ["Binomial"]
@@ -19,7 +18,7 @@ __all__ = ["Binomial"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Binomial(SuccessFamily):
+class Binomial(TotalCountFamily):
     r"""Columns of numbers of successes in n trials, n known; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     .. math:: p(x \mid \theta) = \binom{n}{x} \theta^x (1 - \theta)^{n - x}, \quad x = 0, 1, \dots, n
@@ -30,10 +29,9 @@ class Binomial(SuccessFamily):
 
     Parameters
     ----------
-    total_count : int
+    total_count : int or array of shape (columns,)
         Number of trials of each cell, one or more: a constant of the likelihood, which is neither learned nor given a
-        prior. Columns with other numbers of trials have a family each, ``{"short": nb.Binomial(10), "long":
-        nb.Binomial(40)}``.
+        prior. With one number for each column, results name each column.
     concentration1, concentration0 : float or array, default 1.0
         Prior weight of a success and of a failure, in trials; each broadcasts to (columns,) or (classes, columns). Both
         1 is the uniform prior on the probability of success.
@@ -41,7 +39,8 @@ class Binomial(SuccessFamily):
     Raises
     ------
     TypeError, ValueError
-        If `total_count` is not a whole number from 1 to 2**53, or a concentration is not positive and finite.
+        If `total_count` is not a whole number from 1 to 2**53 or one for each column, or a concentration is not
+        positive and finite.
 
     Notes
     -----
@@ -64,9 +63,8 @@ class Binomial(SuccessFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole_total("Binomial", self.total_count)
+    whole: ClassVar[bool] = True
+    meaning: ClassVar[str] = "the number of trials of each cell"
 
     @property
     def support(self) -> Any:

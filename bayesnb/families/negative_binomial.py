@@ -11,10 +11,10 @@ from numpyro.distributions.util import validate_sample
 
 from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_beta_negative_binomial, log_choose, log_negative_binomial
 from bayesnb.families.log_probability import log_and_log_rest
-from bayesnb.families.success_prob import SuccessFamily
-from bayesnb.families.total_count import require_positive_total
+from bayesnb.families.total_count import TotalCountFamily
 from bayesnb.statistics.counts import Counts
 
 __all__ = ["NegativeBinomial"]
@@ -30,7 +30,7 @@ class _GammaPoisson(dist.GammaPoisson):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class NegativeBinomial(SuccessFamily):
+class NegativeBinomial(TotalCountFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     A cell is the number of failures before success number r, which is known:
@@ -44,9 +44,9 @@ class NegativeBinomial(SuccessFamily):
 
     Parameters
     ----------
-    total_count : float
+    total_count : float or array of shape (columns,)
         Number r of successes, positive, and not necessarily whole: a constant of the likelihood, which is neither
-        learned nor given a prior. Columns with other numbers have a family each.
+        learned nor given a prior. With one number for each column, results name each column.
     concentration1, concentration0 : float or array, default 1.0
         Prior weight of a success and of a failure; each broadcasts to (columns,) or (classes, columns). Both 1 is the
         uniform prior on the probability of success.
@@ -54,7 +54,8 @@ class NegativeBinomial(SuccessFamily):
     Raises
     ------
     TypeError, ValueError
-        If `total_count` is not a positive finite number, or a concentration is not.
+        If `total_count` is not a positive finite number or one for each column, or a concentration is not positive and
+        finite.
 
     Notes
     -----
@@ -77,13 +78,11 @@ class NegativeBinomial(SuccessFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
+    whole: ClassVar[bool] = False
+    meaning: ClassVar[str] = "the number of successes"
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive_total("NegativeBinomial", self.total_count)
 
     def likelihood(self, prob: Any) -> dist.Distribution:
         return _GammaPoisson(self.total_count, prob / (1 - prob))
@@ -106,4 +105,4 @@ class NegativeBinomial(SuccessFamily):
         return log_beta_negative_binomial(x, self.total_count, self.concentration1, self.concentration0)
 
     def story(self) -> tuple[str, list[str]]:
-        return f"NegativeBinomial({self.total_count:.4g}, prob)", self.prior_story()
+        return f"NegativeBinomial({format_number(self.total_count)}, prob)", self.prior_story()
