@@ -2,6 +2,7 @@ import datetime
 import re
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -379,6 +380,8 @@ def test_what_is_no_inference(inference, words):
         fit(nb.Bernoulli(), FLAGS, LABELS, inference)
 
 
+BINOMIAL, NEGATIVE_BINOMIAL = partial(nb.Binomial, 1), partial(nb.NegativeBinomial, 1.0)
+
 HYPERPARAMETERS = [
     (nb.Bernoulli, "concentration1"),
     (nb.Bernoulli, "concentration0"),
@@ -386,6 +389,13 @@ HYPERPARAMETERS = [
     (nb.Multinomial, "concentration"),
     (nb.Poisson, "concentration"),
     (nb.Poisson, "rate"),
+    (nb.Exponential, "concentration"),
+    (nb.Exponential, "rate"),
+    (nb.Geometric, "concentration1"),
+    (nb.Geometric, "concentration0"),
+    (BINOMIAL, "concentration1"),
+    (NEGATIVE_BINOMIAL, "concentration0"),
+    (nb.LogNormal, "kappa"),
     (nb.Gaussian, "kappa"),
     (nb.Gaussian, "concentration"),
     (nb.Gaussian, "rate"),

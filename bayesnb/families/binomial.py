@@ -7,6 +7,7 @@ import jax
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
+from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.large_counts import log_beta_binomial, log_choose
 from bayesnb.families.log_probability import log_and_log_rest
@@ -92,7 +93,7 @@ class Binomial(TotalCountFamily):
 
     def natural(self, parameters: Parameters) -> tuple[tuple[Any, Any], Any]:
         log_success, log_failure = log_and_log_rest(parameters, "prob")
-        return (log_success, log_failure), 0.0 * log_success
+        return (log_success, log_failure), namespace(log_success)[0].zeros_like(log_success)
 
     def trials(self, statistics: Counts) -> tuple[Any, Any]:
         return statistics.total[..., 0], statistics.total[..., 1]

@@ -20,7 +20,7 @@ from bayesnb.statistics.counts import Counts
 __all__ = ["NegativeBinomial"]
 
 
-class _GammaPoisson(dist.GammaPoisson):
+class GammaPoisson(dist.GammaPoisson):
     """NumPyro's distribution, whose own density loses half of its digits to a difference of log-gamma functions."""
 
     @validate_sample
@@ -85,7 +85,7 @@ class NegativeBinomial(TotalCountFamily):
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
 
     def likelihood(self, prob: Any) -> dist.Distribution:
-        return _GammaPoisson(self.total_count, prob / (1 - prob))
+        return GammaPoisson(self.total_count, prob / (1 - prob))
 
     def terms(self, x: Any) -> tuple[Any]:
         return (x,)
