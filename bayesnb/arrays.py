@@ -4,11 +4,8 @@ The closed forms are plain arithmetic and a few special functions, so that the s
 float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
 """
 
-import warnings
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import wraps
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,8 +25,6 @@ __all__ = [
     "sqrt",
     "stirling_rest",
     "to_numpy",
-    "warn",
-    "warns_once",
 ]
 
 
@@ -184,36 +179,6 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return wrapped
-
-
-_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
-"""Warnings that the running call of a function with `warns_once` has issued."""
-
-
-def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Let one call of a function, which may read the same table several times, issue each of its warnings once."""
-
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _TOLD.get() is not None:
-            return function(*args, **kwargs)
-        token = _TOLD.set(set())
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _TOLD.reset(token)
-
-    return wrapped
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the caller's line, outside this package."""
-    told = _TOLD.get()
-    if told is not None:
-        if message in told:
-            return
-        told.add(message)
-    warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parent),))
 
 
 def to_numpy(tree: Any) -> Any:

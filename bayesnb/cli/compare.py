@@ -39,6 +39,7 @@ def compare_command(
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """
     with errors_in_a_line():
+        _make_folder(out)
         exact, features, labels = fit_exactly(table, target, drop, categorical, missing)
         say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
@@ -81,9 +82,18 @@ def _as_table(comparison: Comparison) -> Table:
     return table
 
 
+def _make_folder(out: Path) -> None:
+    """Make the folder before the sampler runs, so that a path that cannot be one costs no time."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"{str(out)!r} cannot be the folder of the results ({error.strerror}): give another --out"
+        ) from None
+
+
 def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
     """Write the results into a folder, and say what each file is and what reads it."""
-    out.mkdir(parents=True, exist_ok=True)
     comparison.plot().savefig(out / "comparison.png", dpi=120)
     say(f"wrote {out / 'comparison.png'}: draws and exact densities")
     comparison.table.to_csv(out / "comparison.csv")

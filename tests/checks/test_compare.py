@@ -26,6 +26,7 @@ from scipy.special import ndtr
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
+from bayesnb.checks.comparison.class_probabilities import probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.pit import pit
 from bayesnb.keys import as_key, random_generator
@@ -235,6 +236,16 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     tested = table[["z_rank", "z_rank_spread"]]
     assert found.parts.loc["probabilities", "num_tests"] == tested.size
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
+
+
+def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
+    model, X, y = coins(np.random.default_rng(0))
+    exact = nb.fit(model, X, y)
+    sets = [nb.from_samples(model, exact.draws(num_draws=100, key=key), X=X, y=y) for key in range(60)]
+    found = [probability_frame(exact, one, X[:2], as_key(0), np.random.default_rng(0)) for one in sets]
+    spread = np.std([table["sampled"] for table in found], axis=0, ddof=1)
+    # The standard deviation of sixty numbers has a relative error of 9 %.
+    np.testing.assert_allclose(np.mean([table["mcse"] for table in found], axis=0), spread, rtol=0.36)
 
 
 @pytest.mark.parametrize("concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.001])

@@ -314,6 +314,7 @@ def bad_tables(rng):
     return {
         "no 0/1": (nb.Bernoulli(), one, at(one, 600, 1, 2.0)),
         "infinite": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -np.inf)),
+        "too large for squares": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -1e200)),
         "negative count": (nb.Poisson(), one, at(one, 3, 0, -1.0)),
         "no count": (nb.Poisson(), one, at(one, 690, 0, 1.5)),
         "infinite count": (nb.Poisson(), one, at(one, 690, 0, np.inf)),
@@ -372,6 +373,21 @@ def test_categories_not_seen(rng, categories, other):
     assert_same_statistics(answers[1][0], answers[0][0])
     np.testing.assert_allclose(answers[1][1], answers[0][1], rtol=1e-10)
     assert answers[0][2] == answers[1][2]
+
+
+def test_probabilities_far_from_every_class():
+    parameters = {"mean": [[0.0], [10.0]], "variance": [[1.0], [1.0]]}
+    known = nb.from_parameters(nb.Gaussian(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
+    X = np.array([[-100.0], [5.0], [5.5], [110.0]])
+    np.testing.assert_allclose(known.predict_proba(place(X)), known.predict_proba(X), rtol=1e-10)
+    assert known.predict_proba(place(X))[[0, 3]].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_categories_beyond_the_whole_numbers_of_float64_are_read_on_the_host(stays_there):
+    X, y = place(np.zeros((ROWS, 1))), np.arange(ROWS) % 2
+    nb.fit(nb.Categorical(categories=[0, 2**53 - 1]), X, y)
+    with pytest.raises(pytest.fail.Exception, match="went to the host"):
+        nb.fit(nb.Categorical(categories=[0, 2**53]), X, y)
 
 
 def test_what_stays_on_the_host(rng):
