@@ -20,6 +20,12 @@ from bayesnb.statistics.counts import Counts
 __all__ = ["Exponential"]
 
 
+class _Exponential(dist.Exponential):
+    """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
+
+    support = constraints.nonnegative
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Exponential(ExponentialFamily, ConjugateFamily):
@@ -72,7 +78,7 @@ class Exponential(ExponentialFamily, ConjugateFamily):
         return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, rate: Any) -> dist.Distribution:
-        return dist.Exponential(rate)
+        return _Exponential(rate)
 
     def terms(self, x: Any) -> tuple[Any]:
         return (x,)

@@ -8,6 +8,7 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from cases import CASES
+from numpyro.infer.util import log_density
 from scipy import stats
 from scipy.special import betaln
 from slow import names_fast
@@ -137,6 +138,24 @@ def test_evidence_of_a_feature_and_averages_equal_two_fits(case):
         log_in, log_out = -np.logaddexp(0, -factor - np.log(0.3 / 0.7)), -np.logaddexp(0, factor + np.log(0.3 / 0.7))
         total += np.logaddexp(log_in + own.log_joint(X) - np.log(0.5), log_out + shared.log_joint(X))
     np.testing.assert_allclose(averaged.log_joint(X), total, rtol=1e-9)
+
+
+def test_waiting_times_of_zero():
+    """NumPyro's distributions have no density there, so that the contract of all families has no zeros."""
+    X, y = np.array([[0.0], [2.0], [0.0], [0.0], [5.0], [1.5]]), np.repeat(["a", "b"], 3)
+    posterior = nb.fit(nb.NaiveBayes(nb.Exponential(1.5, 2.0), class_probs=[0.5, 0.5]), X, y)
+    a, b = np.array([4.5, 4.5]), np.array([4.0, 8.5])
+    expected = np.log(0.5) + stats.lomax.logpdf(X, a, scale=b)
+    np.testing.assert_allclose(posterior.log_joint(X), expected, rtol=1e-12)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(posterior.log_joint_function()(X), expected, rtol=1e-12)
+    rate = a / b
+    plugged = np.log(0.5) + np.log(rate) - rate * X
+    np.testing.assert_allclose(posterior.plugin().log_joint(X), plugged, rtol=1e-12)
+    values = {"class_prob": np.array([0.5, 0.5]), "x_rate": rate[:, None]}
+    density, _ = log_density(posterior.model.program, (X, y), {}, values)
+    prior = stats.gamma.logpdf(rate, 1.5, scale=0.5).sum()
+    assert float(density) == pytest.approx(prior + plugged[range(6), [0, 0, 0, 1, 1, 1]].sum(), rel=1e-5)
 
 
 POINTS = {
