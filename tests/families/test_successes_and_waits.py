@@ -430,8 +430,9 @@ def test_log_normal_columns_too_far_from_one():
 def test_rows_that_were_never_there_are_not_forgotten():
     for family in (nb.Exponential(), nb.Geometric(), nb.Binomial(60), nb.NegativeBinomial(2.0)):
         posterior = nb.fit(family, [[1.0], [2.0], [3.0]], ["a", "a", "b"])
-        with pytest.raises(ValueError, match="these rows were never among the data"):
-            posterior.forget([[50.0]], ["a"])
+        for cell, label in ((50.0, "a"), (1.0, "b")):
+            with pytest.raises(ValueError, match="these rows were never among the data"):
+                posterior.forget([[cell]], [label])
 
 
 def test_points_without_a_likeliest_value():
