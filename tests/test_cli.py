@@ -78,6 +78,12 @@ def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, 
     assert "on the data's scale" in repr(nb.load(out / "nuts.nc").problem.model)  # defaults follow the data in update
 
 
+def test_compare_names_the_largest_difference_of_a_probability():
+    from bayesnb.cli.compare import _largest_difference
+
+    assert _largest_difference(pd.DataFrame({"exact": [0.5, 0.2, 0.3], "sampled": [0.5, 0.1, 0.35]})) == 0.1
+
+
 @pytest.mark.slow
 def test_a_table_of_ones_own(run, tmp_path, rng):
     table = pd.DataFrame(

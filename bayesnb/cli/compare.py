@@ -47,11 +47,15 @@ def compare_command(
         comparison = compare(exact, sampled, features)  # type: ignore[arg-type]
         Console().print(_as_table(comparison))
         assert comparison.probabilities is not None
-        difference = (comparison.probabilities["sampled"] - comparison.probabilities["exact"]).abs().max()
+        difference = _largest_difference(comparison.probabilities)
         say(f"Largest difference of a class probability on these rows: {difference:.2g}")
         framed(comparison.verdict, style="green" if comparison.agree else "red")
         _write(comparison, features, labels, out)
     raise typer.Exit(0 if comparison.agree else 1)
+
+
+def _largest_difference(probabilities: Any) -> float:
+    return float((probabilities["sampled"] - probabilities["exact"]).abs().max())
 
 
 def _as_table(comparison: Comparison) -> Table:

@@ -215,6 +215,7 @@ def test_each_part_has_its_share_of_the_error_rate():
         "dependence": 17 * 16 // 2 + 8,
         "probabilities": 2 * 24,
     }
+    np.testing.assert_allclose(found.tests["p_value"], 2 * stats.norm.sf(found.tests["z"].abs()), rtol=1e-9)
     levels = 2 * stats.norm.sf(found.parts["critical_z"]) * found.parts["num_tests"]
     np.testing.assert_allclose(levels, 0.01 / 4)
     assert (

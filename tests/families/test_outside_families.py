@@ -152,7 +152,7 @@ def log_density_of_program(posterior: Any, X: Any) -> float:
     """The NumPyro program's density of the rows at the posterior mean."""
     with jax.enable_x64(True):
         sites = {name: jnp.asarray(value) for name, value in posterior.mean().items()}
-        return float(log_density(posterior.model.program, (X, LABELS), {}, sites)[0])
+        return float(jax.jit(lambda sites: log_density(posterior.model.program, (X, LABELS), {}, sites)[0])(sites))
 
 
 VERBS = {
@@ -918,9 +918,10 @@ class TestAdvice:
         with pytest.raises(ValueError, match=r"or use nb\.NUTS\(\)$"):
             nb.fit(self.MODELS["both"], self.X, self.y, nb.EmpiricalBayes())
 
-    @pytest.mark.parametrize("kind", names_fast(MODELS, {"both"}))
+    @pytest.mark.parametrize("kind", names_fast(MODELS, {"not conjugate"}))
     def test_of_the_sampler(self, kind: str) -> None:
-        inference = nb.NUTS(num_warmup=3, num_samples=5, num_chains=1, progress=False)
+        # The shapes and the warm-up of `TestNoClosedForm`: they share a compiled sampler.
+        inference = nb.NUTS(num_warmup=200, num_samples=5, num_chains=2, progress=False)
         with pytest.warns(nb.ConvergenceWarning) as caught:
             nb.fit(self.MODELS[kind], self.X, self.y, inference)
         assert ("nb.Exact() needs no sampling" in str(caught[0].message)) == (kind == "conjugate")

@@ -151,6 +151,13 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     assert collisions(figure) == []
 
 
+def test_proba_warns_once(exact, table):
+    X = table[0].head(5).assign(leaf="serrated")
+    with pytest.warns(UserWarning, match="leaf") as caught:
+        nb.plot_proba(exact, X)
+    assert len(caught) == 1
+
+
 def test_proba_of_two_classes_shows_the_second(words):
     X, y, posterior = words
     figure = nb.plot_proba(posterior, X, y)

@@ -106,18 +106,22 @@ def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
     import jax
     from numpyro.infer.util import log_density
 
-    posterior = posteriors["exact"]
+    program = posteriors["exact"].model.program
+    row = {"y": np.zeros(1, int), "height": np.zeros(1), "colour": np.zeros(1, int), "petals": np.zeros(1)}
+
+    @jax.jit
+    def densities(values):
+        total, trace = log_density(program, (), {}, values | row)
+        return total, {name: trace[name]["fn"].log_prob(trace[name]["value"]).sum() for name in values}
+
     with jax.enable_x64(True):
         for draw in (0, 7):
             values = {name: value[1, draw].values for name, value in trees["exact"].posterior.data_vars.items()}
-            numbers, trace = log_density(posterior.model.program, (), {}, {**values, "y": np.zeros(1, int)} | {
-                "height": np.zeros(1), "colour": np.zeros(1, int), "petals": np.zeros(1)
-            })  # fmt: skip
-            sites = {name: site for name, site in trace.items() if name in values}
-            for name, site in sites.items():
-                expected = float(site["fn"].log_prob(site["value"]).sum())
-                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(expected, rel=1e-9)
-        assert np.isfinite(float(numbers))
+            total, expected = densities(values)
+            assert set(expected) == set(values)
+            for name, value in expected.items():
+                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(float(value), rel=1e-9)
+            assert np.isfinite(float(total))
 
 
 def test_fewer_draws_keep_their_statistics(posteriors):
