@@ -29,33 +29,38 @@ def table(case, rows=24):
 
 
 # Log predictive densities under a posterior, computed once with mpmath (mp.dps = 60) from log-gamma functions.
-@pytest.mark.parametrize(
-    ("family", "cell", "expected", "error"),
-    [
-        (nb.Geometric(1.0, 1.0), 0.0, -0.6931471805599453, 1e-15),
-        (nb.Geometric(1e-100, 1.0), 3.0, -231.64480366052445, 1e-13),
-        (nb.Geometric(11.0, 1e7), 2.0**53, -261.1446539161099, 1e-12),
-        (nb.Geometric(1e8, 1e14), 3e6, -16.815510042964803, 2e-14),
-        (nb.Geometric(1e12, 1e4), 0.0, -9.999999950000001e-09, 1e-15),
-        (nb.Geometric(1e15, 1e15), 5.0, -4.15888308335967, 1e-14),
-        (nb.NegativeBinomial(2.5, 1.0, 1.0), 0.0, -1.252762968495368, 1e-15),
-        (nb.NegativeBinomial(1e-6, 0.5, 2.0), 7.0, -16.561470065844922, 2e-14),
-        (nb.NegativeBinomial(2.5, 251.0, 1e10), 3e8, -22.242444277913393, 2e-14),
-        (nb.NegativeBinomial(1e6, 1e8, 1e8), 1010000.0, -32.81394839085087, 2e-12),
-        (nb.NegativeBinomial(1e3, 1e5, 1e17), 1.1e15, -36.74455387290206, 2e-13),
-        (nb.Binomial(1, 1e-6, 1e-6), 1.0, -0.6931471805599453, 5e-15),
-        (nb.Binomial(10, 1e-100, 1.0), 10.0, -232.56109439239862, 1e-13),
-        (nb.Binomial(1000, 300.0, 700.0), 333.0, -5.241334517429168, 6e-14),
-        (nb.Binomial(10**6, 3e7, 7e7), 301000.0, -9.40817429490327, 5e-12),
-        (nb.Binomial(10**9, 3e8, 7e8), 300030000.0, -11.918261983283019, 9e-11),
-        (nb.Binomial(2**53, 1.0, 1.0), 2.0**52, -36.7368005696771, 1e-14),
-    ],
-)
+PREDICTIVE = [
+    (nb.Geometric(1.0, 1.0), 0.0, -0.6931471805599453, 1e-15),
+    (nb.Geometric(1e-100, 1.0), 3.0, -231.64480366052445, 1e-13),
+    (nb.Geometric(11.0, 1e7), 2.0**53, -261.1446539161099, 1e-12),
+    (nb.Geometric(1e8, 1e14), 3e6, -16.815510042964803, 2e-14),
+    (nb.Geometric(1e12, 1e4), 0.0, -9.999999950000001e-09, 1e-15),
+    (nb.Geometric(1e15, 1e15), 5.0, -4.15888308335967, 1e-14),
+    (nb.NegativeBinomial(2.5, 1.0, 1.0), 0.0, -1.252762968495368, 1e-15),
+    (nb.NegativeBinomial(1e-6, 0.5, 2.0), 7.0, -16.561470065844922, 2e-14),
+    (nb.NegativeBinomial(2.5, 251.0, 1e10), 3e8, -22.242444277913393, 2e-14),
+    (nb.NegativeBinomial(1e6, 1e8, 1e8), 1010000.0, -32.81394839085087, 2e-12),
+    (nb.NegativeBinomial(1e3, 1e5, 1e17), 1.1e15, -36.74455387290206, 2e-13),
+    (nb.Binomial(1, 1e-6, 1e-6), 1.0, -0.6931471805599453, 5e-15),
+    (nb.Binomial(10, 1e-100, 1.0), 10.0, -232.56109439239862, 1e-13),
+    (nb.Binomial(1000, 300.0, 700.0), 333.0, -5.241334517429168, 6e-14),
+    (nb.Binomial(10**6, 3e7, 7e7), 301000.0, -9.40817429490327, 5e-12),
+    (nb.Binomial(10**9, 3e8, 7e8), 300030000.0, -11.918261983283019, 9e-11),
+    (nb.Binomial(2**53, 1.0, 1.0), 2.0**52, -36.7368005696771, 1e-14),
+]
+
+
+@pytest.mark.parametrize(("family", "cell", "expected", "error"), PREDICTIVE)
 def test_predictive_densities_keep_their_digits(family, cell, expected, error):
     family = jax.tree.map(lambda number: np.array([[number]]), family)
     assert family.cell_log_predictive(np.array([[cell]])).item() == pytest.approx(expected, rel=0, abs=error)
-    with jax.enable_x64(True):
-        found = family.device_log_predictive(jax.numpy.array([[cell]]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "cell", "expected", "error"), PREDICTIVE)
+def test_predictive_densities_keep_their_digits_in_jax(family, cell, expected, error, float64):
+    family = jax.tree.map(lambda number: np.array([[number]]), family)
+    found = family.device_log_predictive(jax.numpy.array([[cell]]))
     assert found.item() == pytest.approx(expected, rel=1e-12, abs=30 * error)
 
 
@@ -73,9 +78,8 @@ def test_the_density_of_a_sequence_keeps_its_digits(one, other, a, b, expected):
     assert log_beta_ratio(*map(np.array, (one, other, a, b))) == pytest.approx(expected, rel=1e-15, abs=1e-15)
 
 
-@pytest.mark.slow
 def test_slopes_of_binomial_coefficients(float64):
-    for at in ((0.0, 0.0), (0.0, 4.0), (3.0, 2.5), (1e6, 1e3)):
+    for at in ((0.0, 4.0), (3.0, 2.5)):
         expected = jax.grad(lambda s, f: gammaln_of(s + f + 1) - gammaln_of(s + 1) - gammaln_of(f + 1), (0, 1))(*at)
         np.testing.assert_allclose(jax.grad(log_choose, (0, 1))(*at), expected, rtol=1e-12, atol=1e-12)
 
@@ -220,6 +224,9 @@ def test_log_normal_cells_are_gaussian_logarithms():
     assert ours.log_evidence == pytest.approx(theirs.log_evidence + jacobian.sum(), rel=1e-12)
     for which in ("mean", "variance"):
         np.testing.assert_array_equal(ours.mean()[f"x_{which}"], theirs.mean()[f"x_{which}"])
+    with jax.enable_x64(True):
+        on_device = ours.families[0].device_log_predictive(jax.numpy.array(X)) + np.log(ours.class_probs())
+    np.testing.assert_allclose(on_device, ours.log_joint(X), rtol=1e-12)
     assert nb.loo(ours, X, y).elpd == pytest.approx(nb.loo(theirs, logs, y).elpd, rel=1e-12)
     one, other = (nb.loo_scores(posterior, cells, y) for posterior, cells in ((ours, X), (theirs, logs)))
     assert one["elpd_joint"] == pytest.approx(other["elpd_joint"] + jacobian.sum(), rel=1e-10)
@@ -286,8 +293,7 @@ def test_verbs_of_a_mixed_table(mixed):
     for name in X:
         assert check.table.index.str.contains(name).any()
     assert check.table["p_value"].between(0.001, 1).all()
-    assert len(nb.mutual_information(posterior, num_draws=20)) == 5
-    assert nb.mutual_information(posterior, num_draws=20)["mean"].notna().all()
+    assert nb.mutual_information(posterior, num_draws=3)["mean"].notna().tolist() == [True] * 5
     assert nb.sensitivity(posterior, X[:3]).table["prior"].notna().all()
     assert np.isfinite(nb.kfold(posterior, X, y, k=3).elpd)
     X_new, y_new = posterior.simulate(50, key=2)
