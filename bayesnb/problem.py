@@ -261,10 +261,11 @@ def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray
         return
     c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
     mean = means[c, j]
+    way_out = block.family.nearer_zero.format(mean=mean)
     raise ValueError(
         f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
-        f"deviations from zero, which leaves its densities too few digits: subtract a number near {mean:.3g} from the "
-        "column, here and where you predict"
+        f"deviations from zero, which leaves its densities too few digits: {way_out}, here and where you "
+        "predict"
     )
 
 

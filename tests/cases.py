@@ -106,6 +106,10 @@ def student_t(family):
     return dist.StudentT(2 * a, family.loc, jnp.sqrt(family.rate * (kappa + 1) / (a * kappa)))
 
 
+def log_student_t(family):
+    return dist.TransformedDistribution(student_t(family), dist.transforms.ExpTransform())
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Coins(nb.ConjugateFamily):
@@ -324,6 +328,11 @@ class Case:
     missing: bool = True
     like: str = ""
 
+    @property
+    def default(self) -> nb.ConjugateFamily:
+        """The family with the default hyperparameters, and with its constants."""
+        return type(self.family)(**self.family.settings())
+
 
 def _hyper(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.uniform(0.3, 3.0, (CLASSES, *shape))
@@ -365,21 +374,63 @@ def _cases() -> list[Case]:
             lambda family: dist.GammaPoisson(family.concentration, family.rate),
         ),
         Case(
-            "exponential",
+            "user's exponential",
             Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
+            like="exponential",
         ),
         Case(
             "numpyro exponential",
             NumPyroExponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
+            like="exponential",
         ),
     ]
 
 
-CASES = _cases()
+def _more_cases() -> list[Case]:
+    rng = np.random.default_rng(8)
+    D = COLUMNS
+    return [
+        Case(
+            "exponential",
+            nb.Exponential(_hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.exponential(2.0, (n, D)),
+            lomax,
+        ),
+        Case(
+            "log normal",
+            nb.LogNormal(rng.normal(size=(CLASSES, D)), _hyper(rng, D), 3 + _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.lognormal(3.0, 0.7, (n, D)),
+            log_student_t,
+        ),
+        Case(
+            "geometric",
+            nb.Geometric(_hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.geometric(0.3, (n, D)) - 1.0,
+            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, 1.0),
+        ),
+        Case(
+            "binomial",
+            nb.Binomial(7, _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.binomial(7, 0.4, (n, D)).astype(float),
+            lambda family: dist.BetaBinomial(family.concentration1, family.concentration0, family.total_count),
+        ),
+        Case(
+            "negative binomial",
+            nb.NegativeBinomial(2.5, _hyper(rng, D), _hyper(rng, D)),
+            lambda rng, n: rng.negative_binomial(2.5, 0.4, (n, D)).astype(float),
+            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, family.total_count),
+        ),
+    ]
+
+
+CASES = [*_cases(), *_more_cases()]
+
+OWN = [case for case in CASES if type(case.family).__module__.startswith("bayesnb.")]
+"""Families of the package."""
 
 
 def _outside() -> list[Case]:

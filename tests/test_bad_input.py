@@ -3,6 +3,7 @@ import re
 import sys
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -402,6 +403,8 @@ def test_what_is_no_inference(inference, words):
         fit(nb.Bernoulli(), FLAGS, LABELS, inference)
 
 
+BINOMIAL, NEGATIVE_BINOMIAL = partial(nb.Binomial, 1), partial(nb.NegativeBinomial, 1.0)
+
 HYPERPARAMETERS = [
     (nb.Bernoulli, "concentration1"),
     (nb.Bernoulli, "concentration0"),
@@ -409,6 +412,13 @@ HYPERPARAMETERS = [
     (nb.Multinomial, "concentration"),
     (nb.Poisson, "concentration"),
     (nb.Poisson, "rate"),
+    (nb.Exponential, "concentration"),
+    (nb.Exponential, "rate"),
+    (nb.Geometric, "concentration1"),
+    (nb.Geometric, "concentration0"),
+    (BINOMIAL, "concentration1"),
+    (NEGATIVE_BINOMIAL, "concentration0"),
+    (nb.LogNormal, "kappa"),
     (nb.Gaussian, "kappa"),
     (nb.Gaussian, "concentration"),
     (nb.Gaussian, "rate"),

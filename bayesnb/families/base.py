@@ -80,6 +80,8 @@ class Family(Params, ABC):
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
         What to do about a value outside the support, for the error message.
+    nearer_zero
+        What to do about a ``mean`` that `too_far_from_zero` gives, for the error message.
     positive
         Names of the hyperparameters that must be positive.
     sparse
@@ -102,6 +104,7 @@ class Family(Params, ABC):
     support: ClassVar[Any] = constraints.real
     holds: ClassVar[str] = "a finite number"
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
+    nearer_zero: ClassVar[str] = "subtract a number near {mean:.3g} from the column"
     positive: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
@@ -121,6 +124,15 @@ class Family(Params, ABC):
                 object.__setattr__(self, name, value.item())
         for name, value in self.hyperparameters().items():
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
+
+    @property
+    def by_column(self) -> bool:
+        """Whether results name each column of the family, also where one family is given for several.
+
+        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
+        column may have a constant of its own.
+        """
+        return self.cell == "category"
 
     @property
     def accepts_fractions(self) -> bool:
@@ -225,7 +237,7 @@ class Family(Params, ABC):
     def too_far_from_zero(self, statistics: Any) -> np.ndarray | None:
         """Means, shape (classes, columns), that are too far from zero for accurate densities; NaN for the others.
 
-        None if that cannot happen. Such a model raises an error, which advises to subtract a number from the column.
+        None if that cannot happen. Such a model raises an error, which advises what `nearer_zero` says.
         """
         return None
 

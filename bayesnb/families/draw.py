@@ -89,6 +89,14 @@ def _(distribution: dist.Normal, rng: np.random.Generator, shape: tuple[int, ...
 
 
 @_draw.register
+def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    # What float64 would round to zero or to infinity becomes the nearest positive finite number.
+    limits = np.finfo(np.float64)
+    with np.errstate(over="ignore"):
+        return np.clip(rng.lognormal(distribution.loc, distribution.scale, shape), limits.tiny, limits.max)
+
+
+@_draw.register
 def _(distribution: dist.BernoulliProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return (rng.uniform(size=shape) < np.asarray(distribution.probs)).astype(np.float64)
 
@@ -103,6 +111,29 @@ def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tupl
 @_draw.register
 def _(distribution: dist.Poisson, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return rng.poisson(distribution.rate, shape).astype(np.float64)
+
+
+@_draw.register
+def _(distribution: dist.Exponential, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return rng.standard_exponential(shape) / np.asarray(distribution.rate)
+
+
+@_draw.register
+def _(distribution: dist.GeometricProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    # NumPy counts the trials up to the first success, as whole numbers of 64 bits; floats may be larger.
+    return np.floor(-rng.standard_exponential(shape) / np.log1p(-np.asarray(distribution.probs)))
+
+
+@_draw.register
+def _(distribution: dist.BinomialProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    total_count = np.asarray(distribution.total_count, dtype=np.int64)
+    return rng.binomial(total_count, distribution.probs, shape).astype(np.float64)
+
+
+@_draw.register
+def _(distribution: dist.GammaPoisson, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    rate = rng.standard_gamma(distribution.concentration, shape) / np.asarray(distribution.rate)
+    return rng.poisson(rate, shape).astype(np.float64)
 
 
 @_draw.register

@@ -47,6 +47,9 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
 COUNTED = 4096
 """Counts below this are summed one by one; above, an integral replaces the sum."""
 
+LOST = 1e-9
+"""Largest probability of the counts that a sum leaves out."""
+
 TAIL = 7
 """Densities are cut off at the quantiles of this standard normal deviate, which leaves out 3e-12 of them."""
 
@@ -234,10 +237,14 @@ def _of_counts(distribution: dist.Distribution) -> np.ndarray:
         highest = np.max(np.asarray(support.upper_bound))
     else:
         highest = 1.0 if support is constraints.boolean else np.inf
-    if not highest < COUNTED:
-        raise NotImplementedError(f"the likelihood {type(distribution).__name__} may give counts of {COUNTED} or more")
-    counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
-    return np.moveaxis(np.exp(np.asarray(distribution.log_prob(counts))), 0, -1)
+    while highest < COUNTED:
+        counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
+        probs = np.exp(np.asarray(distribution.log_prob(counts)))
+        if support is not constraints.nonnegative_integer or (probs.sum(axis=0) > 1 - LOST).all():
+            return np.moveaxis(probs, 0, -1)
+        # The tail of a geometric distribution reaches farther in standard deviations than that of a Poisson one.
+        highest = min(2 * highest, COUNTED - 1.0) if highest < COUNTED - 1 else np.inf
+    raise NotImplementedError(f"the likelihood {type(distribution).__name__} may give counts of {COUNTED} or more")
 
 
 def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:

@@ -25,6 +25,10 @@ from bayesnb.arrays import namespace, stirling_rest
 
 __all__ = [
     "LOG_2_PI",
+    "log_beta_binomial",
+    "log_beta_negative_binomial",
+    "log_beta_ratio",
+    "log_choose",
     "log_dirichlet_multinomial",
     "log_gamma",
     "log_multinomial",
@@ -159,6 +163,107 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     rate = whole / xp.where(length > 0, length, 1.0)
     of_columns = log_negative_binomial(x, concentration, rate[..., None]).sum(axis=-1)
     return xp.where(length > 0, of_columns - log_negative_binomial(length, whole, rate), 0.0)
+
+
+@with_slopes(
+    lambda one, other: digamma(one + other + 1) - digamma(one + 1),
+    lambda one, other: digamma(one + other + 1) - digamma(other + 1),
+)
+def log_choose(one: Any, other: Any) -> Any:
+    r"""Log of the binomial coefficient :math:`\Gamma(s + f + 1) / (\Gamma(s + 1)\, \Gamma(f + 1))`.
+
+    It is the density of s successes and f failures at the probability of success :math:`s / (s + f)`, over
+    :math:`\theta^s (1 - \theta)^f`.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero; they broadcast.
+
+    Returns
+    -------
+    array
+    """
+    return _log_most(one, other) - _log_power(one, other)
+
+
+def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
+    r"""Log of :math:`B(a + s, b + f) / B(a, b)`, the density of a sequence of s successes and f failures.
+
+    The usual difference of log-beta functions has terms of size :math:`f \log f`; the result has the size of
+    :math:`\log f` for one success after many failures.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    return log_beta_binomial(one, other, a, b) - _log_most(one, other) + _log_power(one, other)
+
+
+def log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
+    """Log density of s successes among s + f trials, whose probability has a Beta(a, b) distribution.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, _ = namespace(one, other, a, b)
+    return log_dirichlet_multinomial(
+        xp.stack(xp.broadcast_arrays(one, other), axis=-1), xp.stack(xp.broadcast_arrays(a, b), axis=-1)
+    )
+
+
+def log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
+    """Log density of x failures before success number r, whose probability has a Beta(a, b) distribution.
+
+    It is that of r successes among r + x trials, times the share r / (r + x) of the orders with a success at the end.
+
+    Parameters
+    ----------
+    x : array
+        Numbers from zero.
+    successes : float or array
+        The number r, positive.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, _ = namespace(x, a, b)
+    return log_beta_binomial(successes, x, a, b) - xp.log1p(x / successes)
+
+
+def _log_most(one: Any, other: Any) -> Any:
+    """Log density of s successes among s + f trials at the probability s / (s + f)."""
+    whole = one + other
+    return log_poisson(one, one) + log_poisson(other, other) - log_poisson(whole, whole)
+
+
+def _log_power(one: Any, other: Any) -> Any:
+    """Log of p^s (1 - p)^f at p = s / (s + f); zero to the power of zero is one."""
+    xp, _ = namespace(one, other)
+    whole = one + other
+    whole = xp.where(whole > 0, whole, 1.0)
+    return sum(
+        xp.where(part > 0, part * log_ratio(-rest, whole, xp.where(part > 0, part, whole)), 0.0)
+        for part, rest in ((one, other), (other, one))
+    )
 
 
 def log_gamma(x: Any, a: Any, b: Any) -> Any:

@@ -8,14 +8,19 @@ import numpyro.distributions as dist
 
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.binomial import Binomial
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gamma import Gamma
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.geometric import Geometric
+from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.families.proportions import Beta
 from bayesnb.families.von_mises import VonMises
+from bayesnb.families.waiting_times import Exponential
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
@@ -28,11 +33,16 @@ __all__ = ["FAMILIES", "read_model", "write_model"]
 FAMILIES: tuple[type[Family], ...] = (
     Bernoulli,
     Beta,
+    Binomial,
     Categorical,
     DirichletMultinomial,
+    Exponential,
     Gamma,
     Gaussian,
+    Geometric,
+    LogNormal,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     VonMises,
 )

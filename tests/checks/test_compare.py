@@ -126,7 +126,7 @@ def test_a_mean_is_taken_given_its_variance():
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_familys_numbers_are_uniform_and_independent(case):
     rng = np.random.default_rng(5)
-    exact = nb.fit(nb.NaiveBayes(type(case.family)()), case.cells(rng, 30), rng.integers(0, 2, 30))
+    exact = nb.fit(nb.NaiveBayes(case.default), case.cells(rng, 30), rng.integers(0, 2, 30))
     parameters = exact.draw_parameters(rng, (4000,))
     for family, values in zip(exact.families, parameters.blocks, strict=True):
         u = np.concatenate([found.reshape(4000, -1) for found in family.independent_pit(values, rng).values()], axis=1)

@@ -1,6 +1,6 @@
 """Densities that follow from a family's statements: products, tables and averages over draws, beside other routes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -128,7 +128,7 @@ def test_averages_over_draws(case, holes, rng):
     if holes and case.missing:
         X = with_holes(rng, X)
     X = scipy.sparse.csr_array(X) if holes and case.name == "multinomial" else X
-    exact = nb.fit(nb.NaiveBayes(type(case.family)()), X, y)
+    exact = nb.fit(nb.NaiveBayes(case.default), X, y)
     sampled = nb.from_samples(exact.model, exact.draws(num_chains=2, num_draws=20, key=1), X=X, y=y)
     joint = np.concatenate(
         [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.encode(X)], 1
@@ -286,7 +286,7 @@ class TestHeavyRows:
         rng = np.random.default_rng(1)
         X, y = case.cells(rng, 8)[[*range(8), *range(4)]], np.arange(12) % 2
         weights = np.where(np.arange(12) < 8, weight, 1.0)
-        family = type(case.family)(**dict.fromkeys(case.family.hyperparameters(), 1.3))
+        family = replace(case.default, **dict.fromkeys(case.family.hyperparameters(), 1.3))
         posterior = nb.fit(nb.NaiveBayes(family, class_probs=[0.5, 0.5], **options), X, y, sample_weight=weights)
         return posterior, X, y, weights
 

@@ -31,7 +31,7 @@ def coins():
 def test_every_family_agrees_with_its_closed_form(case):
     rng = np.random.default_rng(4)
     X, y = case.cells(rng, 30), rng.integers(0, 2, 30)
-    model = nb.NaiveBayes(type(case.family)())
+    model = nb.NaiveBayes(case.default)
     exact = nb.fit(model, X, y)
     sampled = nb.fit(model, X, y, nb.NUTS(), key=1)
     comparison = nb.compare(exact, sampled, X[:5])
@@ -39,7 +39,7 @@ def test_every_family_agrees_with_its_closed_form(case):
     assert comparison.probabilities["z"].abs().max() < 5
     # As sharp as it is calm: draws of the prior shifted by a half are told apart.
     kept = {name: value for name, value in sampled.draws().items() if name != "class_prob"}
-    other = nb.NaiveBayes(type(case.family)(), class_concentration=1.5)
+    other = nb.NaiveBayes(case.default, class_concentration=1.5)
     shifted = nb.fit(other, X, y).draws(num_draws=1000, key=5)["class_prob"]
     biased = nb.from_samples(
         model, {**kept, "class_prob": shifted**1.2 / (shifted**1.2).sum(-1, keepdims=True)}, X=X, y=y

@@ -323,7 +323,7 @@ def bad_tables(rng):
         "negative weight": (nb.Multinomial(fractional=True), one, at(one, 270, 1, -0.5)),
         "columns": (nb.Bernoulli(), one, one[:, :2]),
         "dimensions": (nb.Bernoulli(), one, one[:, 0]),
-        "not positive": (BY_NAME["exponential"].family, one, at(one, 12, 1, 0.0)),
+        "not positive": (BY_NAME["user's exponential"].family, one, at(one, 12, 1, 0.0)),
     }
 
 

@@ -1,0 +1,126 @@
+"""Waiting times with a gamma prior on their rate."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.exponential import ExponentialFamily
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.large_counts import log_gamma
+from bayesnb.statistics.base import safe_ratio
+from bayesnb.statistics.counts import Counts
+
+__all__ = ["Exponential"]
+
+
+class _Exponential(dist.Exponential):
+    """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
+
+    support = constraints.nonnegative
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Exponential(ExponentialFamily, ConjugateFamily):
+    r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. The predictive density is a
+    Lomax density (a Pareto density shifted to zero) of shape a and scale b: Gelman et al. (2013), *Bayesian Data
+    Analysis*, 3rd edition, section 2.6; Fink (1997), *A Compendium of Conjugate Priors*.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Shape of the gamma prior, in observations; broadcasts to (columns,) or (classes, columns).
+    rate : float or array, optional
+        Rate of the gamma prior, a sum of waiting times, in the unit of the column. By default `concentration` times the
+        column's mean: the prior's mean rate is then one over the mean of the data, and a change of the column's unit
+        changes no prediction. A column of zeros counts as one of mean 1.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: cells of any unit, zeros among them. Measured against 60 digits, with concentrations from 1e-6 to
+    1e12, rates from 1e-200 to 1e200 and cells up to 1e4 times the mean: a log predictive density d has an error of
+    2e-15 max(1, abs(d)). The evidence of up to 1e12 cells has an error of 2e-13 for each cell.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
+    >>> posterior.predict_proba([[0.4], [9.0]]).round(3)
+    array([[0.746, 0.254],
+           [0.144, 0.856]])
+    """
+
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
+
+    support: ClassVar[Any] = constraints.nonnegative
+    holds: ClassVar[str] = "a number from zero on"
+    hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
+    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
+    why_no_maximum_likelihood: ClassVar[str] = "no observed cell above zero"
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
+
+    def likelihood(self, rate: Any) -> dist.Distribution:
+        return _Exponential(rate)
+
+    def terms(self, x: Any) -> tuple[Any]:
+        return (x,)
+
+    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
+        rate = parameters["rate"]
+        return (-rate,), -namespace(rate)[0].log(rate)
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
+
+    def on_scale_of(self, pooled: Counts) -> Self:
+        if self.rate is not None:
+            return self
+        mean = safe_ratio(pooled.total, pooled.n)
+        return replace(self, rate=self.concentration * np.where(mean > 0, mean, 1.0))
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {"rate": np.where(statistics.total > 0, statistics.n / statistics.total, np.nan)}
+
+    def update(self, statistics: Counts) -> Self:
+        return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        # Bayes' theorem at the posterior mean, where both gamma densities are near their modes if the prior agrees with
+        # the data.
+        posterior = self.update(statistics)
+        a, b = posterior.concentration, posterior.rate
+        rate = a / b
+        likelihood = statistics.n * namespace(rate)[0].log(rate) - statistics.total * rate
+        return likelihood + log_gamma(rate, self.concentration, self.rate) - log_gamma(rate, a, b)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        xp, _ = namespace(x, self.rate)
+        return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
+
+    def mean(self) -> dict[str, Any]:
+        return {"rate": self.concentration / self.rate}
+
+    def mode(self) -> dict[str, Any]:
+        return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
+
+    def story(self) -> tuple[str, list[str]]:
+        return "Exponential(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]

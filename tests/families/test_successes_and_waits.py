@@ -1,0 +1,450 @@
+"""Waiting times, log-normal columns and numbers of successes and failures, each number by a second route."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from cases import CASES
+from numpyro.infer.util import log_density
+from scipy import stats
+from scipy.special import betaln
+from slow import names_fast
+
+import bayesnb as nb
+from bayesnb.families.draw import draw
+from bayesnb.families.large_counts import log_beta_ratio, log_choose
+
+BY_NAME = {case.name: case for case in CASES}
+NAMES = ["exponential", "log normal", "geometric", "binomial", "negative binomial"]
+by_name = pytest.mark.parametrize("case", [BY_NAME[name] for name in NAMES], ids=NAMES)
+
+
+def table(case, rows=24):
+    rng = np.random.default_rng(6)
+    x, y = case.cells(rng, rows), np.array(["a", "b"])[rng.integers(0, 2, rows)]
+    return pd.DataFrame(x, columns=["u", "v", "w"]), y
+
+
+# Log predictive densities under a posterior, computed once with mpmath (mp.dps = 60) from log-gamma functions.
+PREDICTIVE = [
+    (nb.Geometric(1.0, 1.0), 0.0, -0.6931471805599453, 1e-15),
+    (nb.Geometric(1e-100, 1.0), 3.0, -231.64480366052445, 1e-13),
+    (nb.Geometric(11.0, 1e7), 2.0**53, -261.1446539161099, 1e-12),
+    (nb.Geometric(1e8, 1e14), 3e6, -16.815510042964803, 2e-14),
+    (nb.Geometric(1e12, 1e4), 0.0, -9.999999950000001e-09, 1e-15),
+    (nb.Geometric(1e15, 1e15), 5.0, -4.15888308335967, 1e-14),
+    (nb.NegativeBinomial(2.5, 1.0, 1.0), 0.0, -1.252762968495368, 1e-15),
+    (nb.NegativeBinomial(1e-6, 0.5, 2.0), 7.0, -16.561470065844922, 2e-14),
+    (nb.NegativeBinomial(2.5, 251.0, 1e10), 3e8, -22.242444277913393, 2e-14),
+    (nb.NegativeBinomial(1e6, 1e8, 1e8), 1010000.0, -32.81394839085087, 2e-12),
+    (nb.NegativeBinomial(1e3, 1e5, 1e17), 1.1e15, -36.74455387290206, 2e-13),
+    (nb.Binomial(1, 1e-6, 1e-6), 1.0, -0.6931471805599453, 5e-15),
+    (nb.Binomial(10, 1e-100, 1.0), 10.0, -232.56109439239862, 1e-13),
+    (nb.Binomial(1000, 300.0, 700.0), 333.0, -5.241334517429168, 6e-14),
+    (nb.Binomial(10**6, 3e7, 7e7), 301000.0, -9.40817429490327, 5e-12),
+    (nb.Binomial(10**9, 3e8, 7e8), 300030000.0, -11.918261983283019, 9e-11),
+    (nb.Binomial(2**53, 1.0, 1.0), 2.0**52, -36.7368005696771, 1e-14),
+]
+
+
+@pytest.mark.parametrize(("family", "cell", "expected", "error"), PREDICTIVE)
+def test_predictive_densities_keep_their_digits(family, cell, expected, error):
+    family = jax.tree.map(lambda number: np.array([[number]]), family)
+    assert family.cell_log_predictive(np.array([[cell]])).item() == pytest.approx(expected, rel=0, abs=error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "cell", "expected", "error"), PREDICTIVE)
+def test_predictive_densities_keep_their_digits_in_jax(family, cell, expected, error, float64):
+    family = jax.tree.map(lambda number: np.array([[number]]), family)
+    found = family.device_log_predictive(jax.numpy.array([[cell]]))
+    assert found.item() == pytest.approx(expected, rel=1e-12, abs=30 * error)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "a", "b", "expected"),
+    [
+        (1.0, 1e12, 1.0, 1.0, -55.26204223186009),
+        (1e12, 1.0, 1.0, 1.0, -55.26204223186009),
+        (1e6, 1e6, 1e-6, 1e6, -1909562.1064657967),
+        (0.0, 5.0, 2.0, 0.5, betaln(2.0, 5.5) - betaln(2.0, 0.5)),
+        (0.0, 0.0, 2.0, 0.5, 0.0),
+    ],
+)
+def test_the_density_of_a_sequence_keeps_its_digits(one, other, a, b, expected):
+    assert log_beta_ratio(*map(np.array, (one, other, a, b))) == pytest.approx(expected, rel=1e-15, abs=1e-15)
+
+
+def test_slopes_of_binomial_coefficients(float64):
+    for at in ((0.0, 4.0), (3.0, 2.5)):
+        expected = jax.grad(lambda s, f: gammaln_of(s + f + 1) - gammaln_of(s + 1) - gammaln_of(f + 1), (0, 1))(*at)
+        np.testing.assert_allclose(jax.grad(log_choose, (0, 1))(*at), expected, rtol=1e-12, atol=1e-12)
+
+
+def gammaln_of(x):
+    return jax.scipy.special.gammaln(x)
+
+
+@by_name
+def test_update_forget_and_batches_equal_one_fit(case):
+    X, y = table(case)
+    model = nb.NaiveBayes(case.family)
+    whole = nb.fit(model, X, y)
+    parts = nb.fit(model, X[:10], y[:10], classes=["a", "b"]).update(X[10:], y[10:])
+    batches = nb.fit_batches(model, [(X[:7], y[:7]), (X[7:], y[7:])])
+    more = nb.fit(model, pd.concat([X, X[:4]]), [*y, *y[:4]]).forget(X[:4], y[:4])
+    for other in (parts, batches, more):
+        np.testing.assert_allclose(other.log_joint(X), whole.log_joint(X), rtol=1e-10)
+        assert other.log_evidence == pytest.approx(whole.log_evidence, rel=1e-10)
+
+
+@by_name
+def test_files(case, tmp_path):
+    X, y = table(case)
+    for model in (nb.NaiveBayes(case.family), nb.NaiveBayes(case.default, feature_inclusion=0.4)):
+        posterior = nb.fit(model, X, y)
+        posterior.save(tmp_path / "model.nc")
+        loaded = nb.load(tmp_path / "model.nc")
+        assert loaded.predict_proba(X).tolist() == posterior.predict_proba(X).tolist()
+        assert repr(loaded.model) == repr(posterior.model)
+        assert type(loaded.problem.model.families[0]) is type(case.family)
+
+
+@by_name
+def test_left_out_rows_equal_refits(case):
+    """With the family's defaults, which follow the other rows."""
+    X, y = table(case, 12)
+    model = nb.NaiveBayes(case.default)
+    found = nb.loo(nb.fit(model, X, y), X, y).elpd_i
+    for i in range(0, 12, 3):
+        rest = nb.fit(model, X.drop(index=i), np.delete(y, i))
+        log_proba = rest.predict_log_proba(X[i : i + 1])[0, rest.classes.tolist().index(y[i])]
+        assert float(found[i]) == pytest.approx(log_proba, rel=1e-9)
+
+
+@by_name
+def test_evidence_of_a_feature_and_averages_equal_two_fits(case):
+    X, y = table(case)
+    posterior = nb.fit(nb.NaiveBayes(case.default, class_probs=[0.5, 0.5]), X, y)
+    (prior,) = posterior.model.families
+    evidence, averaged = nb.feature_evidence(posterior, 0.3), posterior.averaged(0.3)
+    total = np.log(0.5) * np.ones((len(X), 2))
+    for j, name in enumerate(X):
+        numbers = {field: float(value[0, j]) for field, value in prior.hyperparameters().items()}
+        family = type(prior)(**prior.settings(), **numbers)
+        own = nb.fit(nb.NaiveBayes({name: family}, class_probs=[0.5, 0.5]), X, y)
+        shared = nb.fit(nb.NaiveBayes({name: family}, class_probs=[1.0]), X, ["c"] * len(X), classes=["c"])
+        factor = own.log_evidence - len(X) * np.log(0.5) - shared.log_evidence
+        assert evidence.loc[name, "log_bayes_factor"] == pytest.approx(factor, rel=1e-9)
+        log_in, log_out = -np.logaddexp(0, -factor - np.log(0.3 / 0.7)), -np.logaddexp(0, factor + np.log(0.3 / 0.7))
+        total += np.logaddexp(log_in + own.log_joint(X) - np.log(0.5), log_out + shared.log_joint(X))
+    np.testing.assert_allclose(averaged.log_joint(X), total, rtol=1e-9)
+
+
+def test_waiting_times_of_zero():
+    """NumPyro's distributions have no density there, so that the contract of all families has no zeros."""
+    X, y = np.array([[0.0], [2.0], [0.0], [0.0], [5.0], [1.5]]), np.repeat(["a", "b"], 3)
+    posterior = nb.fit(nb.NaiveBayes(nb.Exponential(1.5, 2.0), class_probs=[0.5, 0.5]), X, y)
+    a, b = np.array([4.5, 4.5]), np.array([4.0, 8.5])
+    expected = np.log(0.5) + stats.lomax.logpdf(X, a, scale=b)
+    np.testing.assert_allclose(posterior.log_joint(X), expected, rtol=1e-12)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(posterior.log_joint_function()(X), expected, rtol=1e-12)
+    rate = a / b
+    plugged = np.log(0.5) + np.log(rate) - rate * X
+    np.testing.assert_allclose(posterior.plugin().log_joint(X), plugged, rtol=1e-12)
+    values = {"class_prob": np.array([0.5, 0.5]), "x_rate": rate[:, None]}
+    density, _ = log_density(posterior.model.program, (X, y), {}, values)
+    prior = stats.gamma.logpdf(rate, 1.5, scale=0.5).sum()
+    assert float(density) == pytest.approx(prior + plugged[range(6), [0, 0, 0, 1, 1, 1]].sum(), rel=1e-5)
+
+
+POINTS = {
+    "exponential": (lambda x: {"rate": 1 / x.mean()}, lambda a, b, x: {"rate": (a + len(x) - 1) / (b + x.sum())}),
+    "geometric": (
+        lambda x: {"prob": 1 / (1 + x.mean())},
+        lambda a, b, x: {"prob": (a + len(x) - 1) / (a + b + len(x) + x.sum() - 2)},
+    ),
+    "binomial": (
+        lambda x: {"prob": x.mean() / 7},
+        lambda a, b, x: {"prob": (a + x.sum() - 1) / (a + b + 7 * len(x) - 2)},
+    ),
+    "negative binomial": (
+        lambda x: {"prob": 2.5 / (2.5 + x.mean())},
+        lambda a, b, x: {"prob": (a + 2.5 * len(x) - 1) / (a + b + 2.5 * len(x) + x.sum() - 2)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_point_estimates(name):
+    likeliest, mode = POINTS[name]
+    X, y = table(BY_NAME[name])
+    first, second = BY_NAME[name].default.hyperparameters()
+    family = replace(BY_NAME[name].default, **{first: 2.0, second: 3.0})
+    for inference, expected in ((nb.MLE(), likeliest), (nb.MAP(), lambda x: mode(2.0, 3.0, x))):
+        found = nb.fit(nb.NaiveBayes(family), X, y, inference).mean()
+        for c, label in enumerate("ab"):
+            for j, column in enumerate(X):
+                for parameter, value in expected(X[column][y == label]).items():
+                    assert found[f"x_{parameter}"][c, j] == pytest.approx(value, rel=1e-12)
+
+
+def test_likeliest_log_normal_parameters_are_scipys():
+    X, y = table(BY_NAME["log normal"])
+    found = nb.fit(nb.LogNormal(), X, y, nb.MLE()).mean()
+    scale, _, median = stats.lognorm.fit(X["u"][y == "a"], floc=0)
+    assert found["x_variance"][0, 0] == pytest.approx(scale**2, rel=1e-8)
+    assert found["x_mean"][0, 0] == pytest.approx(np.log(median), rel=1e-8)
+
+
+@pytest.mark.parametrize("family", [nb.Exponential(), nb.LogNormal()], ids=lambda family: type(family).__name__)
+def test_the_unit_changes_no_prediction(family):
+    X, y = table(BY_NAME["log normal"])
+    X["constant"] = 3.0
+    X.loc[3, "v"] = np.nan
+    of = {unit: nb.fit(family, X * unit, y) for unit in (1.0, 1e-9, 1e6)}
+    for unit, posterior in of.items():
+        np.testing.assert_allclose(posterior.predict_proba(X * unit), of[1.0].predict_proba(X), rtol=1e-8)
+        jacobian = -np.log(unit) * X.notna().to_numpy().sum()
+        assert posterior.log_evidence - of[1.0].log_evidence == pytest.approx(jacobian, rel=1e-9, abs=1e-9)
+    if isinstance(family, nb.Exponential):
+        np.testing.assert_allclose(of[1e6].model.families[0].rate[0, :3], 1e6 * X.mean()[:3])
+
+
+def test_log_normal_cells_are_gaussian_logarithms():
+    X, y = table(BY_NAME["log normal"])
+    X.loc[3, "v"] = np.nan
+    logs, jacobian = np.log(X), -np.log(X).sum(axis=1).to_numpy()
+    ours, theirs = nb.fit(nb.LogNormal(), X, y), nb.fit(nb.Gaussian(), logs, y)
+    np.testing.assert_allclose(ours.log_joint(X), theirs.log_joint(logs) + jacobian[:, None], rtol=1e-12)
+    assert ours.log_evidence == pytest.approx(theirs.log_evidence + jacobian.sum(), rel=1e-12)
+    for which in ("mean", "variance"):
+        np.testing.assert_array_equal(ours.mean()[f"x_{which}"], theirs.mean()[f"x_{which}"])
+    with jax.enable_x64(True):
+        on_device = ours.families[0].device_log_predictive(jax.numpy.array(X)) + np.log(ours.class_probs())
+    np.testing.assert_allclose(on_device, ours.log_joint(X), rtol=1e-12)
+    assert nb.loo(ours, X, y).elpd == pytest.approx(nb.loo(theirs, logs, y).elpd, rel=1e-12)
+    one, other = (nb.loo_scores(posterior, cells, y) for posterior, cells in ((ours, X), (theirs, logs)))
+    assert one["elpd_joint"] == pytest.approx(other["elpd_joint"] + jacobian.sum(), rel=1e-10)
+    one, other = (nb.mutual_information(posterior, num_draws=10) for posterior in (ours, theirs))
+    np.testing.assert_allclose(one["mean"], other["mean"], rtol=1e-9)
+
+
+INFORMATION = {
+    "geometric": (nb.Geometric(), lambda n, p: stats.geom.pmf(n + 1, p), [0.05, 0.02]),
+    "binomial": (nb.Binomial(40), lambda n, p: stats.binom.pmf(n, 40, p), [0.3, 0.4]),
+    "negative binomial": (nb.NegativeBinomial(0.6), lambda n, p: stats.nbinom.pmf(n, 0.6, p), [0.1, 0.02]),
+}
+
+
+@pytest.mark.parametrize("name", names_fast(INFORMATION, {"geometric", "binomial"}))
+def test_mutual_information_is_a_sum_over_all_counts(name):
+    family, mass, prob = INFORMATION[name]
+    weight, prob = np.array([0.3, 0.7]), np.array(prob)
+    density = mass(np.arange(20_000), prob[:, None])
+    average = weight @ density
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.nansum(weight[:, None] * density * np.log(density / average))
+    found = family.mutual_information(weight[None, :, None], {"prob": prob[None, :, None]})
+    np.testing.assert_allclose(found, [[expected]], rtol=1e-7)
+
+
+def test_mutual_information_of_waiting_times_is_an_integral():
+    weight, rate = np.array([0.3, 0.7]), np.array([0.5, 2.0])
+    x, step = np.linspace(0, 80, 2_000_001, retstep=True)
+    density = rate[:, None] * np.exp(-rate[:, None] * x)
+    integrand = weight[:, None] * density * np.log(density / (weight @ density))
+    found = nb.Exponential().mutual_information(weight[None, :, None], {"rate": rate[None, :, None]})
+    np.testing.assert_allclose(found, [[np.trapezoid(integrand.sum(axis=0), dx=step)]], rtol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(4)
+    y = np.array(["a", "b"])[rng.integers(0, 2, 60)]
+    b = y == "b"
+    X = pd.DataFrame(
+        {
+            "wait": rng.exponential(1 + 2 * b),
+            "price": rng.lognormal(1 + b, 0.5),
+            "tries": rng.geometric(0.3 + 0.3 * b) - 1.0,
+            "passed": rng.binomial(9, 0.3 + 0.3 * b),
+            "visits": rng.negative_binomial(1.5, 0.3 + 0.3 * b),
+        }
+    )
+    X.loc[4, :] = np.nan
+    families = {
+        "wait": nb.Exponential(),
+        "price": nb.LogNormal(),
+        "tries": nb.Geometric(),
+        "passed": nb.Binomial(9),
+        "visits": nb.NegativeBinomial(1.5),
+    }
+    return X, y, nb.fit(nb.NaiveBayes(families), X, y)
+
+
+def test_verbs_of_a_mixed_table(mixed):
+    X, y, posterior = mixed
+    check = nb.check(posterior, X, y, num_replicates=100)
+    for name in X:
+        assert check.table.index.str.contains(name).any()
+    assert check.table["p_value"].between(0.001, 1).all()
+    assert nb.mutual_information(posterior, num_draws=3)["mean"].notna().tolist() == [True] * 5
+    assert nb.sensitivity(posterior, X[:3]).table["prior"].notna().all()
+    assert np.isfinite(nb.kfold(posterior, X, y, k=3).elpd)
+    X_new, y_new = posterior.simulate(50, key=2)
+    assert np.isfinite(nb.fit(posterior.model, X_new, y_new).log_evidence)
+
+
+def test_plots_of_a_mixed_table(mixed):
+    X, y, posterior = mixed
+    assert len(nb.plot_densities(posterior, X, y).axes) >= 5
+    assert len(nb.plot_prior_posterior(posterior).axes) >= 6
+
+
+@pytest.mark.parametrize("name", names_fast(NAMES, {"exponential"}))
+def test_learned_hyperparameters_maximise_the_evidence(name):
+    case = BY_NAME[name]
+    X, y = table(case)
+    first = next(field for field in case.default.hyperparameters() if field.startswith("concentration"))
+    given = dict.fromkeys(case.default.hyperparameters(), 1.5)
+    learned = type(case.family)(**case.family.settings(), **{**given, first: dist.Gamma(2.0, 1.0)})
+    posterior = nb.fit(nb.NaiveBayes(learned), X, y, nb.EmpiricalBayes())
+    best = float(np.ravel(getattr(posterior.model.families[0], first))[0])
+
+    def evidence(value):
+        number = type(case.family)(**case.family.settings(), **{**given, first: value})
+        return nb.fit(nb.NaiveBayes(number), X, y).log_evidence
+
+    assert evidence(best) > max(evidence(0.98 * best), evidence(1.02 * best))
+
+
+def test_draws_of_cells_follow_their_distribution(rng):
+    """Also for numbers of successes that are so large that they are no 32-bit integers."""
+    for distribution, theirs in (
+        (dist.Exponential(2e-9), stats.expon(scale=5e8)),
+        (dist.LogNormal(20.0, 0.5), stats.lognorm(0.5, scale=np.exp(20.0))),
+        (dist.GeometricProbs(1e-11), stats.geom(1e-11, loc=-1)),
+        (dist.BinomialProbs(0.3, 10**12), stats.binom(10**12, 0.3)),
+        (dist.GammaPoisson(3.0, 1e-10), stats.gamma(3.0, scale=1e10)),
+    ):
+        with jax.enable_x64(True):
+            cells = draw(distribution, rng, (2000,))
+        assert stats.kstest(cells, theirs.cdf).pvalue > 1e-3
+    assert np.isfinite(draw(dist.LogNormal(np.array([-1e5, 1e5]), 1.0), rng)).all()
+    assert (draw(dist.LogNormal(np.array([-1e5, 1e5]), 1.0), rng) > 0).all()
+
+
+class TestTotalCounts:
+    @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
+    @pytest.mark.parametrize("given", [[10, 40, 10], np.array([10, 40, 10])], ids=["list", "array"])
+    def test_one_for_each_column(self, family, given, rng, tmp_path):
+        X, y = rng.binomial([10, 40, 10], [0.3, 0.6, 0.5], (30, 3)), rng.integers(0, 2, 30)
+        concentration = np.array([2.0, 3.0, 1.0])
+        posterior = nb.fit(family(given, concentration), X, y)
+        alone = {j: family(int(given[j]), concentration[j]) for j in range(3)}
+        one_by_one = nb.fit(nb.NaiveBayes(alone), X, y)
+        block = nb.fit(nb.NaiveBayes({"all": (family(given, concentration), slice(None))}), X, y)
+        posterior.save(tmp_path / "model.nc")
+        for other in (one_by_one, block, nb.load(tmp_path / "model.nc")):
+            np.testing.assert_array_equal(other.log_joint(X), posterior.log_joint(X))
+            assert other.log_evidence == posterior.log_evidence
+            assert set(other.mean()) == {"class_prob", "0_prob", "1_prob", "2_prob"}
+        assert nb.loo(posterior, X, y).elpd == nb.loo(one_by_one, X, y).elpd
+
+    def test_parameters_given_by_column(self):
+        point = nb.from_parameters(
+            nb.Binomial([10, 40]), classes=[0, 1], class_probs=[0.5, 0.5], parameters={0: [0.2, 0.3], 1: [0.4, 0.7]}
+        )
+        expected = np.log(0.5) + stats.binom.logpmf(3, 10, [0.2, 0.3]) + stats.binom.logpmf(20, 40, [0.4, 0.7])
+        np.testing.assert_allclose(point.log_joint([[3, 20]]), [expected], rtol=1e-12)
+
+    @pytest.mark.parametrize("bad", [None, "ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=str)
+    @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
+    def test_that_are_no_numbers(self, family, bad):
+        with pytest.raises(
+            TypeError, match=rf"{family.__name__}\(total_count=.*give the number of .*one for each column"
+        ):
+            family(bad)
+
+    @pytest.mark.parametrize(
+        ("family", "bad"),
+        [
+            *((nb.Binomial, bad) for bad in (0, -3, 2.5, 2**53 + 2, np.nan, np.inf, [5, 0])),
+            *((nb.NegativeBinomial, bad) for bad in (0.0, -1.5, np.nan, np.inf, [1.0, -1.5])),
+        ],
+    )
+    def test_that_are_not_allowed(self, family, bad):
+        shown = bad[-1] if isinstance(bad, list) else bad
+        with pytest.raises(
+            ValueError, match=rf"{family.__name__}\(total_count=.*: {shown} is not allowed; give the number"
+        ):
+            family(bad)
+
+    def test_is_required(self):
+        for family in (nb.Binomial, nb.NegativeBinomial):
+            with pytest.raises(TypeError, match="total_count"):
+                family()
+
+    @pytest.mark.parametrize("given", [[3, 4], [1, 2, 3, 4], []], ids=str)
+    def test_of_another_number_of_columns(self, given):
+        with pytest.raises(ValueError, match=rf"has {len(given)} numbers for 3 columns: give one number for all"):
+            nb.fit(nb.NegativeBinomial(given), np.ones((4, 3)), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("family", "bad", "words"),
+    [
+        (nb.Exponential(), -0.5, "-0.5 is not a number from zero on, as Exponential needs; mark the cell as missing"),
+        (nb.Exponential(), np.inf, "inf is not a number from zero on"),
+        (nb.LogNormal(), 0.0, "0 is not a positive number, as LogNormal needs; use nb.Gaussian"),
+        (nb.LogNormal(), -2.0, "-2 is not a positive number"),
+        (nb.Geometric(), 1.5, "1.5 is not a number of failures 0, 1, 2, ..., as Geometric needs; use nb.Exponential"),
+        (nb.Geometric(), -1.0, "-1 is not a number of failures"),
+        (nb.Geometric(), 2.0**54, "1.80144e[+]16 is above 2.*53, .* as Geometric needs; divide the column"),
+        (nb.Binomial(7), 8.0, "8 is not a whole number from 0 to total_count=7, as Binomial needs; give the number of"),
+        (nb.Binomial(7), 2.5, "2.5 is not a whole number from 0 to total_count=7"),
+        (nb.Binomial(7), -1.0, "-1 is not a whole number from 0 to total_count=7"),
+        (nb.Binomial([9, 7]), 8.0, "8 is not a whole number from 0 to total_count=7"),
+        (nb.NegativeBinomial(2.5), 0.5, "0.5 is not a count 0, 1, 2, ..., as NegativeBinomial needs; use nb.Gaussian"),
+        (nb.NegativeBinomial(2.5), -4.0, "-4 is not a count"),
+    ],
+    ids=str,
+)
+def test_cells_outside_the_support(family, bad, words):
+    X, y = np.array([[1.0, 1.0], [2.0, 5.0], [1.0, 3.0]]), ["a", "b", "b"]
+    posterior = nb.fit(family, pd.DataFrame(X, columns=["u", "v"]), y)
+    X[1, 1] = bad
+    bad_table = pd.DataFrame(X, columns=["u", "v"])
+    for call in (lambda: nb.fit(family, bad_table, y), lambda: posterior.predict(bad_table)):
+        with pytest.raises(ValueError, match="column 'v', row 1: " + words):
+            call()
+
+
+def test_log_normal_columns_too_far_from_one():
+    X = np.array([[1000.0], [1000.0 * (1 + 4e-13)], [5.0], [7.0]])
+    with pytest.raises(
+        ValueError, match=r"column 0 in class 'a' has the mean 6.90776, .* divide the column by a number "
+    ):
+        nb.fit(nb.LogNormal(rate=1e-30, loc=np.log(1000)), np.repeat(X, [40, 40, 1, 1], axis=0), ["a"] * 80 + ["b"] * 2)
+
+
+def test_rows_that_were_never_there_are_not_forgotten():
+    for family in (nb.Exponential(), nb.Geometric(), nb.Binomial(60), nb.NegativeBinomial(2.0)):
+        posterior = nb.fit(family, [[1.0], [2.0], [3.0]], ["a", "a", "b"])
+        for cell, label in ((50.0, "a"), (1.0, "b")):
+            with pytest.raises(ValueError, match="these rows were never among the data"):
+                posterior.forget([[cell]], [label])
+
+
+def test_points_without_a_likeliest_value():
+    assert nb.fit(nb.Geometric(), [[0.0], [0.0]], ["a", "b"], nb.MLE()).mean()["x_prob"].tolist() == [[1.0], [1.0]]
+    assert nb.fit(nb.Binomial(4), [[4.0], [0.0]], ["a", "b"], nb.MLE()).predict([[4.0], [0.0]]).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="no observed cell above zero"):
+        nb.fit(nb.Exponential(), [[0.0], [1.0]], ["a", "b"], nb.MLE())
+    with pytest.raises(ValueError, match="no observed cell"):
+        nb.fit(nb.Geometric(), [[np.nan], [1.0]], ["a", "b"], nb.MLE())
