@@ -79,7 +79,7 @@ class GaussianNB(Estimator):
 
     def _model(self, table: Table) -> NaiveBayes:
         family = Gaussian() if self.prior is None else self.prior
-        if not isinstance(family, Gaussian):
+        if type(family) is not Gaussian:
             raise TypeError(f"prior is {family!r}: give nb.Gaussian(...)")
         return NaiveBayes(family, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 

@@ -486,3 +486,9 @@ def test_a_column_without_a_number_has_one_category():
     frame = pd.DataFrame({"empty": [np.nan, np.nan, np.nan], "code": [0.0, 2.0, 1.0]})
     fitted = CategoricalNB().fit(frame, ["a", "b", "a"])
     assert [len(values) for values in fitted.posterior_.model.schema.categories.values()] == [1, 3]
+
+
+@pytest.mark.parametrize("prior", [nb.LogNormal(), nb.Poisson(), 1.0], ids=repr)
+def test_gaussian_nb_takes_a_prior_of_gaussian_columns(prior):
+    with pytest.raises(TypeError, match=r"prior is .*: give nb\.Gaussian"):
+        GaussianNB(prior=prior).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
