@@ -13,6 +13,7 @@ from jax.scipy.special import gammaln, xlog1py, xlogy
 from numpyro.distributions import constraints
 
 import bayesnb as nb
+from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
@@ -328,6 +329,11 @@ def _hyper(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.uniform(0.3, 3.0, (CLASSES, *shape))
 
 
+def a_quarter(rows: int, columns: int) -> np.ndarray:
+    """A quarter of the cells, spread evenly over rows and columns."""
+    return (np.arange(rows)[:, None] // 2 + np.arange(columns)) % 4 == 0
+
+
 def _cases() -> list[Case]:
     rng = np.random.default_rng(7)
     D, K = COLUMNS, CATEGORIES
@@ -374,6 +380,18 @@ def _cases() -> list[Case]:
             NumPyroExponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
+        ),
+        Case(
+            "hurdle",
+            nb.Hurdle(
+                nb.Gaussian(rng.normal(size=(CLASSES, D)), _hyper(rng, D), _hyper(rng, D), _hyper(rng, D)),
+                _hyper(rng, D),
+                _hyper(rng, D),
+            ),
+            lambda rng, n: np.where(a_quarter(n, D), 0.0, rng.uniform(0.5, 9.0, (n, D))),
+            lambda family: ZeroOr(
+                family.concentration1 / (family.concentration1 + family.concentration0), student_t(family.family)
+            ),
         ),
     ]
 

@@ -393,6 +393,14 @@ class Family(ABC):
         with jax.enable_x64(True):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
+    @property
+    def describes(self) -> str:
+        """How the density takes a cell: ``"as a value"`` or ``"as a measurement"``.
+
+        The evidences of two families compare if it is the same.
+        """
+        return "as a value" if self.support.is_discrete else "as a measurement"
+
     def story(self) -> tuple[str, list[str]]:
         """The likelihood and the prior, as the model's repr shows them.
 
@@ -439,6 +447,10 @@ class Family(ABC):
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in _array_fields(self)}
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The same family with other values of some hyperparameters, by the names of `hyperparameters`."""
+        return replace(self, **values)
 
     def settings(self) -> dict[str, Any]:
         """The static fields by name: constants of the likelihood, and what the table's cells may be."""

@@ -1,6 +1,7 @@
 """A model as JSON and arrays."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.files.netcdf import Arrays
@@ -22,7 +24,15 @@ from bayesnb.tables.schema import Schema
 
 __all__ = ["FAMILIES", "read_model", "write_model"]
 
-FAMILIES: tuple[type[Family], ...] = (Bernoulli, Categorical, DirichletMultinomial, Gaussian, Multinomial, Poisson)
+FAMILIES: tuple[type[Family], ...] = (
+    Bernoulli,
+    Categorical,
+    DirichletMultinomial,
+    Gaussian,
+    Hurdle,
+    Multinomial,
+    Poisson,
+)
 """Families that `read_model` knows by their names."""
 
 
@@ -36,9 +46,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
-                "family": _name_of(type(family)),
-                "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
-                "settings": _settings(family),
+                **_write_family(family, arrays),
             }
         )
     probs, inclusion = model.class_probs, model.feature_inclusion
@@ -66,13 +74,10 @@ def read_model(
     """
     features: dict[Any, Any] = {}
     for feature in text["features"]:
-        family = _family_of(feature["family"], families)
-        hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
-        settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
         columns = feature["columns"]
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (family(**hyperparameters, **settings), columns)
+        features[name] = (_read_family(feature, arrays, families), columns)
     probs, inclusion = (
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
@@ -87,7 +92,34 @@ def read_model(
     return BoundModel.of(description, schema, text.get("blocks"))
 
 
-def _settings(family: Family) -> dict[str, Any]:
+def _write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
+    """A family by its class and fields; the value of a field may be a family too."""
+    by_static: dict[bool, dict[str, Any]] = {True: {}, False: {}}
+    for field in fields(family):
+        by_static[bool(field.metadata.get("static"))][field.name] = getattr(family, field.name)
+    return {
+        "family": _name_of(type(family)),
+        "hyperparameters": {
+            name: _write_family(value, arrays) if isinstance(value, Family) else _store(value, arrays)
+            for name, value in by_static[False].items()
+        },
+        "settings": _settings(family, by_static[True]),
+    }
+
+
+def _read_family(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Family:
+    """The family that `_write_family` wrote."""
+    values = {
+        name: _read_family(value, arrays, families)
+        if isinstance(value, Mapping) and "family" in value
+        else _restore(value, arrays)
+        for name, value in text["hyperparameters"].items()
+    }
+    settings = {name: _as_tuples(value) for name, value in text["settings"].items()}
+    return _family_of(text["family"], families)(**values, **settings)
+
+
+def _settings(family: Family, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a family, which JSON has to hold.
 
     Raises
@@ -95,7 +127,6 @@ def _settings(family: Family) -> dict[str, Any]:
     TypeError
         If it cannot.
     """
-    settings = family.settings()
     for name, value in settings.items():
         if not _fits_json(value):
             raise TypeError(
