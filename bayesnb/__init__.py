@@ -43,6 +43,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.categorical": ["Categorical"],
         "families.dirichlet_multinomial": ["DirichletMultinomial"],
         "families.gaussian": ["Gaussian"],
+        "families.histogram": ["Histogram"],
         "families.hurdle": ["Hurdle"],
         "families.multinomial": ["Multinomial"],
         "families.poisson": ["Poisson"],

@@ -13,6 +13,7 @@ from jax.scipy.special import gammaln, xlog1py, xlogy
 from numpyro.distributions import constraints
 
 import bayesnb as nb
+from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
 
@@ -391,6 +392,14 @@ def _cases() -> list[Case]:
             lambda rng, n: np.where(a_quarter(n, D), 0.0, rng.uniform(0.5, 9.0, (n, D))),
             lambda family: ZeroOr(
                 family.concentration1 / (family.concentration1 + family.concentration0), student_t(family.family)
+            ),
+        ),
+        Case(
+            "histogram",
+            nb.Histogram((-1.0, 0.5, 2.0, 3.5, 6.0), _hyper(rng, D, 6)),
+            lambda rng, n: rng.normal(3.0, 2.0, (n, D)),
+            lambda family: Binned(
+                family.concentration / family.concentration.sum(-1, keepdims=True), Bins(family.edges)
             ),
         ),
     ]

@@ -394,6 +394,36 @@ class Family(ABC):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
     @property
+    def differs_by_column(self) -> bool:
+        """Whether parameters of columns may differ in shape; results then name every column."""
+        return self.cell == "category"
+
+    @property
+    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Name and labels of the last axis of each parameter that is a vector, by parameter.
+
+        Empty, the default, where each class and column has one number, and for categories, which the table names.
+        """
+        return {}
+
+    def must_see(self, column: Any) -> bool:
+        """Whether constants of the likelihood follow from the cells of the column, and are not known yet."""
+        return False
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+        """The family with the constants that follow from the cells of its columns.
+
+        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
+        stay as they are, for updates and for other tables.
+
+        Parameters
+        ----------
+        cells : mapping
+            By column, cells of shape (rows,), missing ones NaN.
+        """
+        return self
+
+    @property
     def describes(self) -> str:
         """How the density takes a cell: ``"as a value"`` or ``"as a measurement"``.
 

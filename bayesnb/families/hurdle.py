@@ -119,6 +119,21 @@ class Hurdle(ConjugateFamily):
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
 
     @property
+    def differs_by_column(self) -> bool:
+        return self.family.differs_by_column
+
+    @property
+    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        return self.family.parameter_axes
+
+    def must_see(self, column: Any) -> bool:
+        return self.family.must_see(column)
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+        nonzero = {column: x[x != 0] for column, x in cells.items()}
+        return replace(self, family=self.family.having_seen(nonzero))
+
+    @property
     def describes(self) -> str:
         return f"as zero or {self.family.describes}"
 

@@ -12,6 +12,7 @@ from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.histogram import Histogram
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Poisson
@@ -29,6 +30,7 @@ FAMILIES: tuple[type[Family], ...] = (
     Categorical,
     DirichletMultinomial,
     Gaussian,
+    Histogram,
     Hurdle,
     Multinomial,
     Poisson,

@@ -326,5 +326,5 @@ def test_samples_agree_with_the_closed_form(inner, rng):
     X, y = table(rng, 80)
     model = nb.NaiveBayes(nb.Hurdle(inner))
     exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
-    assert nb.compare(exact, sampled).agrees
+    assert nb.compare(exact, sampled).agree
     assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
