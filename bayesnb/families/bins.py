@@ -68,7 +68,7 @@ class Bins:
         width = xp.asarray(self.widths)[xp.where(missing, 0, codes).astype(int)]
         beyond = xp.maximum(xp.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0)
         beyond = xp.where(missing, 0.0, beyond)
-        return xp.where(missing, 0.0, -xp.log(width) - 2 * xp.log1p(beyond / width))
+        return xp.where(missing, 0.0, xp.log(width) - 2 * xp.log(width + beyond))
 
     def draws(self, codes: Any, uniform: Any) -> Any:
         """Numbers of the parts with these codes, where `uniform` is uniform between zero and one."""

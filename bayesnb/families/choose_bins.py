@@ -36,16 +36,17 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float = 1.0
     """
     x = x[np.isfinite(x)]
     values = np.unique(x)
-    low, high = (values[0], values[-1]) if len(values) else (0.0, 0.0)
-    step = _resolution(values)
-    if not np.isfinite(high - low + 2 * step):
+    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    # Twice the range, because the edges lie beyond it.
+    if not np.isfinite(2 * (high - low)):
         raise ValueError(
             f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
         )
+    step = _resolution(values)
     ranges = [(low, high)]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
-        ranges.append((values[extreme], values[-1 - extreme]))
+        ranges.append((float(values[extreme]), float(values[-1 - extreme])))
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
     return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))

@@ -153,29 +153,25 @@ class Histogram(ConjugateFamily):
             return self.edges
         return dict(self.edges).get(column)
 
+    def _known_edges_of(self, column: Any) -> tuple[float, ...]:
+        edges = self._edges_of(column)
+        if edges is None:
+            raise ValueError(
+                f"column {column!r}: Histogram() has no edges yet, and there is no table to take them from: give "
+                "nb.Histogram(edges) or nb.Histogram.from_column(x), or bind the model to a table, model.bind(X, y)"
+            )
+        return edges
+
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
-        edges = {name: self._edges_of(name) for name in names}
-        for name, own in edges.items():
-            if own is None:
-                raise ValueError(
-                    f"column {name!r}: Histogram() has no edges yet, and there is no table to take them from: give "
-                    "nb.Histogram(edges), nb.Histogram.from_column(x), or bind the model to a table, model.bind(X, y)"
-                )
+        edges = [self._known_edges_of(name) for name in names]
+        sizes = tuple(Bins(own).size for own in edges)
         given = {"concentration": self.concentration}
-        sizes = tuple(Bins(edges[name]).size for name in names)
-        found = []
+        found: list[tuple[Any, Self]] = []
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
-            places: dict[tuple[float, ...], list[int]] = {}
-            for place, column in enumerate(columns):
-                places.setdefault(edges[names[column]], []).append(place)
-            for own, members in places.items():
-                concentration = arrays["concentration"][:, members]
-                found.append(
-                    (
-                        [columns[place] for place in members],
-                        replace(self, edges=own, num_bins=None, concentration=concentration),
-                    )
-                )
+            for own in dict.fromkeys(edges[column] for column in columns):
+                places = [place for place, column in enumerate(columns) if edges[column] == own]
+                family = replace(self, edges=own, num_bins=None, concentration=arrays["concentration"][:, places])
+                found.append(([columns[place] for place in places], family))
         return found
 
     @property
