@@ -7,16 +7,19 @@ import numpy as np
 from bayesnb.families.bins import Bins
 from bayesnb.families.dirichlet import dirichlet_log_evidence
 
-__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "log_evidence_of_bins"]
+__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins"]
 
 NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
 """Numbers of bins whose evidences are compared."""
+
+PRIOR_ROWS = 10.0
+"""Prior weight of all bins and tails together, in rows, where none is given."""
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 """Values that differ by less than this share of their size differ by rounding."""
 
 
-def chosen_edges(x: Any, num_bins: int | None = None, concentration: float = 1.0) -> tuple[float, ...]:
+def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | None = None) -> tuple[float, ...]:
     """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
 
     The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side.
@@ -26,7 +29,7 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float = 1.0
     x : array, shape (rows,)
         Missing cells are NaN.
     num_bins : int, optional
-    concentration : float
+    concentration : float, optional
         Prior weight of each bin and tail.
 
     Raises
@@ -52,11 +55,18 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float = 1.0
     return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))
 
 
-def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration: float) -> float:
+def default_concentration(num_parts: int) -> float:
+    """Prior weight of each bin and tail where none is given: a share of ten rows, whatever the number of bins."""
+    return PRIOR_ROWS / num_parts
+
+
+def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None) -> float:
     """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
     bins = Bins(edges)
     counts = np.bincount(bins.codes(x).astype(np.intp), minlength=bins.size)
-    of_counts = dirichlet_log_evidence(np.full(bins.size, float(concentration)), counts)
+    of_counts = dirichlet_log_evidence(
+        np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
+    )
     return float(of_counts + bins.log_density(x).sum())
 
 

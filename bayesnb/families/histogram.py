@@ -13,7 +13,7 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.chance import tables_by_chance
-from bayesnb.families.choose_bins import chosen_edges
+from bayesnb.families.choose_bins import chosen_edges, default_concentration
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
 from bayesnb.families.information import divergence
@@ -61,9 +61,11 @@ class Histogram(ConjugateFamily):
     edges : sequence of float, or mapping from column to sequence, optional
         Edges of the bins, strictly increasing, for all columns or for each. A bin holds its lower edge; the last one
         holds its upper edge, too. By default those that the table gives.
-    concentration : float or array, default 1.0
+    concentration : float or array, optional
         Prior weight of each part, as for `Categorical`: one number, or one for each column (columns,) or class and
-        column (classes, columns); for a single column also one for each part, K + 2 of them, tails at the ends.
+        column (classes, columns); for a single column also one for each part, K + 2 of them, tails at the ends. By
+        default 10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more
+        than eight bins, `MAP` finds no mode while a part is empty.
     num_bins : int, optional
         Number of bins where `edges` is not given; fewer where the resolution of the column is coarser.
 
@@ -89,12 +91,12 @@ class Histogram(ConjugateFamily):
     >>> minutes, place = [[1.0], [1.5], [7.0], [9.0], [2.5], [8.5]], ["a", "a", "a", "a", "b", "b"]
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Histogram([0, 2, 4, 6, 8, 10])), minutes, place)
     >>> posterior.predict_proba([[1.0], [3.0]]).round(3)
-    array([[0.804, 0.196],
-           [0.405, 0.595]])
+    array([[0.774, 0.226],
+           [0.457, 0.543]])
     """
 
     edges: Any = field(default=None, metadata={"static": True})
-    concentration: Hyperparameter = 1.0
+    concentration: Hyperparameter = None
     num_bins: int | None = field(default=None, metadata={"static": True})
 
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
@@ -109,7 +111,7 @@ class Histogram(ConjugateFamily):
         super().__post_init__()
 
     @classmethod
-    def from_column(cls, x: Any, num_bins: int | None = None, concentration: float = 1.0) -> Self:
+    def from_column(cls, x: Any, num_bins: int | None = None, concentration: float | None = None) -> Self:
         """The histogram of a column, or of a sample of it: its edges, as a model bound to the column would take them.
 
         Parameters
@@ -118,7 +120,7 @@ class Histogram(ConjugateFamily):
             Missing cells are NaN.
         num_bins : int, optional
             By default the one of the highest evidence.
-        concentration : float, default 1.0
+        concentration : float, optional
 
         Raises
         ------
@@ -135,12 +137,16 @@ class Histogram(ConjugateFamily):
         edges = chosen_edges(np.asarray(x, dtype=np.float64).ravel(), num_bins, concentration)
         return cls(edges, concentration)
 
+    def hyperparameters(self) -> dict[str, Any]:
+        # The default follows the number of bins, and so needs no data.
+        return {} if self.concentration is None else {"concentration": self.concentration}
+
     def must_see(self, column: Any) -> bool:
         return self._edges_of(column) is None
 
     def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
         known = dict(self.edges or ())
-        concentration = _number_or_one(self.concentration)
+        concentration = _one_number(self.concentration)
         for column, x in cells.items():
             try:
                 known[column] = chosen_edges(x, self.num_bins, concentration)
@@ -165,7 +171,7 @@ class Histogram(ConjugateFamily):
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         edges = [self._known_edges_of(name) for name in names]
         sizes = tuple(Bins(own).size for own in edges)
-        given = {"concentration": self.concentration}
+        given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
         found: list[tuple[Any, Self]] = []
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
             for own in dict.fromkeys(edges[column] for column in columns):
@@ -272,19 +278,19 @@ class Histogram(ConjugateFamily):
         return tables_by_chance(np.asarray(statistics.total))
 
     def story(self) -> tuple[str, list[str]]:
+        weight = "10 / parts" if self.concentration is None else format_number(self.concentration)
         if self.edges is None:
             bins = "bins of the data" if self.num_bins is None else f"{self.num_bins} bins of the data"
         elif isinstance(self.edges[0], tuple):
             bins = "bins of each column"
         else:
             bins = f"{len(self.edges) - 1} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
-        return f"Histogram(prob, {bins})", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+        return f"Histogram(prob, {bins})", [f"prob ~ Dirichlet({weight})"]
 
 
-def _number_or_one(concentration: Any) -> float:
-    """The concentration if it is one number, else one; it only chooses a number of bins."""
-    is_number = isinstance(concentration, int | float | np.generic) or np.shape(concentration) == ()
-    return float(concentration) if is_number and not isinstance(concentration, dist.Distribution) else 1.0
+def _one_number(concentration: Any) -> float | None:
+    """The concentration if it is one number, else None; it only chooses a number of bins."""
+    return float(concentration) if isinstance(concentration, int | float | np.number) else None
 
 
 def _read_edges(edges: Any) -> Any:

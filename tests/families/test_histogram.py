@@ -68,7 +68,7 @@ def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
 
 
 def test_the_predictive_density_integrates_to_one_with_its_tails():
-    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES), class_probs=[1.0]), [[0.2], [1.0], [5.0]], ["c"] * 3)
+    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, 1.0), class_probs=[1.0]), [[0.2], [1.0], [5.0]], ["c"] * 3)
 
     def density(x):
         return np.exp(fitted.log_joint([[x]])[0, 0])
@@ -143,14 +143,14 @@ class TestEdges:
 
     def test_finer_bins_do_not_raise_the_evidence_of_a_lattice(self, rng):
         x = rng.integers(1, 17, 3000).astype(float)
-        found = {k: log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges, 1.0) for k in (16, 100, 10_000)}
+        found = {k: log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges) for k in (16, 100, 10_000)}
         assert found[10_000] == found[100] == found[16]
         assert found[16] == pytest.approx(-3000 * np.log(16), rel=0.01)
 
     def test_the_number_of_bins_has_the_highest_evidence(self, rng):
         for x in (rng.normal(size=400), rng.exponential(size=4000), rng.uniform(size=30)):
-            chosen = log_evidence_of_bins(x, nb.Histogram.from_column(x).edges, 1.0)
-            each = [log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges, 1.0) for k in NUMBERS_OF_BINS]
+            chosen = log_evidence_of_bins(x, nb.Histogram.from_column(x).edges)
+            each = [log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges) for k in NUMBERS_OF_BINS]
             assert chosen == max(each)
         many = len(nb.Histogram.from_column(rng.standard_exponential(4000)).edges)
         assert many > len(nb.Histogram.from_column(rng.standard_exponential(20)).edges)
@@ -247,6 +247,18 @@ class TestEdges:
         assert fitted.log_evidence == pytest.approx(total, rel=1e-12)
         assert fitted.mean()["v_prob"].shape == (2, len(found["v"]) + 1)
 
+    def test_by_default_all_parts_weigh_ten_rows(self, rng):
+        x = rng.normal(size=(40, 1))
+        for num_bins in (5, 20):
+            fitted = nb.fit(nb.NaiveBayes(nb.Histogram(num_bins=num_bins)), x, ["a"] * 40, classes=["a", "b"])
+            (prior,) = fitted.problem.resolved.families
+            np.testing.assert_allclose(prior.concentration, 10 / (num_bins + 2), rtol=1e-12)
+            np.testing.assert_allclose(fitted.mean()["0_prob"][1], 1 / (num_bins + 2), rtol=1e-12)
+        mixed = nb.NaiveBayes({0: nb.Histogram(), 1: nb.Gaussian(kappa=dist.Gamma(2.0, 2.0))})
+        y = np.arange(40) % 2
+        learned = nb.fit(mixed, np.hstack([x, x + 3 * y[:, None]]), y, nb.EmpiricalBayes())
+        assert np.isfinite(learned.log_evidence)
+
     def test_a_concentration_for_each_part(self):
         weights = [1.0, 2.0, 3.0, 4.0]
         fitted = nb.fit(nb.NaiveBayes(nb.Histogram([0, 1, 2], weights)), [[0.5], [1.5]], ["a", "b"])
@@ -313,7 +325,7 @@ def test_files_checks_and_figures(family, rng, tmp_path):
     assert nb.mutual_information(fitted, num_draws=10)["mean"].between(0, np.log(2)).all()
     assert len(nb.plot_densities(fitted, X=frame, y=y).axes) == 3
     assert nb.plot_prior_posterior(fitted, sites=["u_prob"], max_panels=4).axes
-    assert nb.sensitivity(fitted).table.shape[0] == len(fitted.summary())
+    assert nb.sensitivity(fitted, prior=(0.95, 1.05)).table.shape[0] == len(fitted.summary())
 
 
 def test_the_hurdle_takes_the_edges_of_the_cells_other_than_zero(rng):
