@@ -22,7 +22,8 @@ ROUNDING = 8 * np.finfo(np.float64).eps
 def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | None = None) -> tuple[float, ...]:
     """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
 
-    The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side.
+    The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side, if
+    these hold no more than as large a share of the cells.
 
     Parameters
     ----------
@@ -49,7 +50,10 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | Non
     ranges = [(low, high)]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
-        ranges.append((float(values[extreme]), float(values[-1 - extreme])))
+        first, last = float(values[extreme]), float(values[-1 - extreme])
+        # A value of many cells is no outlier.
+        if ((x < first) | (x > last)).sum() <= 2 * max(1, len(x) // 100):
+            ranges.append((first, last))
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
     return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))

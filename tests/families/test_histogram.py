@@ -167,6 +167,11 @@ class TestEdges:
         assert -5 < edges[0] < edges[-1] < 5
         assert len(edges) > 5
 
+    def test_a_value_of_many_cells_is_no_outlier(self, rng):
+        x = np.append(np.zeros(900), rng.integers(100, 20_000, 100))
+        for num_bins in (5, 100):
+            assert nb.Histogram.from_column(x, num_bins).edges[0] < 0
+
     def test_a_change_of_unit_changes_no_prediction(self, rng):
         X, y = table(rng, 200)
         model = nb.NaiveBayes(nb.Histogram())
