@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -20,6 +20,9 @@ from bayesnb.families.zero_or import OrZero, ZeroOr
 from bayesnb.statistics.hurdle import HurdleStatistics
 
 __all__ = ["Hurdle"]
+
+OWN = ("concentration1", "concentration0")
+"""Hyperparameters of the probability that a cell is not zero."""
 
 
 @partial(
@@ -88,34 +91,38 @@ class Hurdle(ConjugateFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    own: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
-
     def __post_init__(self) -> None:
-        _require_inner(self.family, self.own)
+        _require_inner(self.family)
         super().__post_init__()
 
     @property
     def support(self) -> Any:
+        """Zero, and the numbers that the inner family holds."""
         return OrZero(self.family.support)
 
     @property
     def holds(self) -> str:  # type: ignore[override]
+        """Which numbers a cell may hold, in words."""
         return f"0 or {self.family.holds}"
 
     @property
     def hint(self) -> str:  # type: ignore[override]
+        """What to do about another value; the inner family's."""
         return self.family.hint
 
     @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (*self.own, *self.family.positive)
+        """Names of the hyperparameters that must be positive."""
+        return (*OWN, *self.family.positive)
 
     @property
     def mean_predicts(self) -> bool:  # type: ignore[override]
+        """Whether the likelihood at the posterior mean predicts; if it does for the inner family."""
         return self.family.mean_predicts
 
     @property
     def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
+        """Why `maximum_likelihood` may be NaN."""
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
 
     @property
@@ -138,11 +145,11 @@ class Hurdle(ConjugateFamily):
         return f"as zero or {self.family.describes}"
 
     def hyperparameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.own} | self.family.hyperparameters()
+        return {name: getattr(self, name) for name in OWN} | self.family.hyperparameters()
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
-        own = {name: value for name, value in values.items() if name in self.own}
-        inner = {name: value for name, value in values.items() if name not in self.own}
+        own = {name: value for name, value in values.items() if name in OWN}
+        inner = {name: value for name, value in values.items() if name not in OWN}
         return replace(self, family=self.family.with_hyperparameters(inner), **own)
 
     def settings(self) -> dict[str, Any]:
@@ -150,7 +157,7 @@ class Hurdle(ConjugateFamily):
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         shape = (num_classes, len(names))
-        own = {name: broadcast_hyperparameter(self, name, getattr(self, name), shape) for name in self.own}
+        own = {name: broadcast_hyperparameter(self, name, getattr(self, name), shape) for name in OWN}
         return [
             (columns, replace(self, family=inner, **{name: array[:, list(columns)] for name, array in own.items()}))
             for columns, inner in self.family.spread(num_classes, names, sizes)
@@ -299,7 +306,7 @@ class Hurdle(ConjugateFamily):
         return f"0 or, with nonzero_prob, {likelihood}", [f"nonzero_{of_zeros}", *prior]
 
 
-def _require_inner(family: Any, own: tuple[str, ...]) -> None:
+def _require_inner(family: Any) -> None:
     """Refuse an inner family for which the formulas do not hold."""
     if isinstance(family, type):
         raise TypeError(f"Hurdle(family={family.__name__}) is a class: give an instance, {family.__name__}()")
@@ -319,7 +326,7 @@ def _require_inner(family: Any, own: tuple[str, ...]) -> None:
             f"Hurdle({name}()): {name} has zeros of its own, so that a zero would be of two kinds: use nb.{name}() "
             "alone, or a family of numbers other than zero"
         )
-    both = {*own, "nonzero_prob"} & {*family.hyperparameters(), *family.parameter_names()}
+    both = {*OWN, "nonzero_prob"} & {*family.hyperparameters(), *family.parameter_names()}
     if both:
         raise ValueError(
             f"Hurdle({name}()): {name} and Hurdle both have {min(both)!r}, which results could not tell apart: rename "
