@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
@@ -23,6 +22,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.sources.parquet import read_parquet
 from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.read import is_dask
+from bayesnb.warn import warn
 
 __all__ = ["fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 
@@ -342,11 +342,6 @@ def from_samples(
             "(draw, classes)"
         )
     for name, value in resolved.sites.by_name(parameters).items():
-        if value.shape[:leading] != parameters.class_prob.shape[:leading]:
-            raise ValueError(
-                f"{name!r} has {value.shape[:leading]} draws, {CLASS_SITE!r} has "
-                f"{parameters.class_prob.shape[:leading]}"
-            )
         if not np.isfinite(value).all():
             raise ValueError(f"the draws of {name!r} are not all finite")
     if parameters.class_prob.size == 0:

@@ -4,11 +4,8 @@ The closed forms are plain arithmetic and a few special functions, so that the s
 float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
 """
 
-import warnings
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import wraps
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,8 +25,6 @@ __all__ = [
     "sqrt",
     "stirling_rest",
     "to_numpy",
-    "warn",
-    "warns_once",
 ]
 
 
@@ -99,37 +94,37 @@ def log_rising(a: Any, x: Any) -> Any:
         dtype = jnp.result_type(a, x, 1.0)
         return _rising_in_jax(jnp.asarray(a, dtype), jnp.asarray(x, dtype))
     small = a < 16
-    if not np.any(small):
-        return _rising_by_series(a, x)
-    return _rising_by_log_gamma(a, x) if np.all(small) else _rising_of_any(a, x)
+    if np.all(small):
+        return _rising_by_log_gamma(a, x)
+    by_series = _rising_by_series(a, x)
+    return np.where(small, _rising_by_log_gamma(a, x), by_series) if np.any(small) else by_series
 
 
 @jax.custom_jvp
 def _rising_in_jax(a: Any, x: Any) -> Any:
-    return jax.lax.cond(jnp.any(a < 16), _rising_of_any, _rising_by_series, a, x)
+    # What both branches need is outside them, so that it is compiled once.
+    small, by_series = a < 16, _rising_by_series(a, x)
+    return jax.lax.cond(
+        jnp.any(small), lambda: jnp.where(small, _rising_by_log_gamma(a, x), by_series), lambda: by_series
+    )
 
 
 @_rising_in_jax.defjvp
 def _(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
     """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
     (a, x), (da, dx) = at, direction
-    digamma = jax.scipy.special.digamma
+    at_end = jax.scipy.special.digamma(a + x)
     large = jnp.maximum(a, 16.0)
     # As in `_rising_by_series`: a difference of digamma functions loses digits if a is large and x small.
     by_series = jnp.log1p(x / large) + (_digamma_rest(large + x) - _digamma_rest(large))
-    slope = jnp.where(a < 16, digamma(a + x) - digamma(a), by_series)
-    return _rising_in_jax(a, x), slope * da + digamma(a + x) * dx
+    slope = jnp.where(a < 16, at_end - jax.scipy.special.digamma(a), by_series)
+    return _rising_in_jax(a, x), slope * da + at_end * dx
 
 
 def _digamma_rest(z: Any) -> Any:
     """Difference between the digamma function and the logarithm, for z >= 16, with an error of 1e-15."""
     square = 1 / z**2
     return -0.5 / z - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
-
-
-def _rising_of_any(a: Any, x: Any) -> Any:
-    xp, _ = namespace(a, x)
-    return xp.where(a < 16, _rising_by_log_gamma(a, x), _rising_by_series(a, x))
 
 
 def _rising_by_log_gamma(a: Any, x: Any) -> Any:
@@ -142,7 +137,7 @@ def _rising_by_series(a: Any, x: Any) -> Any:
     xp, _ = namespace(a, x)
     large = xp.maximum(a, 16.0)
     logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
-    return logs + (stirling_rest(large + x) - stirling_rest(large))
+    return logs + (stirling_rest(large + x) - _rest_by_series(large))
 
 
 def stirling_rest(z: Any) -> Any:
@@ -154,18 +149,17 @@ def stirling_rest(z: Any) -> Any:
     function.
     """
     xp, _ = namespace(z)
-    small = z < 16
+    small, by_series = z < 16, _rest_by_series(z)
     if xp is jnp:
-        return jax.lax.cond(jnp.any(small), _rest_of_any, _rest_by_series, z)
-    return _rest_of_any(z) if np.any(small) else _rest_by_series(z)
+        return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
+    return np.where(small, _rest_of_small(z), by_series) if np.any(small) else by_series
 
 
-def _rest_of_any(z: Any) -> Any:
+def _rest_of_small(z: Any) -> Any:
+    """`stirling_rest` for z < 16; for larger z, a finite number without meaning."""
     xp, special = namespace(z)
-    small = z < 16
-    low = xp.where(small, z, 1.0)
-    exact = special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI
-    return xp.where(small, exact, _rest_by_series(z))
+    low = xp.where(z < 16, z, 1.0)
+    return special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI
 
 
 def _rest_by_series(z: Any) -> Any:
@@ -184,36 +178,6 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return wrapped
-
-
-_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
-"""Warnings that the running call of a function with `warns_once` has issued."""
-
-
-def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Let one call of a function, which may read the same table several times, issue each of its warnings once."""
-
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _TOLD.get() is not None:
-            return function(*args, **kwargs)
-        token = _TOLD.set(set())
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _TOLD.reset(token)
-
-    return wrapped
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the caller's line, outside this package."""
-    told = _TOLD.get()
-    if told is not None:
-        if message in told:
-            return
-        told.add(message)
-    warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parent),))
 
 
 def to_numpy(tree: Any) -> Any:

@@ -24,7 +24,7 @@ from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
 
-__all__ = ["tree_of_draws"]
+__all__ = ["as_tree", "tree_of_draws"]
 
 
 def tree_of_draws(
@@ -79,10 +79,29 @@ def tree_of_draws(
             {"y": _draw_labels(joint, rng), "proba": np.exp(joint - logsumexp(joint, axis=-1, keepdims=True))}, coords
         )
     attributes = _attributes(model, library, inference)
-    tree = xr.DataTree.from_dict(groups)
+    return as_tree(groups, attributes)
+
+
+def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> xr.DataTree:
+    """Datasets as the groups of a tree; the tree and each group get the attributes.
+
+    In a tree "/" separates groups, and no variable may have it in its name: it becomes "|", ``km/h_mean`` for example
+    ``km|h_mean``.
+
+    Raises
+    ------
+    ValueError
+        If two variables get the same name.
+    """
+    tree = xr.DataTree.from_dict({name: _without_slashes(group) for name, group in groups.items()})
     for node in (tree, *tree.children.values()):
         node.attrs.update(attributes)
     return tree
+
+
+def _without_slashes(group: xr.Dataset) -> xr.Dataset:
+    names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
+    return group.rename({name: name.replace("/", "|") for name in names}) if names else group
 
 
 def _groups_of_data(
@@ -109,7 +128,7 @@ def _groups_of_data(
 
 
 def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
-    """Features that are numbers, by column or block, with their dimensions."""
+    """Features that are numbers, by column or block, with their dimensions; a feature "row" is called "row_"."""
     found: dict[str, Any] = {}
     for block, x in zip(model.blocks, model.read(table).whole(), strict=True):
         if block.has_categories:
@@ -119,7 +138,7 @@ def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
             found |= {str(label): ("row", cells[:, j]) for j, label in enumerate(block.labels)}
         else:
             found[block.name] = (("row", f"{block.name}_column"), cells)
-    return found
+    return {"row_" if name == "row" else name: cells for name, cells in found.items()}
 
 
 def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:

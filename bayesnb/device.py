@@ -18,7 +18,7 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.categories import OTHER
-from bayesnb.tables.cells import LARGEST_COUNT
+from bayesnb.tables.cells import LARGEST_COUNT, LARGEST_NUMBER
 from bayesnb.tables.device_array import DeviceTable
 from bayesnb.tables.schema import Schema
 
@@ -250,6 +250,8 @@ def encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[A
         allowed = support(x) & (x < jnp.inf)
         if support is constraints.nonnegative_integer:
             allowed &= x <= LARGEST_COUNT
+        elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
+            allowed &= jnp.abs(x) <= LARGEST_NUMBER
         allowed = allowed | jnp.isnan(x) if family.cell == "number" else allowed
     elif categories.ndim == 0:
         allowed = (x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)

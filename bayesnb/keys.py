@@ -15,8 +15,12 @@ def as_key(key: Any) -> jax.Array:
     ------
     TypeError
         If it is neither.
+    ValueError
+        If it is an int of more than 64 bits.
     """
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if not -(2**63) <= key < 2**63:
+            raise ValueError(f"key is {key}: give an int seed of 64 bits, from -2**63 to 2**63 - 1")
         return jax.random.key(int(key))
     if isinstance(key, jax.Array):
         return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)

@@ -40,19 +40,19 @@ def members_by_class() -> dict[str, tuple[list[str], list[str]]]:
 def members_of(dotted: str, cls: type) -> tuple[list[str], list[str]]:
     """The public members of a class, as ``Class.member``: those described on its page, and those described elsewhere.
 
-    A member is described at the class that gives it a docstring, if that class has a page; an overriding method without
-    a docstring of its own is not described twice. What comes from outside the package is left to its own reference.
+    A docstring is shown once: on the page of the first public class that has it, of its own or from a class without a
+    page. A method that overrides another and has no docstring is described with the other. Members from outside the
+    package have their own reference.
     """
-    module, _, name = dotted.rpartition(".")
+    module = dotted.rpartition(".")[0]
+    public = {ancestor for ancestor in cls.__mro__ if f"{module}.{ancestor.__name__}" in public_names()}
     here, elsewhere = [], []
     for member in sorted(dir(cls)):
         home = _home(cls, member)
         if home is None or not home.__module__.startswith("bayesnb"):
             continue
-        if home is not cls and f"{module}.{home.__name__}" in public_names():
-            elsewhere.append(f"{home.__name__}.{member}")
-        else:
-            here.append(f"{name}.{member}")
+        page = next(one for one in reversed(cls.__mro__) if one in public and _home(one, member) is home)
+        (here if page is cls else elsewhere).append(f"{page.__name__}.{member}")
     return here, elsewhere
 
 

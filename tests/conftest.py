@@ -1,24 +1,15 @@
 import os
 from pathlib import Path
 
-import jax
-import numpy as np
 import pytest
-
-import bayesnb as nb
 
 os.environ.setdefault("CI", "true")
 
-CACHE = {
-    "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".jax_cache"),
-    "jax_persistent_cache_min_compile_time_secs": 0.0,
-    "jax_persistent_cache_min_entry_size_bytes": 0,
-}
-"""What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run."""
-
-for setting, value in CACHE.items():
-    if os.environ.setdefault(setting.upper(), str(value)) == str(value):
-        jax.config.update(setting, value)
+# What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run. JAX reads these
+# variables when it is first imported. The fixtures therefore import it, and the process that hands tests to the workers
+# starts them without a wait for JAX.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.0")
 
 
 def find_data() -> Path | None:
@@ -38,25 +29,33 @@ def data() -> Path:
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
+def rng():
+    import numpy as np
+
     return np.random.default_rng(20261121)
 
 
 @pytest.fixture
 def float64():
     """JAX in float64, as the package's own calls run."""
+    import jax
+
     with jax.enable_x64(True):
         yield
 
 
 @pytest.fixture(scope="session")
 def penguins():
+    import bayesnb as nb
+
     return nb.datasets.penguins()
 
 
 @pytest.fixture(scope="session")
 def penguin_posteriors(penguins):
     """One model of the penguins, in closed form and sampled."""
+    import bayesnb as nb
+
     X, y = penguins
     model = nb.NaiveBayes.from_frame(X)
     return nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS(), key=1)

@@ -1,6 +1,7 @@
 import datetime
 import re
 import sys
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def refused(*words, error=(ValueError, TypeError)):
     """Expect a refusal in the package's own words, which hold each of `words` (patterns, in any order)."""
     match = r"(?is)\A" + "".join(f"(?=.*(?:{word}))" for word in words)
     with pytest.raises(error, match=match) as excinfo:
-        yield
+        yield excinfo
     assert PACKAGE in Path(excinfo.traceback[-1].path).parents, f"raised in {excinfo.traceback[-1].path}"
 
 
@@ -73,6 +74,12 @@ def fit(family=None, X=FLAGS, y=LABELS, *args, **kwargs):
 
 def fit_frame(X=FRAME, y=LABELS, *args, **kwargs):
     return nb.fit(MODEL, X, y, *args, **kwargs)
+
+
+def test_a_table_in_the_place_of_the_model():
+    with refused("model", "DataFrame", r"nb\.NaiveBayes") as caught:
+        nb.fit(FRAME, MODEL, LABELS)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("y", [LABELS[:5], [*LABELS, "a"]], ids=["shorter", "longer"])
@@ -118,11 +125,27 @@ def test_tables_that_are_none(X, y, words):
 
 @pytest.mark.parametrize(
     "y",
-    ["island", None, np.array([["a", "b"]] * 6), FRAME, [[1, 0]] * 6, np.array([["a"]] * 6), {"a": 1}],
-    ids=["text", "None", "two columns", "frame", "one-hot", "column", "dict"],
+    ["island", None, np.array([["a", "b"]] * 6), FRAME, [[1, 0]] * 6, np.array([["a"]] * 6), {"a": 1}, 5, 1.5, True],
+    ids=["text", "None", "two columns", "frame", "one-hot", "column", "dict", "int", "float", "bool"],
 )
 def test_labels_that_are_none(y):
     with refused(r"\by\b"):
+        fit(nb.Bernoulli(), FLAGS, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (set("abcdef"), ["set", "order"]),
+        (dict.fromkeys("abcdef", 1), ["dict", "order"]),
+        (["a", "b", [1, 2], "a", "b", "b"], ["list", r"\[1, 2\]", "row 2"]),
+        ([[1], [2, 3], [1], [1], [1], [1]], ["list", r"\[1\]", "row 0"]),
+        ([{}] * 6, ["dict", "row 0"]),
+    ],
+    ids=["set", "dict", "list among text", "ragged", "dicts"],
+)
+def test_values_without_an_order_and_values_that_cannot_be_labels(y, words):
+    with refused(r"\by\b", *words, error=TypeError):
         fit(nb.Bernoulli(), FLAGS, y)
 
 
@@ -491,6 +514,8 @@ def test_classes_that_do_not_fit_the_labels(classes, words):
         ([1, 1, 1], [value(3), value(6)]),
         ([1] * 7, [value(7), value(6)]),
         ([[1]] * 6, [r"\(6, 1\)|dimension"]),
+        ([1e308] * 6, ["inf", "divide"]),
+        ([1e150] * 6, [r"6e\+150", "divide"]),
         (["much"] * 6, ["much"]),
         ("balanced", ["balanced"]),
         ({"a": 1, "b": 2}, ["dict|a"]),
@@ -691,7 +716,9 @@ def test_comparing_with_one_chain_of_nuts():
         nb.compare(exact, sampled)
 
 
-@pytest.mark.parametrize("key", ["seed", 1.5, [1, 2, 3], np.array([1.5, 2.5]), {}, np.random.default_rng(0)], ids=brief)
+@pytest.mark.parametrize(
+    "key", ["seed", 1.5, 2**70, -(2**63) - 1, [1, 2, 3], np.array([1.5, 2.5]), {}, np.random.default_rng(0)], ids=brief
+)
 @pytest.mark.parametrize("verb", ["draws", "proba_draws", "proba_interval", "simulate", "NUTS", "prior"])
 def test_keys_that_are_none(key, verb):
     posterior = fit(nb.Bernoulli())
@@ -911,6 +938,14 @@ def test_samples_that_are_none(change, words):
         nb.from_samples(exact.model, samples, X=FLAGS, y=LABELS)
 
 
+@pytest.mark.parametrize("shape", [(1, 20, 1, 1), (1, 10, 1), (20, 1)])
+def test_sites_with_other_draws_than_the_class_probabilities(shape):
+    model = nb.NaiveBayes({"votes": nb.Bernoulli()})
+    draws = {"class_prob": np.ones((1, 20, 1)), "votes_prob": np.full(shape, 0.5)}
+    with refused("votes_prob", "class_prob", "20"):
+        nb.from_samples(model, draws, X=pd.DataFrame({"votes": [0, 1]}), y=["a", "a"])
+
+
 @pytest.mark.parametrize(
     ("family", "X", "inference", "kwargs", "words"),
     [
@@ -1056,6 +1091,56 @@ def test_codes_too_large_for_categories(code, form):
         estimator.predict(X)
 
 
+@pytest.mark.parametrize("cell", [1e308, -1e200, 1.01e150, 10**400], ids=["1e308", "-1e200", "1.01e150", "10**400"])
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, pd.DataFrame], ids=["C", "F", "frame"])
+def test_measurements_too_large_for_squares(cell, form):
+    X = form(np.array([[1.0, cell], [2.0, None], [3.0, 1.0]], dtype=object))
+    words = ["inf"] if cell == 10**400 else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
+    fitted = nb.fit(nb.Gaussian(), [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]], ["a", "b", "a"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in (lambda: nb.fit(nb.Gaussian(), X, ["a", "b", "a"]), lambda: fitted.predict_proba(np.asarray(X))):
+            with refused("column 1", "row 0", *words, error=ValueError):
+                call()
+
+
+FRACTIONS = [nb.Multinomial(fractional=True), nb.DirichletMultinomial(fractional=True), nb.Poisson(fractional=True)]
+
+
+@pytest.mark.parametrize("family", FRACTIONS, ids=lambda family: type(family).__name__)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_fractional_counts_too_large_for_squares(family, form):
+    with refused("column 2", "row 0", r"1e\+200", "divide", error=ValueError):
+        nb.fit(family, form(np.array([[1.5, 0.0, 1e200], [0.5, 2.0, 0.0]])), ["a", "b"], nb.MAP())
+
+
+@pytest.mark.parametrize("name", ["MultinomialNB", "PoissonNB", "DirichletMultinomialNB"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_estimators_of_counts_too_large_for_squares(name, form):
+    with refused("column 2", "row 0", r"1e\+200", "divide", error=ValueError):
+        getattr(nb.estimators, name)().fit(form(np.array([[1.0, 0.0, 1e200], [3.0, 2.0, 0.0]])), [0, 1])
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "BernoulliNB", "MultinomialNB", "PoissonNB"])
+def test_estimators_name_the_column_of_a_text(name):
+    X = pd.DataFrame({"mass": [1.0, 2.0], "island": ["x", "y"]})
+    with refused("column 'island'", "'x' in row 0", "nb.Categorical", "could not convert", error=ValueError):
+        getattr(nb.estimators, name)().fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "CategoricalNB", "NaiveBayesClassifier"])
+@pytest.mark.parametrize("verb", ["fit", "partial_fit"])
+def test_estimators_take_no_name_for_labels(name, verb):
+    options = {"classes": ["a", "b"]} if verb == "partial_fit" else {}
+    with refused(r"\by\b", "'sort'", r"X\['sort'\]", "nb.fit", error=TypeError):
+        getattr(getattr(nb.estimators, name)(), verb)(FRAME.assign(sort=LABELS), "sort", **options)
+
+
+def test_measurements_of_the_largest_size_are_read():
+    X = np.array([[1e150], [-1e150], [0.9e150], [-0.8e150]])
+    assert nb.fit(nb.Gaussian(), X, list("abab")).predict(X).tolist() == list("abab")
+
+
 def test_many_columns_of_large_codes():
     with refused("column 0", value(10**6), "in all columns", error=ValueError):
         nb.estimators.CategoricalNB().fit(np.full((2, 40), 10**6), [0, 1])
@@ -1135,7 +1220,7 @@ def test_plots_without_matplotlib(monkeypatch):
 
 @pytest.mark.parametrize("missing", ["typer", "rich.box"])
 def test_the_command_line_without_its_extra(missing, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("bayesnb.cli")]:
+    for name in ["bayesnb.cli", *(name for name in sys.modules if name.startswith("bayesnb.cli."))]:
         without(monkeypatch, missing, name)
     with pytest.raises(SystemExit, match=r"the command line needs (typer|rich): pip install 'bayesnb\[cli\]'"):
         main()

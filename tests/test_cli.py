@@ -78,6 +78,12 @@ def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, 
     assert "on the data's scale" in repr(nb.load(out / "nuts.nc").problem.model)  # defaults follow the data in update
 
 
+def test_compare_names_the_largest_difference_of_a_probability():
+    from bayesnb.cli.compare import _largest_difference
+
+    assert _largest_difference(pd.DataFrame({"exact": [0.5, 0.2, 0.3], "sampled": [0.5, 0.1, 0.35]})) == 0.1
+
+
 @pytest.mark.slow
 def test_a_table_of_ones_own(run, tmp_path, rng):
     table = pd.DataFrame(
@@ -249,3 +255,23 @@ def test_names_in_brackets_are_shown_as_they_are(command, tmp_path):
     result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "[bold].nc")
     assert "size [red] ~ Normal" in result.output
     assert "[bold].nc" in result.output
+
+
+def test_advice_on_a_guess_is_told_in_options(command, tmp_path):
+    table = pd.DataFrame({"grade": [1, 2, 3, 4] * 6, "size": np.linspace(0.3, 9.1, 24), "kind": ["a", "b"] * 12})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ["fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc"]
+    result = command(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "'grade' (4 values)" in result.stderr
+    assert "--categorical NAME" in result.stderr
+    assert command(*arguments, "--categorical", "grade").stderr == ""
+
+
+def test_compare_makes_its_folder_before_it_samples(command, tmp_path):
+    (tmp_path / "file").touch()
+    result = command("compare", "penguins", "--target", "species", "--out", tmp_path / "file")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "cannot be the folder of the results" in result.stderr
+    assert "--out" in result.stderr

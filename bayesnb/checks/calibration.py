@@ -13,7 +13,6 @@ import pandas as pd
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from bayesnb.arrays import warns_once
 from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
@@ -23,6 +22,7 @@ from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
 from bayesnb.validate import proportion, whole_number
+from bayesnb.warn import warns_once
 
 __all__ = ["Calibration", "calibration"]
 

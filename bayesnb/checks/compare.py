@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.arrays import warns_once
 from bayesnb.checks.comparison.battery import run_battery
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
@@ -21,6 +20,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.validate import proportion
+from bayesnb.warn import warns_once
 
 __all__ = ["Comparison", "compare"]
 

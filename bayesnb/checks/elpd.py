@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesnb.arrays import warn
 from bayesnb.model.ways import or_closed_form
 from bayesnb.problem import Problem
 from bayesnb.tables.columns import first_few
+from bayesnb.warn import warn
 
 __all__ = [
     "by_row",

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bayesnb.arrays import warn
 from bayesnb.inference.base import ConvergenceWarning
+from bayesnb.warn import warn
 
 __all__ = ["GatheredWarnings"]
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
-from bayesnb.arrays import log, warns_once
+from bayesnb.arrays import log
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, warn_of
 from bayesnb.checks.gathered_warnings import GatheredWarnings
@@ -32,6 +32,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import whole_number
+from bayesnb.warn import warns_once
 
 __all__ = ["kfold"]
 

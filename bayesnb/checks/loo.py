@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from arviz_stats import ELPDDataLOO
 
-from bayesnb.arrays import warns_once
 from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, remark_on_maxima, warn_of
 from bayesnb.checks.importance import psis_loo
 from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
@@ -15,6 +14,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.warn import warns_once
 
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 

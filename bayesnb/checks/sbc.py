@@ -25,6 +25,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.pit import JOINT, no_distribution, pits
+from bayesnb.datatree import as_tree
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.inference.base import Inference
@@ -123,11 +124,8 @@ class SBC:
                 dims[site] = [name for name, _ in axes]
                 coords |= {name: coordinate(names) for name, names in axes}
         values[JOINT] = self.pit[[JOINT]].to_numpy().T
-        tree = xr.DataTree.from_dict({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)})
         described = {"inference": repr(self.inference), "model": repr(self.model), "num_rows": self.num_rows}
-        for node in (tree, tree["prior_sbc"]):
-            node.attrs.update(described)
-        return tree
+        return as_tree({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)}, described)
 
     def plot(self, **options: Any) -> Any:
         """Differences of the PIT values from uniform; see `bayesnb.plot_sbc`."""

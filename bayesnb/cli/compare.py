@@ -39,6 +39,7 @@ def compare_command(
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """
     with errors_in_a_line():
+        _make_folder(out)
         exact, features, labels = fit_exactly(table, target, drop, categorical, missing)
         say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
@@ -46,11 +47,15 @@ def compare_command(
         comparison = compare(exact, sampled, features)  # type: ignore[arg-type]
         Console().print(_as_table(comparison))
         assert comparison.probabilities is not None
-        difference = (comparison.probabilities["sampled"] - comparison.probabilities["exact"]).abs().max()
+        difference = _largest_difference(comparison.probabilities)
         say(f"Largest difference of a class probability on these rows: {difference:.2g}")
         framed(comparison.verdict, style="green" if comparison.agree else "red")
         _write(comparison, features, labels, out)
     raise typer.Exit(0 if comparison.agree else 1)
+
+
+def _largest_difference(probabilities: Any) -> float:
+    return float((probabilities["sampled"] - probabilities["exact"]).abs().max())
 
 
 def _as_table(comparison: Comparison) -> Table:
@@ -81,9 +86,18 @@ def _as_table(comparison: Comparison) -> Table:
     return table
 
 
+def _make_folder(out: Path) -> None:
+    """Make the folder before the sampler runs, so that a path that cannot be one costs no time."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"{str(out)!r} cannot be the folder of the results ({error.strerror}): give another --out"
+        ) from None
+
+
 def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
     """Write the results into a folder, and say what each file is and what reads it."""
-    out.mkdir(parents=True, exist_ok=True)
     comparison.plot().savefig(out / "comparison.png", dpi=120)
     say(f"wrote {out / 'comparison.png'}: draws and exact densities")
     comparison.table.to_csv(out / "comparison.csv")

@@ -12,6 +12,7 @@ from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.warn import warn
 
 __all__ = [
     "CategoricalColumns",
@@ -34,6 +35,11 @@ CategoricalColumns = Annotated[
 MissingText = Annotated[
     list[str] | None, typer.Option("--missing", help="Text that marks a missing cell, such as '?'; may be repeated.")
 ]
+
+IN_OPTIONS = (
+    "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
+    "exclude=['NAME'], --missing MARK for na_values"
+)
 
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
@@ -103,12 +109,18 @@ def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveB
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories.
+        If a column holds dates, which count as categories, or its type probably misleads; what the latter advises in
+        Python is told in options too.
     """
     require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):
         _warn_of_dates(features[column])
-    return NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
+    for warning in caught:
+        warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
+    return model
 
 
 def _warn_of_dates(column: pd.Series) -> None:
@@ -116,12 +128,11 @@ def _warn_of_dates(column: pd.Series) -> None:
     if pd.api.types.is_numeric_dtype(values) or values.empty:
         return
     if all(DATE.fullmatch(str(value).strip()) for value in values):
-        warnings.warn(
+        warn(
             f"column {column.name!r} holds dates, such as {str(values.iloc[0])!r}, and each date counts as a category: "
             f"leave the column out (--drop {column.name}), or put what matters (the year, the month, the number of "
             "days) into columns of numbers",
             UserWarning,
-            stacklevel=2,
         )
 
 

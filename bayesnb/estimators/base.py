@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayesnb.estimators.classes import check_classes, check_known, check_labels
-from bayesnb.estimators.params import params_of, with_params
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
@@ -20,9 +19,10 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model
+from bayesnb.params import params_of, with_params
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.point import SpreadPosterior
 from bayesnb.problem import Problem, check_decay
 from bayesnb.sources.memory import read_table
 from bayesnb.tables.columns import listed
@@ -315,13 +315,13 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _predictor(self) -> Posterior:
         """The posterior that predicts: the fitted one, or its mean as a point."""
         posterior = self._posterior()
-        if self.predictive == "exact" or isinstance(posterior, PointPosterior):
+        if self.predictive == "exact" or not isinstance(posterior, SpreadPosterior):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
         if isinstance(posterior, ExactPosterior) and all(family.mean_predicts for family in posterior.families):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
-        return posterior.plugin()  # type: ignore[attr-defined]
+        return posterior.plugin()
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -338,6 +338,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _require_y(self, y: Any) -> None:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        if isinstance(y, str):
+            raise TypeError(
+                f"y is the text {y!r}: give an estimator the table and its labels apart, X.drop(columns=[{y!r}]) and "
+                f"X[{y!r}]; nb.fit takes the name of the label's column"
+            )
 
     def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
         """The labels of rows all of which have one, as had all rows so far."""

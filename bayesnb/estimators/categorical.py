@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_non_negative
 
-from bayesnb.arrays import warn
 from bayesnb.estimators.read import read_mixed
 from bayesnb.estimators.smoothing import Discrete
 from bayesnb.families.categorical import Categorical
@@ -17,6 +16,7 @@ from bayesnb.problem import Problem
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table
+from bayesnb.warn import warn
 
 __all__ = ["CategoricalNB", "highest_numbers"]
 

@@ -1,6 +1,7 @@
 """Input of an estimator, checked with scikit-learn's error messages and read as a table."""
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from bayesnb.parallel import in_order, num_threads
 from bayesnb.rows import PIECE_CELLS
 from bayesnb.tables.array import ArrayTable
-from bayesnb.tables.cells import finite_and_not_negative
+from bayesnb.tables.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.read import as_table
 from bayesnb.tables.sparse import SparseTable, as_csr
@@ -28,14 +29,14 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
     Raises
     ------
-    TypeError
+    TypeError, ValueError
         If a cell is no number; scikit-learn's error follows the column, the row and the value.
     """
     try:
         checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         if wrong := _not_a_number(X):
-            raise TypeError(f"{wrong}; {error}") from error
+            raise type(error)(f"{wrong}; {error}") from error
         raise
     # scikit-learn leaves dates, and lists that hold any object, as they are.
     if checked.dtype.kind in "mMO" and (wrong := _not_a_number(checked)):
@@ -51,6 +52,8 @@ def _not_a_number(X: Any) -> str:
             table.numbers([column], slice(None))
     except TypeError as error:
         return str(error)
+    except ValueError:  # not the shape of a table
+        return ""
     return ""
 
 
@@ -72,10 +75,11 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     checked = read_numbers(estimator, X, reset=reset)
     cells = checked.data if scipy.sparse.issparse(checked) else checked
     pieces = np.array_split(cells, num_threads() if cells.size > PIECE_CELLS else 1)
-    if not all(in_order(finite_and_not_negative, pieces)):
+    if not (fine := all(in_order(partial(not_negative_up_to, LARGEST_NUMBER), pieces))):
         checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], reset=reset)
         check_non_negative(checked, f"{type(estimator).__name__} (input X)")
-    return replace(named(estimator, checked), non_negative=True)
+        fine = float(checked.max()) <= LARGEST_NUMBER
+    return replace(named(estimator, checked), non_negative=fine)
 
 
 def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.arrays import log, warn
+from bayesnb.arrays import log
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.classes import class_probs
 from bayesnb.problem import Problem
 from bayesnb.statistics.counts import Counts
 from bayesnb.tables.table import Table
+from bayesnb.warn import warn
 
 __all__ = ["Counting", "Discrete", "Smoothed"]
 

@@ -40,6 +40,7 @@ from bayesnb.families.hyperparameters import (
     spread_over_categories,
 )
 from bayesnb.families.information import from_likelihood
+from bayesnb.params import Params
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import Counts
@@ -67,7 +68,7 @@ Sample = Callable[[str, dist.Distribution], Any]
 
 
 @dataclass(frozen=True)
-class Family(ABC):
+class Family(Params, ABC):
     """Distribution of the cells of a column given the class, with a prior on its parameters.
 
     Class attributes a subclass may set:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from bayesnb.params import Params
 from bayesnb.posterior.base import Posterior
 from bayesnb.problem import Problem
 
@@ -15,7 +16,7 @@ class ConvergenceWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Inference(ABC):
+class Inference(Params, ABC):
     """A way to condition a model on data: a frozen record of settings."""
 
     @abstractmethod

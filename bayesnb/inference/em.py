@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.arrays import in_float64, log, warn
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.conjugate import ConjugateFamily
@@ -14,6 +14,7 @@ from bayesnb.inference.base import ConvergenceWarning
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.unlabelled import Unlabelled
+from bayesnb.warn import warn
 
 __all__ = ["TOLERANCE", "Estimate", "first_responsibilities", "iterate", "label_log_joint", "maximise"]
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.arrays import in_float64, warn
+from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
 from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.conjugate import ConjugateFamily
@@ -20,6 +20,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.validate import whole_number
+from bayesnb.warn import warn
 
 __all__ = ["Gibbs"]
 

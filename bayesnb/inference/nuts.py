@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.hmc import hmc
 from numpyro.infer.util import ParamInfo
 
-from bayesnb.arrays import to_numpy, warn
+from bayesnb.arrays import to_numpy
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
@@ -28,6 +28,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.validate import whole_number
+from bayesnb.warn import warn
 
 __all__ = ["NUTS", "ConvergenceWarning"]
 

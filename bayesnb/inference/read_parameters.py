@@ -53,6 +53,8 @@ def posterior_from_parameters(
     bound = BoundModel.of(description, Schema(names, named, labels, categories))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
+    if isinstance(bound.class_probs, str):
+        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
     resolved = bound.resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))

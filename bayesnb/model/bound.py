@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -81,6 +81,11 @@ class BoundModel:
     description: Description
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
+
+    why_no_params: ClassVar[str] = (
+        ". The model is bound to a table and keeps its numbers: give its description, model.description"
+    )
+    """End of the error if a parameter of the model is set; see `bayesnb.params`."""
 
     @classmethod
     def of(cls, description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:

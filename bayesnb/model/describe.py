@@ -1,7 +1,7 @@
 """The user's description of a model: the family of each column, and the class prior."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,12 +13,13 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import read_inclusion
 from bayesnb.model.read import EVERY_COLUMN, block_name, read_class_concentration, read_class_probs, read_features
 from bayesnb.model.story import story
+from bayesnb.params import Params
 
 __all__ = ["Description"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Description:
+class Description(Params):
     """Which family each column has, and the class prior: the fields of `NaiveBayes`, which explains them.
 
     Attributes
@@ -63,6 +64,36 @@ class Description:
                     f"feature_inclusion is averaged over in closed form, which {type(family).__name__} ({where}) does "
                     "not have: leave feature_inclusion out"
                 )
+
+    def own_params(self) -> dict[str, Any]:
+        """Families by the name of their feature, or the fields of one family for every column; and the class prior."""
+        if EVERY_COLUMN in self.features:
+            features = self.features[EVERY_COLUMN][0].own_params()
+        else:
+            features = {str(name): family for name, (family, _) in self.features.items()}
+        # A feature named like a field of the description has no parameter here.
+        return features | {name: getattr(self, name) for name in self._fields_beside_features()}
+
+    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+        """A copy with other families, whose columns stay, or another class prior."""
+        beside = {key: change for key, change in changes.items() if key in self._fields_beside_features()}
+        of_features = {key: change for key, change in changes.items() if key not in beside}
+        features: Any
+        if EVERY_COLUMN in self.features:
+            features = self.features[EVERY_COLUMN][0].with_own_params(of_features, name)
+            return replace(self, features=features, **beside)
+        for key, family in of_features.items():
+            if not isinstance(family, Family):
+                where = f"{name}__{key}".removeprefix("__")
+                raise TypeError(f"{where} is {family!r}: give a family such as nb.Categorical(); its columns stay")
+        features = {
+            feature: (of_features.get(str(feature), family), columns)
+            for feature, (family, columns) in self.features.items()
+        }
+        return replace(self, features=features, **beside)
+
+    def _fields_beside_features(self) -> list[str]:
+        return [field.name for field in fields(self) if field.name != "features"]
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
         """The same description with other prior probabilities that features depend on the class."""

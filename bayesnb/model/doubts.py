@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.tables.columns import Column, first_few
 from bayesnb.tables.distinct import distinct_objects
+from bayesnb.warn import warn
 
 __all__ = ["Doubt", "doubt_of_numbers", "doubts_of_text", "warn_of_doubts"]
 

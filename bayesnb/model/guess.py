@@ -42,6 +42,9 @@ def guess_features(
         elif name not in exclude:
             features[name], found = _guess_family(table, position, name)
             doubts += found
+    if not features:
+        which = "exclude names all its columns" if table.names else "it has none"
+        raise ValueError(f"the table has no column for the model ({which}): give at least one")
     warn_of_doubts(doubts)
     return features
 

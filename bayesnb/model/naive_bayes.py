@@ -10,6 +10,7 @@ from bayesnb.model.describe import Description
 from bayesnb.model.guess import guess_features
 from bayesnb.model.program import refuse_subsets
 from bayesnb.tables.named import with_names
+from bayesnb.tables.objects import shortened
 
 __all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
 
@@ -230,5 +231,8 @@ def as_model(model: Any) -> Model:
     if isinstance(model, Family):
         return NaiveBayes(model)
     if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()")
+        raise TypeError(
+            f"model is {shortened(model)}, a {type(model).__name__}: give nb.NaiveBayes(...) or a family such as "
+            "nb.Bernoulli()"
+        )
     return model

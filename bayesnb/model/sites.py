@@ -128,27 +128,31 @@ class Sites:
         Raises
         ------
         ValueError
-            If a site is missing or has the wrong trailing shape.
+            If a site is missing or has the wrong trailing shape, or sites differ in their number of draws.
         """
         num_classes = len(self._schema.classes)
         class_prob = _site_array(sites, CLASS_SITE, (num_classes,), known)
         leading = class_prob.shape[:-1]
-        hyperparameters = {
-            name: _site_array(sites, name, tuple(len(labels) for _, labels in axes), None)
-            for name, axes in self._hyperparameters.items()
-        }
+        hyperparameters, draws = {}, {}
+        for name, axes in self._hyperparameters.items():
+            value = hyperparameters[name] = _site_array(sites, name, tuple(len(labels) for _, labels in axes), None)
+            draws[name] = value.shape[: value.ndim - len(axes)]
         blocks: list[dict[str, Any]] = [{} for _ in self._blocks]
         for site in self:
             event = tuple(len(labels) for _, labels in self._axes[site.name])
             value = _site_array(sites, site.name, event, None)
+            draws[site.name] = value.shape[: value.ndim - len(event)]
             if known is not None and not leading:
-                leading = value.shape[: value.ndim - len(event)]
+                leading = draws[site.name]
             if site.column is None:
                 blocks[site.block][site.parameter] = value
             else:
                 axis = value.ndim - len(event) + 1
                 of_columns, _ = blocks[site.block].setdefault(site.parameter, ([], axis))
                 of_columns.append(np.expand_dims(value, axis))
+        for name, shape in draws.items():
+            if shape != leading:
+                raise ValueError(f"{name!r} has {shape} draws, {CLASS_SITE!r} has {leading}")
         joined = tuple(
             {
                 name: np.concatenate(value[0], axis=value[1]) if isinstance(value, tuple) else value

@@ -1,18 +1,20 @@
 """The figure of a comparison: exact marginal densities over the sampled histograms."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 import pandas as pd
 
+from bayesnb.pictures.layout import require_result
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["plot_comparison"]
 
 
+@runtime_checkable
 class Marginals(Protocol):
     """The part of a `Comparison` that the figure reads."""
 
@@ -47,9 +49,15 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    TypeError
+        If `comparison` is not what `nb.compare` returns.
     """
     from bayesnb.pictures.picture import Picture
 
+    require_result(comparison, Marginals, "comparison", "nb.compare(exact, sampled)")
     table = comparison.table
     differences = [column for column in table.columns if column.startswith("z_")]
     worst = table[differences].abs().max(axis=1).sort_values(ascending=False, kind="stable")

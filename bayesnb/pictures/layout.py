@@ -17,6 +17,7 @@ __all__ = [
     "make_room",
     "names_of_rows",
     "panel_grid",
+    "require_result",
     "row_axis",
     "text_width",
     "wrap",
@@ -36,6 +37,27 @@ LINES: tuple[Any, ...] = (
     (0, (4, 1, 4, 1, 1, 1)),
 )
 """Line styles that differ without colour."""
+
+
+def require_result(given: Any, kind: type, name: str, call: str) -> None:
+    """Refuse what lacks the attributes of a result that a figure draws.
+
+    Parameters
+    ----------
+    given : object
+    kind : type
+        A protocol that can be checked at run time.
+    name : str
+        What errors call it.
+    call : str
+        The call that returns such a result.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not isinstance(given, kind):
+        raise TypeError(f"{name} is a {type(given).__name__}: give what {call} returns")
 
 
 def wrap(text: Any, width: int) -> str:

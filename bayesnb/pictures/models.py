@@ -1,15 +1,16 @@
 """The figure of several models: their probabilities, and how well they predict."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from bayesnb.pictures.layout import wrap
+from bayesnb.pictures.layout import require_result, wrap
 
 __all__ = ["plot_model_comparison"]
 
 
+@runtime_checkable
 class Models(Protocol):
     """The part of a `ModelComparison` that the figure reads."""
 
@@ -34,9 +35,15 @@ def plot_model_comparison(comparison: Models) -> Any:
     matplotlib.figure.Figure
         On the left the posterior probability, with the prior one as a stroke; on the right the difference of elpd to
         the highest, with one standard error of the paired difference to either side. Unknown values are not drawn.
+
+    Raises
+    ------
+    TypeError
+        If `comparison` is not what `nb.compare_models` returns.
     """
     from bayesnb.pictures.picture import Picture
 
+    require_result(comparison, Models, "comparison", "nb.compare_models({...}, X, y)")
     table = comparison.table
     names = [wrap(name, 24) for name in table.index]
     lines = max(name.count("\n") + 1 for name in names)

@@ -1,13 +1,16 @@
 """The figure of a posterior predictive check: replicated statistics and the observed ones."""
 
 from textwrap import fill
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
+
+from bayesnb.pictures.layout import require_result
 
 __all__ = ["plot_check"]
 
 
+@runtime_checkable
 class Replication(Protocol):
     """The part of a `Check` that the figure reads."""
 
@@ -48,11 +51,14 @@ def plot_check(check: Replication, *, max_panels: int = 24, columns: int = 4) ->
 
     Raises
     ------
+    TypeError
+        If `check` is not what `nb.check` returns.
     ValueError
         If no statistic is defined.
     """
     from bayesnb.pictures.picture import Picture
 
+    require_result(check, Replication, "check", "nb.check(posterior, X, y)")
     table = check.table
     if table.empty:
         raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")

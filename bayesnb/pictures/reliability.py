@@ -1,10 +1,12 @@
 """The figure of a calibration: observed frequencies over predicted probabilities."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+
+from bayesnb.pictures.layout import require_result
 
 __all__ = ["plot_reliability"]
 
@@ -18,6 +20,7 @@ AXES = {
 }
 
 
+@runtime_checkable
 class Reliability(Protocol):
     """The part of a `Calibration` that the figure reads."""
 
@@ -54,11 +57,14 @@ def plot_reliability(calibration: Reliability, *, kind: str = "classes") -> Any:
 
     Raises
     ------
+    TypeError
+        If `calibration` is not what `nb.calibration` returns.
     ValueError
         If there is no such kind.
     """
     from bayesnb.pictures.picture import Picture
 
+    require_result(calibration, Reliability, "calibration", "nb.calibration(posterior, X, y)")
     if kind not in AXES:
         raise ValueError(f"kind is {kind!r}: give one of {list(AXES)}")
     figure = Picture(figsize=(5, 6), layout="constrained")

@@ -1,14 +1,16 @@
 """The figure of simulation-based calibration: differences of PIT values from uniform."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
+from bayesnb.pictures.layout import require_result
 from bayesnb.uniform import ecdf_difference, shown_p, uniform_band
 
 __all__ = ["plot_sbc"]
 
 
+@runtime_checkable
 class Uniformity(Protocol):
     """The part of an `SBC` that the figure reads."""
 
@@ -47,9 +49,15 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    TypeError
+        If `sbc` is not what `nb.sbc` returns.
     """
     from bayesnb.pictures.picture import Picture
 
+    require_result(sbc, Uniformity, "sbc", "nb.sbc(model, inference)")
     table = sbc.table
     chosen = set(table["p_value"].sort_values(kind="stable").index[:max_panels])
     panels = [label for label in table.index if label in chosen]

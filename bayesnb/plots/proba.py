@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import warns_once
 from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
+from bayesnb.warn import warns_once
 
 __all__ = ["plot_proba"]
 

@@ -13,8 +13,8 @@ from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
-from bayesnb.posterior.base import Fitting
-from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site
+from bayesnb.posterior.data import Fitting
+from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, summary_of
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -91,8 +91,8 @@ class AveragedPosterior(ClosedFormPosterior):
 
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         own = draw_parameters(self.class_posterior, [family.take(codes) for family in self.families], rng).blocks
-        nobody = np.zeros_like(codes)
-        common = draw_parameters(self.class_posterior, [family.take(nobody) for family in self.shared], rng).blocks
+        only_class = np.zeros_like(codes)
+        common = draw_parameters(self.class_posterior, [family.take(only_class) for family in self.shared], rng).blocks
         return tuple(
             mixed(rng.uniform(size=(len(codes), len(prob))) < prob, values, of_all)
             for prob, values, of_all in zip(self.inclusion, own, common, strict=True)
@@ -111,10 +111,8 @@ class AveragedPosterior(ClosedFormPosterior):
         own = marginals_by_site(self.model, self.class_posterior, self.families)
         shared = marginals_by_site(self.model, self.class_posterior, self.shared)
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
-        known = {"mean": self.class_probs(), "sd": 0.0, "lower": self.class_probs(), "upper": self.class_probs()}
-        found: dict[str, dict[str, Any]] = {CLASS_SITE: known}
-        if CLASS_SITE in own:
-            found[CLASS_SITE] = _summary_of_mixture(np.ones(1), own[CLASS_SITE], own[CLASS_SITE], levels)
+        of_classes = summary_of(own[CLASS_SITE], prob) if CLASS_SITE in own else self._known_class_probs()
+        found = {CLASS_SITE: of_classes}
         for site in self.model.sites:
             inclusion = self.inclusion[site.block]
             weight = inclusion if site.column is None else inclusion[site.column]
@@ -159,7 +157,7 @@ def _summary_of_mixture(
 
 
 def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
-    """Average of a feature's own value and the shared one; values of weight zero do not count, even infinite ones."""
+    """Average of a feature's own value and the shared one; a value of weight zero adds nothing, even if infinite."""
     with np.errstate(invalid="ignore"):
         return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
 

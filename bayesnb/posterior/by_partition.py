@@ -27,5 +27,5 @@ def partition_by_partition[**P](
 
 
 def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
-    # By its name, because pickle finds the wrapped method under the name of the method inside.
+    # The method is sent to Dask by its name. Pickle would look the inner function up by name and find the wrapped one.
     return getattr(posterior, method)(X, *args, **kwargs)

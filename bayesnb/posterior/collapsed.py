@@ -32,9 +32,10 @@ class CollapsedPosterior(SampledPosterior):
     Monte Carlo error than an average over draws of all the parameters.
     """
 
+    problem: Problem
+
     @in_float64
     def log_joint_of(self, cells: Cells) -> np.ndarray:
-        assert self.problem is not None
         pieces = []
         for values in self._mixture():
             class_posterior, families = posterior_given(self.problem, values)
@@ -45,7 +46,6 @@ class CollapsedPosterior(SampledPosterior):
 
     @in_float64
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        assert self.problem is not None
         forms = [posterior_given(self.problem, values) for values in self._mixture()]
         class_probs = np.stack([class_posterior.mean() for class_posterior, _ in forms])
         families = jax.tree.map(lambda *leaves: np.stack(leaves), *(families for _, families in forms))
@@ -53,10 +53,10 @@ class CollapsedPosterior(SampledPosterior):
 
     @in_float64
     def class_probs(self) -> np.ndarray:
-        assert self.problem is not None
         return np.mean([posterior_given(self.problem, values)[0].mean() for values in self._mixture()], axis=0)
 
     def _mixture(self) -> list[dict[str, np.ndarray]]:
+        """Evenly spaced draws of the hyperparameters, at most `MIXTURE` of them."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.hyperparameters.items()}
         number = len(next(iter(flat.values())))
         kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)

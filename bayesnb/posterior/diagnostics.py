@@ -1,4 +1,4 @@
-"""Have the chains converged, and how many independent draws are they worth?"""
+"""Diagnostics of draws: whether the chains have converged, and effective sample sizes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Diagnostics:
     divergences : int
         Draws whose trajectory diverged.
     saturated : int
-        Draws whose trajectory was cut off at the largest tree depth allowed.
+        Draws whose trajectory ended because it reached the largest tree depth allowed.
     e_bfmi : array, shape (chains,)
         See `e_bfmi`; NaN where the sampler reports no energy.
     num_chains, num_draws : int
@@ -166,8 +166,8 @@ def diagnose(
         flat = values.reshape(chains, steps, -1)
         positions = (f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:]))
         labels += positions if names is None else names[site]
-        # A known parameter and the probability of an only category are constant, and need not converge. Any other
-        # parameter whose draws are constant has not converged.
+        # A known parameter is constant and need not converge, as is the probability of a column's only category. Any
+        # other parameter whose draws are constant has not converged.
         still = (flat == flat[:, :1]).all(axis=(0, 1))
         constant = still & ((site in known) | (flat == 1.0).all(axis=(0, 1)))
         of_site = np.full((3, flat.shape[2]), np.nan)

@@ -18,22 +18,26 @@ from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.base import Fitting, Posterior
-from bayesnb.posterior.point import PointPosterior, plugin
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.data import Fitting
+from bayesnb.posterior.point import SpreadPosterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
 
-__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site"]
+__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "summary_of"]
 
 
-class ClosedFormPosterior(Posterior):
+class ClosedFormPosterior(SpreadPosterior):
     """Methods that all posteriors of updated families share."""
 
+    problem: Problem
+    inference: Fitting
+
     def __init__(self, problem: Problem, inference: Fitting) -> None:
-        self.problem: Problem = problem
+        self.problem = problem
         self.inference = inference
-        self.model: BoundModel = problem.resolved
+        self.model = problem.resolved
         self.families = problem.posterior_families
         self.class_posterior = problem.posterior_classes
 
@@ -54,16 +58,10 @@ class ClosedFormPosterior(Posterior):
     def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
 
-    def plugin(self) -> PointPosterior:
-        """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
-
-        For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
-        overconfident where there are few data.
-        """
-        return plugin(self.model, self.mean_parameters())
-
-    @abstractmethod
-    def mean_parameters(self) -> ModelParameters: ...
+    def _known_class_probs(self) -> dict[str, Any]:
+        """Columns of `summary` for class probabilities that are known."""
+        probs = self.class_probs()
+        return {"mean": probs, "sd": 0.0, "lower": probs, "upper": probs}
 
 
 class ExactPosterior(ClosedFormPosterior):
@@ -108,15 +106,8 @@ class ExactPosterior(ClosedFormPosterior):
     @in_float64
     def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         marginals = self.marginals()
-        ends = ((1 - prob) / 2, (1 + prob) / 2)
-        known = {"mean": self.class_probs(), "sd": 0.0, "lower": self.class_probs(), "upper": self.class_probs()}
-        found: dict[str, dict[str, Any]] = {} if CLASS_SITE in marginals else {CLASS_SITE: known}
-        for site, marginal in marginals.items():
-            lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ends)
-            # With very few data, some means and variances are infinite.
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found[site] = {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
-        return found
+        known = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
+        return known | {site: summary_of(marginal, prob) for site, marginal in marginals.items()}
 
     def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
         """The posterior averaged over all subsets of the features, each in or out.
@@ -153,11 +144,19 @@ class ExactPosterior(ClosedFormPosterior):
                 "the class: average a model with numbers, nb.NaiveBayes(..., feature_inclusion=...)"
             )
         model = self.problem.model.with_feature_inclusion(prior_inclusion)
-        return self.inference.fit(replace(self.problem, model=model), key=0)  # type: ignore[union-attr]
+        return self.inference.fit(replace(self.problem, model=model), key=0)
 
     def mean_parameters(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.families)
         return ModelParameters(self.class_probs(), blocks)
+
+
+def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
+    """Columns of `summary` for the parameters that a distribution describes; equal tails outside `prob`."""
+    lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ((1 - prob) / 2, (1 + prob) / 2))
+    # With very few data, some means and variances are infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
 
 
 def marginals_by_site(

@@ -17,18 +17,19 @@ class Fitted(Protocol):
 def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     """The posterior itself, or that of a fitted estimator.
 
-    Estimators are known by their attributes, so that no scikit-learn is needed.
+    Estimators are recognised by their attributes, so that scikit-learn need not be installed.
 
     Parameters
     ----------
     given : Posterior or fitted estimator
     name : str, default "posterior"
-        What errors call it.
+        Name of the argument, for errors.
 
     Raises
     ------
     TypeError
-        If it is neither, or a pipeline or a search, whose last step sees another table.
+        If it is neither. Pipelines and searches are refused too, because the table that they get is not the one that
+        their estimator gets.
     ValueError
         If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
         posterior.
@@ -51,7 +52,7 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
         )
     if hasattr(given, "best_estimator_"):
         raise TypeError(f"{name} is a {kind}: give the estimator that it found, search.best_estimator_")
-    # The rule by which scikit-learn knows fitted estimators.
+    # The rule by which scikit-learn recognises fitted estimators.
     if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
         raise ValueError(
             f"This {kind} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "

@@ -83,7 +83,7 @@ def _in_float64(of_rows: Callable[[Any], Any], rows: Any) -> Any:
 
 @_in_float64.defjvp
 def _(of_rows: Callable[[Any], Any], at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
-    # JAX runs a backward pass outside this block, in its own precision. The slopes are therefore complete here.
+    # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
     (rows,), (direction,) = at, along
     with jax.enable_x64(True):
         found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))

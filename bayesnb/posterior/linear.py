@@ -12,7 +12,7 @@ def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]
     """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
     classes = model.schema.classes
     if len(classes) != 2:
-        raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule parts two")
+        raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule separates two")
     for block in model.blocks:
         if not block.is_binary:
             raise ValueError(

@@ -20,8 +20,7 @@ ROWS = 256
 def log_mean_joint(families: Sequence[Family], parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
     r"""Log of the average of :math:`p(x, y=c \mid \theta_s)` over the draws s.
 
-    The average is taken class by class and some rows at a time, so that no array of all draws, rows and classes is
-    needed.
+    It is computed for one class and some rows at a time, so that no array of all draws, rows and classes is needed.
 
     Parameters
     ----------

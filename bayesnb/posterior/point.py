@@ -9,11 +9,12 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.ways import ways_to_posterior
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.data import Fitting
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 
-__all__ = ["PointPosterior", "plugin"]
+__all__ = ["PointPosterior", "SpreadPosterior"]
 
 
 class PointPosterior(Posterior):
@@ -79,18 +80,24 @@ class PointPosterior(Posterior):
         return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
 
 
-def plugin(model: BoundModel, mean: ModelParameters) -> PointPosterior:
-    """A posterior's mean as a point.
+class SpreadPosterior(Posterior):
+    """A posterior under which the parameters are uncertain."""
 
-    Raises
-    ------
-    ValueError
-        If a mean is infinite, such as that of a variance with very few data.
-    """
-    for site, value in model.sites.by_name(mean).items():
-        if not np.isfinite(value).all():
-            raise ValueError(
-                f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
-                "with the posterior itself, or give a prior with a finite mean"
-            )
-    return PointPosterior(model, mean)
+    def plugin(self) -> PointPosterior:
+        """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
+
+        For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
+        overconfident where there are few data.
+
+        Raises
+        ------
+        ValueError
+            If a mean is infinite, such as that of a variance with very few data.
+        """
+        for site, value in self.mean().items():
+            if not np.isfinite(value).all():
+                raise ValueError(
+                    f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
+                    "with the posterior itself, or give a prior with a finite mean"
+                )
+        return PointPosterior(self.model, self.mean_parameters())

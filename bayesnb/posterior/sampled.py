@@ -12,11 +12,11 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.base import Fitting, Posterior
+from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.in_jax import log_mean_under_draws
 from bayesnb.posterior.log_mean import log_mean_joint
-from bayesnb.posterior.point import PointPosterior, plugin
+from bayesnb.posterior.point import SpreadPosterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
@@ -24,7 +24,7 @@ from bayesnb.validate import whole_number
 __all__ = ["SampledPosterior"]
 
 
-class SampledPosterior(Posterior):
+class SampledPosterior(SpreadPosterior):
     """The posterior as draws, by NUTS or by any other sampler.
 
     Attributes
@@ -98,14 +98,6 @@ class SampledPosterior(Posterior):
             }
         return found
 
-    def plugin(self) -> PointPosterior:
-        """The posterior mean as a point estimate, which ignores that the parameters are uncertain.
-
-        For single-trial features (Bernoulli, categorical) it predicts the same; for count vectors and Gaussians it is
-        overconfident where there are few data.
-        """
-        return plugin(self.model, self.mean_parameters())
-
     def mean_parameters(self) -> ModelParameters:
         return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
 
@@ -115,14 +107,13 @@ class SampledPosterior(Posterior):
         if chains > self.num_chains or draws > self.num_draws:
             raise ValueError(
                 f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no "
-                "more, or "
-                "sample more with nb.NUTS(num_chains=..., num_samples=...)"
+                "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
         kept = self._kept(draws)
         return jax.tree.map(lambda value: value[:chains, kept], self.parameters)
 
     def _kept(self, num_draws: int) -> np.ndarray:
-        """Evenly spaced draws, which represent the whole chain better than its first draws."""
+        """Positions of evenly spaced draws, which represent the chain better than its first draws do."""
         return np.linspace(0, self.num_draws - 1, num_draws).round().astype(int)
 
     def thinned_stats(self, num_chains: int | None = None, num_draws: int | None = None) -> dict[str, np.ndarray]:
@@ -150,7 +141,7 @@ class SampledPosterior(Posterior):
 
 
 def _standard_deviation(values: np.ndarray) -> np.ndarray:
-    """Over the draws; not a number for a single draw, which has no spread."""
+    """Standard deviation over the draws; NaN for a single draw."""
     if values.shape[0] * values.shape[1] == 1:
         return np.full(values.shape[2:], np.nan)
     return values.std(axis=(0, 1), ddof=1)

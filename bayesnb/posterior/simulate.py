@@ -40,7 +40,7 @@ def simulate_rows(
 
 
 def mean_total_count(problem: Problem | None) -> int | None:
-    """Mean total of the count vectors in the data, rounded; None if there are none."""
+    """Mean total of the count vectors in the data, rounded; None without data or count vectors."""
     if problem is None:
         return None
     for block, counted in zip(problem.model.blocks, problem.statistics_to_pool, strict=True):

@@ -1,4 +1,4 @@
-"""A posterior as a table of its parameters, and in print."""
+"""The table of a posterior's parameters, and its printed forms."""
 
 from collections.abc import Mapping
 from html import escape
@@ -12,7 +12,7 @@ from bayesnb.problem import Problem
 __all__ = ["headline", "html", "summary_frame"]
 
 HTML_ROWS = 5000
-"""Parameters beyond which a notebook shows the model without a table."""
+"""Largest number of parameters for which a notebook shows a table of them."""
 
 
 def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -36,7 +36,7 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
 
 
 def headline(name: str, classes: list[Any], problem: Problem | None, details: str) -> str:
-    """Class of the posterior, rows of the data and labels in one line."""
+    """A line with the class of the posterior, the number of rows of its data, and the labels."""
     rows = "" if problem is None else f"{problem.statistics.classes.n.sum():g} rows, "
     if problem is not None and problem.unlabelled is not None:
         rows += f"{problem.unlabelled.weights.sum():g} without a label, "

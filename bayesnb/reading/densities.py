@@ -24,7 +24,7 @@ class Density(Protocol):
         """Log density of encoded rows together with each class, shape (rows, classes)."""
 
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms, shapes (classes,) and (rows, classes), whose sum differs from `log_joint_of` by row only."""
+        """Two terms, shapes (classes,) and (rows, classes), whose sum is `log_joint_of` plus a number for each row."""
 
     def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
         """For each block its family and parameters for `bayesnb.device`; None where only the host can compute."""

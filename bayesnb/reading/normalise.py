@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from bayesnb.arrays import log, warn
+from bayesnb.arrays import log
 from bayesnb.rows import row_pieces
+from bayesnb.warn import warn
 
 __all__ = ["is_lost", "log_normalised", "normalise", "normalise_into", "warn_lost", "with_fallback"]
 

@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.parameters import draw_parameters
@@ -23,6 +22,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.tables.columns import first_few
 from bayesnb.validate import whole_number
+from bayesnb.warn import warn
 
 __all__ = ["family_of_each_column", "information", "information_at_mean", "mean_information"]
 

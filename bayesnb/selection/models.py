@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.api import fit
-from bayesnb.arrays import warns_once
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.checks.loo import elpd_and_remarks
 from bayesnb.families.base import Family
@@ -24,6 +23,7 @@ from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
+from bayesnb.warn import warns_once
 
 __all__ = ["ModelComparison", "compare_models"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.tables.columns import Column, first_few, listed
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table
+from bayesnb.warn import warn
 
 __all__ = ["OTHER", "learn_categories", "shown_categories", "sort_categories", "warn_unseen"]
 

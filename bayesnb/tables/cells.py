@@ -11,13 +11,13 @@ from bayesnb.families.base import Family
 from bayesnb.rows import all_whole
 from bayesnb.tables.columns import Column
 
-__all__ = ["LARGEST_COUNT", "check_cells", "finite_and_not_negative"]
+__all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to"]
 
 LARGEST_COUNT = 2.0**53
 """The largest count: float64 holds every whole number up to here."""
 
-INFINITY = np.float64(np.inf).view(np.uint64)
-"""The bits of infinity as a whole number."""
+LARGEST_NUMBER = 1e150
+"""The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
 
 
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
@@ -51,6 +51,11 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
             f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
             "needs; divide the column by a common factor, or use nb.Gaussian()"
         )
+    if LARGEST_NUMBER < abs(value) < np.inf:
+        raise ValueError(
+            f"{where}: {value:g} is farther from zero than {LARGEST_NUMBER:g}, up to which float64 holds sums of "
+            "squares; divide the column by a common factor, or mark the cell as missing (NaN)"
+        )
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
@@ -61,23 +66,27 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
         if cells.dtype == bool and family.compact:
             return np.False_
         if support is constraints.real and family.cell == "number":
-            return np.isinf(cells) if not np.isfinite(cells.sum()) else np.False_
+            flat = cells.ravel(order="K")
+            return np.False_ if flat @ flat < LARGEST_NUMBER**2 else np.abs(cells) > LARGEST_NUMBER
         if support is constraints.boolean:
             inside = (cells == 0) | (cells == 1)
         elif support is constraints.nonnegative_integer:
-            if finite_and_not_negative(cells) and cells.max(initial=0.0) <= LARGEST_COUNT and all_whole(cells):
+            if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):
                 return np.False_
             inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
-        elif support is constraints.nonnegative and finite_and_not_negative(cells):
+        elif support is constraints.nonnegative and not_negative_up_to(LARGEST_NUMBER, cells):
             return np.False_
         else:
-            inside = np.asarray(support(cells)) & (cells < np.inf)
+            inside = np.asarray(support(cells)) & (np.abs(cells) <= LARGEST_NUMBER)
     return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
 
 
-def finite_and_not_negative(cells: np.ndarray) -> bool:
-    """Whether all cells are float64 numbers that are finite and not negative (minus zero counts as negative).
+def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
+    """Whether all cells are float64 numbers from zero to `largest` (minus zero counts as negative).
 
-    As unsigned integers, the bits of infinity, NaN and negative numbers are at least those of infinity.
+    As unsigned integers, the bits of numbers from zero have the order of the numbers, and those of NaN and of negative
+    numbers are larger.
     """
-    return cells.dtype == np.float64 and bool(cells.view(np.uint64).max(initial=0) < INFINITY)
+    return cells.dtype == np.float64 and bool(
+        cells.view(np.uint64).max(initial=0) <= np.float64(largest).view(np.uint64)
+    )

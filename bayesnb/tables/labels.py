@@ -1,6 +1,6 @@
 """Labels of rows: read, their classes learned, and encoded as positions among the classes."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,10 @@ import jax
 import narwhals as nw
 import numpy as np
 
-from bayesnb.arrays import warn
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
-from bayesnb.tables.objects import is_missing, unmask
+from bayesnb.tables.objects import is_missing, shortened, unmask
+from bayesnb.warn import warn
 
 __all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
@@ -164,7 +164,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     Raises
     ------
     TypeError
-        If `y` is a text or a table.
+        If `y` is a text, a number, a set, a mapping or a table, or a label is not hashable.
     ValueError
         If `y` does not have one label for each row, or there is no row.
     """
@@ -172,6 +172,12 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         raise ValueError("y is None: give a label for each row")
     if isinstance(y, str | bytes):
         raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
+    has_values = any(hasattr(y, method) for method in ("__iter__", "__getitem__", "__array__"))
+    if isinstance(y, Set | Mapping) or not has_values:
+        raise TypeError(
+            f"{name} is a {type(y).__name__}, {shortened(y)}: give a value for each row, in the order of the rows, a "
+            "list or an array"
+        )
     if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
     labels = as_labels(y)
@@ -184,6 +190,12 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     if labels.dtype.kind == "f":
         missing = np.isnan(labels)
     elif labels.dtype.kind == "O":
+        for row, label in enumerate(labels.tolist()):
+            if not isinstance(label, Hashable):
+                raise TypeError(
+                    f"{name} holds a {type(label).__name__} ({shortened(label)} in row {row}), which cannot be a "
+                    "label: give text, numbers, dates or tuples"
+                )
         missing = np.array([is_missing(label) for label in labels.tolist()])
     else:
         missing = np.zeros(len(labels), dtype=bool)
@@ -198,7 +210,10 @@ def _label_array(labels: Any) -> np.ndarray:
         labels = list(labels)
         kinds = {type(label) for label in labels}
         mixed = len(kinds) > 1 and any(issubclass(kind, str | bytes | tuple) for kind in kinds)
-        array = _objects(labels) if mixed or kinds == {tuple} else np.asarray(labels)
+        try:
+            array = _objects(labels) if mixed or kinds == {tuple} else np.asarray(labels)
+        except ValueError:  # sequences of several lengths
+            array = _objects(labels)
     if array.dtype.kind == "O" and array.ndim == 1:
         simple = [label for label in array.tolist() if not is_missing(label)]
         if (

@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb.tables.columns import Column
 
-__all__ = ["is_missing", "require_hashable", "to_numbers", "unmask"]
+__all__ = ["is_missing", "require_hashable", "shortened", "to_numbers", "unmask"]
 
 
 def is_missing(value: Any) -> bool:
@@ -55,7 +55,7 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
             numbers[i] = np.nan
         elif isinstance(value, str | bytes):
             raise TypeError(
-                f"column {column!r} holds text ({_shortened(value)} in row {(rows.start or 0) + i}) where its family "
+                f"column {column!r} holds text ({shortened(value)} in row {(rows.start or 0) + i}) where its family "
                 "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
                 "CountVectorizer), or convert it"
             )
@@ -76,10 +76,13 @@ def _as_float(value: Any) -> float | None:
         return None
     try:
         return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
     except (TypeError, ValueError):
         return None
 
 
-def _shortened(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """A value as errors show it, at most 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

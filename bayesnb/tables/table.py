@@ -23,7 +23,7 @@ class Table(ABC):
         Whether the names come from the table.
     num_rows : int
     non_negative : bool
-        Whether all cells are known to be finite and not negative.
+        Whether all cells are known to be from zero to the largest allowed cell (`tables.cells.LARGEST_NUMBER`).
     chunk_cells : int
         Cells of eight bytes in a chunk.
     """

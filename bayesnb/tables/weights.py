@@ -6,6 +6,9 @@ import numpy as np
 
 __all__ = ["check_weights"]
 
+LARGEST_TOTAL = 1e150
+"""The largest sum of weights, so that its product with a count or with another weight is below float64's 1.8e308."""
+
 
 def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     """Weights of the rows as float64, shape (rows,); ones if `sample_weight` is None.
@@ -15,7 +18,7 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     TypeError
         If the weights are not numbers.
     ValueError
-        If there is not one finite, non-negative weight for each row.
+        If there is not one finite, non-negative weight for each row, or their sum is above `LARGEST_TOTAL`.
     """
     if sample_weight is None:
         return np.ones(num_rows)
@@ -31,4 +34,11 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(f"sample_weight of row {row} is {weights[row]}: weights are finite and not negative")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total > LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight has the sum {total:g}, and float64 holds sums of weighted cells up to a sum of "
+            f"{LARGEST_TOTAL:g}: divide all weights by a common factor"
+        )
     return weights

@@ -14,7 +14,7 @@ import scipy.stats
 import bayesnb as nb
 from bayesnb.checks.predictive import lmoments
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import Grid, Sorted
+from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights
 
 ALL_TIED = np.ones(3, dtype=bool)
 
@@ -28,12 +28,14 @@ def cells(rng):
 
 
 def test_l_moments_agree_with_scipy(cells):
-    found = Sorted.of(np.isnan(cells)).shapes(cells, ALL_TIED)
+    found = LMomentWeights.of(np.isnan(cells)).shapes(cells, ALL_TIED)
     for column, ratios in zip(cells.T, found, strict=True):
         # SciPy loses digits far from zero.
         expected = scipy.stats.lmoment(column[~np.isnan(column)] - np.nanmin(column), order=[3, 4])
         np.testing.assert_allclose(ratios[:2], expected, rtol=1e-12)
-    np.testing.assert_array_equal(Sorted.of(np.isnan(cells[:, :2])).shapes(cells[:, :2], ALL_TIED[:2]), found[:2])
+    np.testing.assert_array_equal(
+        LMomentWeights.of(np.isnan(cells[:, :2])).shapes(cells[:, :2], ALL_TIED[:2]), found[:2]
+    )
 
 
 def test_l_moments_are_means_over_subsets(rng):
@@ -42,12 +44,12 @@ def test_l_moments_are_means_over_subsets(rng):
     moments = {
         r: np.mean([np.dot(w, subset) for subset in combinations(np.sort(x[:, 0]), r)]) / r for r, w in weights.items()
     }
-    found = Sorted.of(np.isnan(x)).shapes(x, ALL_TIED[:1])[0]
+    found = LMomentWeights.of(np.isnan(x)).shapes(x, ALL_TIED[:1])[0]
     np.testing.assert_allclose(found, [moments[3] / moments[2], moments[4] / moments[2], 1 / 9])
 
 
 def test_the_commonest_value_is_counted(cells):
-    found = Sorted.of(np.isnan(cells)).shapes(cells, ALL_TIED)
+    found = LMomentWeights.of(np.isnan(cells)).shapes(cells, ALL_TIED)
     for column, share in zip(cells.T, found[:, 2], strict=True):
         seen = column[~np.isnan(column)]
         assert share == pytest.approx(max(Counter(seen.tolist()).values()) / len(seen))
@@ -55,9 +57,9 @@ def test_the_commonest_value_is_counted(cells):
 
 def test_shapes_that_are_undefined():
     x = np.column_stack([[1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 4.0, np.nan], [np.nan] * 4])
-    found = Sorted.of(np.isnan(x)).shapes(x, ALL_TIED)
+    found = LMomentWeights.of(np.isnan(x)).shapes(x, ALL_TIED)
     np.testing.assert_array_equal(found, [[np.nan, np.nan, 1.0], [np.nan] * 3, [np.nan] * 3])
-    nobody = Sorted.of(np.isnan(x[:0])).shapes(x[:0], ALL_TIED)
+    nobody = LMomentWeights.of(np.isnan(x[:0])).shapes(x[:0], ALL_TIED)
     assert np.isnan(nobody).all()
 
 

@@ -26,6 +26,7 @@ from scipy.special import ndtr
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
+from bayesnb.checks.comparison.class_probabilities import probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.pit import pit
 from bayesnb.keys import as_key, random_generator
@@ -214,6 +215,7 @@ def test_each_part_has_its_share_of_the_error_rate():
         "dependence": 17 * 16 // 2 + 8,
         "probabilities": 2 * 24,
     }
+    np.testing.assert_allclose(found.tests["p_value"], 2 * stats.norm.sf(found.tests["z"].abs()), rtol=1e-9)
     levels = 2 * stats.norm.sf(found.parts["critical_z"]) * found.parts["num_tests"]
     np.testing.assert_allclose(levels, 0.01 / 4)
     assert (
@@ -235,6 +237,16 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     tested = table[["z_rank", "z_rank_spread"]]
     assert found.parts.loc["probabilities", "num_tests"] == tested.size
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
+
+
+def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
+    model, X, y = coins(np.random.default_rng(0))
+    exact = nb.fit(model, X, y)
+    sets = [nb.from_samples(model, exact.draws(num_draws=100, key=key), X=X, y=y) for key in range(60)]
+    found = [probability_frame(exact, one, X[:2], as_key(0), np.random.default_rng(0)) for one in sets]
+    spread = np.std([table["sampled"] for table in found], axis=0, ddof=1)
+    # The standard deviation of sixty numbers has a relative error of 9 %.
+    np.testing.assert_allclose(np.mean([table["mcse"] for table in found], axis=0), spread, rtol=0.36)
 
 
 @pytest.mark.parametrize("concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.001])

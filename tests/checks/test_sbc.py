@@ -196,14 +196,18 @@ def test_draws_that_are_too_few_or_apart_are_problems(coins):
 
     @dataclass(frozen=True)
     class Few(Drawn):
+        draws: int = 15
+
         def fit(self, problem, *, key=0):
-            drawn = jax.tree.map(lambda leaf: leaf[:, :15], super().fit(problem, key=key).parameters)
+            drawn = jax.tree.map(lambda leaf: leaf[:, : self.draws], super().fit(problem, key=key).parameters)
             return nb.SampledPosterior(problem, problem.resolved, drawn, {}, self)
 
     assert sbc(coins, Apart(), num_simulations=20).problems["R-hat"].all()
     found = sbc(coins, Few(), num_simulations=20)
     assert found.problems["bulk ESS"].all()
     assert not found.uniform
+    # Fifty effective draws suffice, those of all chains together.
+    assert sbc(coins, Few(draws=45), num_simulations=20).problems["bulk ESS"].mean() < 0.5
     assert not sbc(coins, num_simulations=20).problems.any(axis=None)
 
 

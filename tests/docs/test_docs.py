@@ -14,7 +14,7 @@ import bayesnb as nb
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
-LONG = {"bayesnb.inference.empirical", "bayesnb.inference.gibbs"}
+LONG = {"bayesnb.checks.sbc", "bayesnb.inference.empirical", "bayesnb.inference.gibbs"}
 """Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

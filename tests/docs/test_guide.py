@@ -18,6 +18,7 @@ LONG = {
     "inference",
     "learned-priors",
     "unlabelled",
+    "use-jax-transformations",
 }
 """Pages that sample or compile for more than two seconds run in the slow suite."""
 

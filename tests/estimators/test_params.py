@@ -42,6 +42,34 @@ def test_a_model_has_its_features_and_its_class_prior():
     assert not [name for name in NaiveBayesClassifier(MODEL).get_params(deep=False) if "__" in name]
 
 
+def test_models_families_and_inferences_name_their_parameters_and_give_changed_copies():
+    assert MODEL.get_params()["island__concentration"] == 1.0
+    changed = MODEL.set_params(island__concentration=7.0, class_concentration=3.0)
+    assert changed.get_params()["island__concentration"] == 7.0
+    assert changed.class_concentration == 3.0
+    assert changed.features["bill"] == MODEL.features["bill"]
+    assert MODEL.get_params(deep=False) == {
+        "island": nb.Categorical(),
+        "bill": nb.Gaussian(),
+        "class_concentration": 2.0,
+        "class_probs": None,
+        "feature_inclusion": None,
+    }
+    assert nb.Poisson(2.0).set_params(rate=5.0).get_params() == {"concentration": 2.0, "rate": 5.0, "fractional": False}
+    assert nb.NUTS().set_params(num_samples=7) == nb.NUTS(num_samples=7)
+    assert clone(MODEL) is MODEL
+    assert "island" in NaiveBayesClassifier(MODEL)._repr_html_()
+    for wrong, says in (
+        (lambda: MODEL.set_params(isle__concentration=1), "'isle__concentration' for a NaiveBayes. Valid"),
+        (lambda: nb.Poisson().set_params(shape=1), "'shape' for a Poisson. Valid parameters are: ['concentration', "),
+        (lambda: MODEL.set_params(island__concentration=-1), "concentration"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            wrong()
+    with pytest.raises(TypeError, match="island is 3: give a family"):
+        MODEL.set_params(island=3)
+
+
 @pytest.mark.parametrize("model", [nb.Poisson(2.0, 3.0), nb.NaiveBayes(nb.Poisson(2.0, 3.0))], ids=["family", "model"])
 def test_one_family_for_all_columns_has_its_fields(model):
     estimator = NaiveBayesClassifier(model)

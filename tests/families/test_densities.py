@@ -102,7 +102,7 @@ class TestWithoutAConjugatePrior:
         found = np.asarray(Gamma().log_likelihood(values, counted)).sum(axis=(-1, -2)) + counted.log_base.sum()
         by_rows = (NumPyroGamma().row_log_likelihood(values, x) * weights).sum(axis=(-1, -2))
         np.testing.assert_allclose(found, by_rows, rtol=1e-12)
-        gradient = jax.grad(lambda v: Gamma().log_likelihood(v, counted).sum())(gamma_parameters(rng))
+        gradient = jax.jit(jax.grad(lambda v: Gamma().log_likelihood(v, counted).sum()))(gamma_parameters(rng))
         assert all(np.isfinite(value).all() for value in gradient.values())
 
     def test_on_the_device(self, rng):
@@ -219,6 +219,12 @@ class TestOrigins:
         np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
 
 
+def test_the_predictive_of_words_is_that_of_one_word_unless_a_number_is_given():
+    family = nb.Multinomial(np.array([[1.0, 3.0]]))
+    np.testing.assert_allclose(np.exp(family.predictive().log_prob(np.array([[1, 0]]))), [0.25], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(family.predictive(2).log_prob(np.array([[2, 0]]))), [0.1], rtol=1e-6)
+
+
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("values", [2, 5])
 @pytest.mark.parametrize("holes", [False, True])
@@ -311,11 +317,10 @@ def test_the_predictive_distribution_of_numpyro(case, rng):
     predictive = family.predictive()
     assert predictive.batch_shape == (CLASSES, 3)
     x = case.cells(rng, 5)
-    np.testing.assert_allclose(
-        np.asarray(predictive.log_prob(x[:, None])).sum(-1), family.row_log_predictive(x), rtol=1e-6
-    )
-    drawn = np.asarray(predictive.sample(jax.random.key(3), (4000,)))
-    values = case.predictive(family).sample(jax.random.key(4), (4000,))
+    densities = jax.jit(lambda x: family.predictive().log_prob(x[:, None]))(x)
+    np.testing.assert_allclose(np.asarray(densities).sum(-1), family.row_log_predictive(x), rtol=1e-6)
+    drawn = np.asarray(jax.jit(lambda key: family.predictive().sample(key, (4000,)))(jax.random.key(3)))
+    values = jax.jit(lambda key: case.predictive(family).sample(key, (4000,)))(jax.random.key(4))
     for mine, other in zip(drawn.reshape(4000, -1).T, np.asarray(values).reshape(4000, -1).T, strict=True):
         assert stats.ks_2samp(mine, other, method="asymp").pvalue > 1e-5
 

@@ -149,3 +149,10 @@ class TestFamilies:
     def test_are_refused(self, options, error, message):
         with pytest.raises(error, match=message):
             nb.NaiveBayes.from_frame(FRAME, **options)
+
+
+def test_a_table_without_a_column_for_the_model():
+    with pytest.raises(ValueError, match=r"no column for the model.*it has none"):
+        nb.NaiveBayes.from_frame(pd.DataFrame())
+    with pytest.raises(ValueError, match=r"no column for the model.*exclude names all"):
+        nb.NaiveBayes.from_frame(FRAME[["size"]], exclude=["size"])

@@ -157,11 +157,12 @@ def test_a_program_runs_in_float64_and_then_in_float32(family, site, value):
     program = nb.fit(family, X, y).model.program
     at = {"class_prob": np.array([0.4, 0.6]), site: np.full((2, 3), value)}
 
+    @jax.jit
     def density(at):
         return log_density(program, (X, y), {}, at)[0]
 
     with jax.enable_x64(True):
-        double = jax.jit(density)(at)
+        double = density(at)
     single = density(at)
     assert (double.dtype, single.dtype) == (np.float64, np.float32)
     assert float(single) == pytest.approx(float(double), rel=1e-5)

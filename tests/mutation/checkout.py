@@ -39,7 +39,9 @@ class Copy:
         for cache in filter(Path.is_dir, compiled):
             shutil.copytree(cache, folder / cache.relative_to(ROOT))
         environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        # The worker imports JAX, which reads them then, before the tests' conftest.py.
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+        environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.0")
         environment.setdefault("BAYESNB_TEST_DATA", str(ROOT.parent / "shared" / "data"))
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "worker.py")],

@@ -151,6 +151,13 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     assert collisions(figure) == []
 
 
+def test_proba_warns_once(exact, table):
+    X = table[0].head(5).assign(leaf="serrated")
+    with pytest.warns(UserWarning, match="leaf") as caught:
+        nb.plot_proba(exact, X)
+    assert len(caught) == 1
+
+
 def test_proba_of_two_classes_shows_the_second(words):
     X, y, posterior = words
     figure = nb.plot_proba(posterior, X, y)
@@ -345,6 +352,15 @@ def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     assert not nb.plot_densities(exact).axes[0].patches
 
 
+def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table):
+    X, y = table
+    heights, nests = nb.plot_densities(exact, X, y, columns=["height", "nests"], bins=7).axes[:2]
+    edges = np.unique(heights.patches[0].get_xy()[:, 0])
+    np.testing.assert_allclose(np.diff(edges), np.diff(edges).mean())
+    assert len(edges) == 8
+    assert set(np.unique(nests.patches[0].get_xy()[:, 0]) % 1) == {0.5}
+
+
 def test_densities_beside_count_vectors_and_positive_numbers(words):
     counts, y, _ = words
     X = counts.assign(wait=np.random.default_rng(1).exponential(2.0, len(counts)))
@@ -504,6 +520,16 @@ def test_draws_over_the_prior(sampled, exact):
     np.testing.assert_allclose(prior.get_ydata(), expected, rtol=1e-9)
 
 
+def test_a_prior_that_is_narrower_than_the_draws_does_not_flatten_them():
+    draws = {"class_prob": np.ones((1, 500, 1)), "x_prob": np.linspace(0.01, 0.99, 500).reshape(1, 500, 1)}
+    posterior = nb.from_samples(
+        nb.NaiveBayes({"x": nb.Bernoulli(1e6, 1e6)}), draws, X=pd.DataFrame({"x": [0, 1]}), y=["a", "a"]
+    )
+    axis = nb.plot_prior_posterior(posterior, sites=["x_prob"]).axes[0]
+    highest = max(patch.get_xy()[:, 1].max() for patch in axis.patches)
+    assert axis.get_ylim()[1] == pytest.approx(1.06 * 1.5 * highest)
+
+
 def test_a_heavy_tailed_prior_does_not_hide_the_posterior():
     rng = np.random.default_rng(2)
     X = rng.normal(5.0, 0.01, (200, 1))
@@ -605,3 +631,19 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
             assert np.isfinite(line.get_ydata()).all()
             x = line.get_xdata()
             assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("plot", "call"),
+    [
+        (nb.plot_check, "nb.check"),
+        (nb.plot_comparison, "nb.compare"),
+        (nb.plot_model_comparison, "nb.compare_models"),
+        (nb.plot_reliability, "nb.calibration"),
+        (nb.plot_sbc, "nb.sbc"),
+    ],
+)
+def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
+    for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
+        with pytest.raises(TypeError, match=rf"is a {type(given).__name__}: give what {call}\("):
+            plot(given)

@@ -106,18 +106,22 @@ def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
     import jax
     from numpyro.infer.util import log_density
 
-    posterior = posteriors["exact"]
+    program = posteriors["exact"].model.program
+    row = {"y": np.zeros(1, int), "height": np.zeros(1), "colour": np.zeros(1, int), "petals": np.zeros(1)}
+
+    @jax.jit
+    def densities(values):
+        total, trace = log_density(program, (), {}, values | row)
+        return total, {name: trace[name]["fn"].log_prob(trace[name]["value"]).sum() for name in values}
+
     with jax.enable_x64(True):
         for draw in (0, 7):
             values = {name: value[1, draw].values for name, value in trees["exact"].posterior.data_vars.items()}
-            numbers, trace = log_density(posterior.model.program, (), {}, {**values, "y": np.zeros(1, int)} | {
-                "height": np.zeros(1), "colour": np.zeros(1, int), "petals": np.zeros(1)
-            })  # fmt: skip
-            sites = {name: site for name, site in trace.items() if name in values}
-            for name, site in sites.items():
-                expected = float(site["fn"].log_prob(site["value"]).sum())
-                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(expected, rel=1e-9)
-        assert np.isfinite(float(numbers))
+            total, expected = densities(values)
+            assert set(expected) == set(values)
+            for name, value in expected.items():
+                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(float(value), rel=1e-9)
+            assert np.isfinite(float(total))
 
 
 def test_fewer_draws_keep_their_statistics(posteriors):
@@ -137,3 +141,24 @@ def test_count_vectors_are_one_variable_and_half_data_are_refused():
         posterior.to_datatree(X)
     with pytest.raises(ValueError, match="no spread to draw from"):
         posterior.plugin().to_datatree()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_names_that_xarray_keeps_for_itself():
+    X = pd.DataFrame({"km/h": [1.0, 2.0, 4.0, 3.0], "w/o": ["p", "q", "p", "p"], "row": [3.0, 1.0, 2.0, 5.0]})
+    model, y = nb.NaiveBayes.from_frame(X), ["a", "b", "a", "b"]
+    posterior = nb.fit(model, X, y)
+    tree = posterior.to_datatree(X, y, predictions=X, num_draws=10)
+    assert {"km|h_mean", "w|o_prob", "row_mean"} <= set(tree.posterior.data_vars)
+    assert tree.posterior["w|o_prob"].coords["w|o_category"].values.tolist() == ["p", "q"]
+    np.testing.assert_array_equal(tree.constant_data["km|h"], X["km/h"])
+    np.testing.assert_array_equal(tree.constant_data["row_"], X["row"])
+    np.testing.assert_array_equal(tree.posterior["km|h_mean"], posterior.draws(num_draws=10)["km/h_mean"])
+    assert set(tree.log_prior.data_vars) == set(tree.posterior.data_vars)
+    sampled = nb.from_samples(model, posterior.draws(num_draws=200), X=X, y=y)
+    assert np.isfinite(nb.loo(sampled, X, y).elpd)
+    fixed = nb.NaiveBayes({"w/o": nb.Categorical()}).bind(X, y)
+    assert "w|o_prob" in nb.sbc(fixed, num_simulations=20).to_datatree()["prior_sbc"]
+    both = X.assign(**{"km|h": X["km/h"]})
+    with pytest.raises(ValueError, match=r"km\|h"):
+        nb.fit(nb.NaiveBayes.from_frame(both), both, y).to_datatree()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,10 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
+from bayesnb.densities_under_draws import flatten
+from bayesnb.posterior.draws import Draws
+from bayesnb.posterior.estimates import Estimates
+from bayesnb.posterior.predictions import Predictions
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,51 @@ def test_every_posterior_predicts(posteriors, votes, kind):
     assert proba.dtype == np.float64
     assert posterior.predict_proba(X[::-1]).tolist() == proba[::-1].tolist()
     assert posterior.predict_proba(X.iloc[:0]).shape == (0, 2)
+
+
+class Mixture(Predictions, Draws, Estimates):
+    """The average of the densities under given draws, without data."""
+
+    problem = None
+
+    def __init__(self, model, parameters):
+        self.model, self.parameters = model, parameters
+
+    def class_probs(self):
+        return self.parameters.class_prob.mean(axis=(0, 1))
+
+    def log_joint_of(self, cells):
+        joint = self.model.log_joint(flatten(self.parameters), cells)
+        return logsumexp(joint, axis=0) - np.log(len(joint))
+
+    def parameter_draws(self, num_chains, num_draws, key):
+        return self.parameters
+
+    def mean_parameters(self):
+        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
+
+    def _summaries(self, prob):
+        return {site: {"mean": value} for site, value in self.mean().items()}
+
+
+def test_a_distribution_without_data_predicts_and_draws(posteriors, votes):
+    _, X, _ = votes
+    sampled = posteriors["sampled"]
+    mixture = Mixture(sampled.model, sampled.parameters)
+    for method in ("log_joint", "predict_proba", "proba_draws", "proba_interval", "uncertainty"):
+        found, expected = (getattr(one, method)(X) for one in (mixture, sampled))
+        np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=method)
+    assert mixture.predict(X).tolist() == sampled.predict(X).tolist()
+    for method in ("draws", "mean", "hyperparameters"):
+        assert_same_sites(getattr(mixture, method)(), getattr(sampled, method)())
+    pd.testing.assert_series_equal(mixture.summary()["mean"], sampled.summary()["mean"])
+    assert not [name for name in ("log_evidence", "update", "forget", "simulate") if hasattr(mixture, name)]
+
+
+def assert_same_sites(found, expected):
+    assert list(found) == list(expected)
+    for site, value in expected.items():
+        np.testing.assert_allclose(found[site], value, rtol=1e-12, err_msg=site)
 
 
 @pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
@@ -212,6 +262,14 @@ def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, vote
 def test_tables_by_any_of_their_names(parameters):
     known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
     np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
+
+
+def test_given_tables_have_no_labels_to_count():
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    with pytest.raises(ValueError, match="class_probs='empirical' needs data: give the probability of each class"):
+        nb.from_parameters(model, classes=["a", "b"], parameters={"prob": [[0.2], [0.6]]})
+    known = nb.from_parameters(model, classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"prob": [[0.2], [0.6]]})
+    assert known.class_probs().tolist() == [0.3, 0.7]
 
 
 def test_tables_of_columns_with_names_of_two_types():

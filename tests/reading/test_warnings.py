@@ -28,6 +28,7 @@ def told(call) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
+    assert {warning.filename for warning in caught} == {__file__}  # the line of the user's code
     return [str(warning.message) for warning in caught]
 
 

@@ -1,4 +1,4 @@
-"""How many rows of a class agree in nearly all of their discrete columns."""
+"""How many rows of a class agree in most of their discrete columns."""
 
 import numpy as np
 
@@ -19,7 +19,11 @@ ROWS_AT_A_TIME = 2**14
 
 
 def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Other rows of its class that agree with a row on more than 80 % of the discrete columns, on average."""
+    """Number of other rows of the same class that agree with a row on more than 80 % of the discrete columns.
+
+    Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
+    rows.
+    """
     places = _discrete_columns(model, rng)
     if len(places) < 2:
         return None
@@ -37,8 +41,6 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
         agreeing = 0
         for members in rows.labels.members:
             mine = hot[np.intersect1d(sample, members, assume_unique=True)] * weights
-            if not len(mine):
-                continue
             for start in range(0, len(members), ROWS_AT_A_TIME):
                 others = hot[members[start : start + ROWS_AT_A_TIME]]
                 agreeing += int(np.count_nonzero(mine @ others.T > 0))
@@ -63,7 +65,15 @@ def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple
 
 
 def _one_hot(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Categories of each cell one-hot, from the columns' offsets on, and then whether each cell is observed."""
+    """Indicators of the category of each cell, column after column, and then of the observed cells.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Codes of categories, NaN where missing.
+    offsets : array of int, shape (columns + 1,)
+        Position of each column's first category, and the number of categories of all columns.
+    """
     seen = ~np.isnan(x)
     hot = np.zeros((len(x), offsets[-1] + x.shape[1]), dtype=np.float32)
     at = np.nonzero(seen)

@@ -25,8 +25,8 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
 """How each statistic is prepared, and the columns that it needs."""
 
 
-def read_statistics(statistics: Any) -> list[Any]:
-    """Names and functions, as a list; None means every built-in that fits the model.
+def read_statistics(statistics: Any) -> list[Any] | None:
+    """The argument `statistics` of a check as a list of names and functions; None means every built-in statistic.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def read_statistics(statistics: Any) -> list[Any]:
         If there is no entry, or a name is not that of a statistic.
     """
     if statistics is None:
-        return [None]
+        return None
     if isinstance(statistics, str) or callable(statistics):
         statistics = [statistics]
     try:
@@ -55,7 +55,7 @@ def read_statistics(statistics: Any) -> list[Any]:
 
 
 def statistics_of(
-    asked: Iterable[Any], model: BoundModel, data: Rows, X: Any, y: Any, rng: np.random.Generator
+    asked: Iterable[Any] | None, model: BoundModel, data: Rows, X: Any, y: Any, rng: np.random.Generator
 ) -> list[tuple[Statistic, np.ndarray]]:
     """The statistics that `read_statistics` read, each with its observed values.
 
@@ -65,19 +65,14 @@ def statistics_of(
         If the model has no columns for a statistic that is named.
     """
     found: list[tuple[Statistic, np.ndarray]] = []
-    for one in asked:
-        if one is None or isinstance(one, str):
-            built = _built_in(one, model, data, rng)
-            found.extend((statistic, statistic.values(data)) for statistic in built)
-        else:
+    for one in BUILT_IN if asked is None else asked:
+        if callable(one):
             taken = {label for statistic, _ in found for label in statistic.labels}
             found.append(functions.of_function(one, model, X, y, taken))
-    return found
-
-
-def _built_in(name: str | None, model: BoundModel, data: Rows, rng: np.random.Generator) -> list[Statistic]:
-    builders, needs = BUILT_IN[name] if name else ([build for row in BUILT_IN.values() for build in row[0]], "")
-    found = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
-    if name and not found:
-        raise ValueError(f"the statistic {name!r} needs {needs}, which the model does not have")
+            continue
+        builders, needs = BUILT_IN[one]
+        built = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
+        if asked is not None and not built:
+            raise ValueError(f"the statistic {one!r} needs {needs}, which the model does not have")
+        found.extend((statistic, statistic.values(data)) for statistic in built)
     return found

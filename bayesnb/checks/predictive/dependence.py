@@ -1,4 +1,4 @@
-"""Dependence of features within a class, against the naive assumption: mean absolute correlation of pairs."""
+"""Dependence of features within a class, which naive Bayes excludes: mean absolute correlation of pairs."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -28,13 +28,23 @@ MAX_PAIRS = 300
 MAX_FEATURES = 60
 """Largest number of features that these pairs are chosen from; one small product of matrices gives all correlations."""
 
-SEEN = 5
-"""Number of rows that must differ from a feature's smallest and from its largest value for a correlation."""
+VARYING = 5
+"""A feature varies if at least this many rows differ from its smallest value, and as many from its largest."""
 
 
 @dataclass(frozen=True)
 class _Feature:
-    """A column as numbers: its position, the category that counts as one (None for numbers), and its scale."""
+    """A column as standardised numbers.
+
+    Attributes
+    ----------
+    block, column : int
+        Position of the column.
+    category : float or None
+        Code of the category that counts as one, where the others count as zero; None for a column of numbers.
+    loc, scale : float
+        Mean and standard deviation in the observed data.
+    """
 
     block: int
     column: int
@@ -76,10 +86,13 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
 
 
 def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> list[_Feature]:
-    """At most `MAX_FEATURES` columns at random, of those that vary in the observed data."""
+    """At most `MAX_FEATURES` columns at random, of those that vary in the observed data.
+
+    Columns that hardly vary are chosen only if fewer than two others vary.
+    """
     order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
     varying: list[_Feature] = []
-    seldom: list[_Feature] = []
+    hardly_varying: list[_Feature] = []
     for at in rng.permutation(len(order)):
         i, j = order[at]
         x = column(data.cells[i], j)
@@ -94,10 +107,10 @@ def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) ->
         if not differing:
             continue
         feature = _Feature(i, j, category, float(x.mean()), float(x.std()))
-        (varying if differing >= SEEN else seldom).append(feature)
+        (varying if differing >= VARYING else hardly_varying).append(feature)
         if len(varying) == MAX_FEATURES:
             break
-    return (varying if len(varying) > 1 else varying + seldom)[:MAX_FEATURES]
+    return (varying if len(varying) > 1 else varying + hardly_varying)[:MAX_FEATURES]
 
 
 def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
@@ -109,7 +122,7 @@ def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
         n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
     else:
         n, covariance, variances = _moments(z, pairs)
-    # Relative to the scale of the whole column: smaller variation is rounding.
+    # The columns are standardised. Smaller variances are rounding errors.
     defined = (n >= 3) & (variances > 1e-12).all(axis=0)
     if not defined.any():
         return np.nan

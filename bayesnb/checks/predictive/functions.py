@@ -16,7 +16,7 @@ from bayesnb.tables.read import as_table
 
 __all__ = ["of_function"]
 
-LOOK = "look for the columns or the family behind it; nb.calibration on new rows says whether it matters"
+FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration on new rows says whether it matters"
 
 
 def of_function(
@@ -29,14 +29,14 @@ def of_function(
     function : callable
         ``f(X, y)``, which returns a number or a dict of numbers.
     model : BoundModel
-    X, y : table and labels as they came
+    X, y : table and labels, as the user gave them
     taken : collection of str
-        Labels that other statistics already have.
+        Labels of other statistics, which this one must not have.
 
     Raises
     ------
     TypeError
-        If the function returns anything else.
+        If the function returns something else.
     """
     name = getattr(function, "__name__", type(function).__name__)
     seen = _as_numbers(function(X, y), name)
@@ -53,7 +53,7 @@ def of_function(
         )
         return np.array([found.get(part, np.nan) for part in seen])
 
-    return Statistic([_label(title, part) for part in seen], values, LOOK), np.array(list(seen.values()))
+    return Statistic([_label(title, part) for part in seen], values, FIND_THE_CAUSE), np.array(list(seen.values()))
 
 
 def _label(name: str, part: Any) -> str:
@@ -73,38 +73,43 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
 
 
 def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
-    """Encoded rows as the table that a user's function expects: of the kind that it gets for the observed data."""
+    """Encoded rows as a table of the kind that the user gave: CSR array, array or data frame."""
     if sparse and not any(block.has_categories for block in model.blocks):
         positions = np.concatenate([block.columns for block in model.blocks])
         cells = scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells], format="csr")
         return scipy.sparse.csr_array(cells)[:, np.argsort(positions)]
     cells = [dense(x) for x in rows.cells]
-    # Codes of categories cannot represent a missing cell, which is set afterwards.
+    # Codes of categories have no code for a missing cell. Missing cells are therefore set in the decoded table.
     coded = [np.nan_to_num(x) if block.has_categories else x for block, x in zip(model.blocks, cells, strict=True)]
-    absent = {
-        position: np.isnan(x[:, j])
+    missing = {
+        position: of_column
         for block, x in zip(model.blocks, cells, strict=True)
         if block.has_categories
-        for j, position in enumerate(block.columns)
+        for position, of_column in zip(block.columns, np.isnan(x).T, strict=True)
+        if of_column.any()
     }
-    return _without(
-        model,
-        to_table(replace(model.schema, named=named), model.blocks, coded),
-        {position: gone for position, gone in absent.items() if gone.any()},
-    )
+    return _with_missing(model, to_table(replace(model.schema, named=named), model.blocks, coded), missing)
 
 
-def _without(model: BoundModel, table: Any, absent: Mapping[int, np.ndarray]) -> Any:
-    """The table with missing cells in the columns at the given positions of the schema."""
-    if not absent:
+def _with_missing(model: BoundModel, table: Any, missing: Mapping[int, np.ndarray]) -> Any:
+    """The table with missing cells.
+
+    Parameters
+    ----------
+    model : BoundModel
+    table : array or pandas.DataFrame
+    missing : mapping
+        For positions of columns in the schema whether each cell is missing, shape (rows,).
+    """
+    if not missing:
         return table
     if isinstance(table, pd.DataFrame):
-        for position, gone in absent.items():
+        for position, of_column in missing.items():
             name = model.schema.columns[position]
-            table[name] = table[name].where(~gone)
+            table[name] = table[name].where(~of_column)
         return table
     used = sorted(position for block in model.blocks for position in block.columns)
     table = table.astype(np.float64 if table.dtype.kind in "biuf" else object)
-    for position, gone in absent.items():
-        table[gone, used.index(position)] = np.nan
+    for position, of_column in missing.items():
+        table[of_column, used.index(position)] = np.nan
     return table

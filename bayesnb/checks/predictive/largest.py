@@ -8,16 +8,17 @@ LEVELS = (0.025, 0.5, 0.975)
 
 
 def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from the median, in distances from the median to the 2.5 % quantile on the same side.
+    """Distances from the median, relative to the spread on the same side of it.
 
-    The median and the quantiles include the observed data set, so that the scale treats it and the replicates alike.
+    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
+    of all data sets, the observed one included, so that it is treated as a replicate is.
 
     Parameters
     ----------
     values : array, shape (data sets, numbers)
         NaN where a data set does not define a number.
     smallest : array, shape (numbers,)
-        Smallest distance that counts as one.
+        Smallest spread.
 
     Returns
     -------
@@ -33,7 +34,9 @@ def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _quantiles(values: np.ndarray) -> np.ndarray:
+    """Quantiles over the data sets that define a number, shape (levels, numbers)."""
     found = np.quantile(values, LEVELS, axis=0)
+    # Slow, and therefore only for numbers that some data sets leave undefined.
     some = np.isnan(found[1]) & ~np.isnan(values).all(axis=0)
     if some.any():
         found[:, some] = np.nanquantile(values[:, some], LEVELS, axis=0)

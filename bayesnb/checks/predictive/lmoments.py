@@ -1,11 +1,11 @@
-"""Shape of columns of measurements in one class: ratios of sample L-moments, and the share of the commonest value."""
+"""Shapes of the columns of a class: ratios of sample L-moments, and the share of the commonest value."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-__all__ = ["SHAPES", "Grid", "Sorted"]
+__all__ = ["SHAPES", "Grid", "LMomentWeights"]
 
 SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
 
@@ -59,8 +59,8 @@ def _resolution(values: np.ndarray) -> tuple[float, float, bool]:
 
 
 @dataclass(frozen=True)
-class Sorted:
-    r"""Weights of the sorted cells of a class in its L-moments.
+class LMomentWeights:
+    r"""Weights of the sorted cells of a class in the L-moments of its columns.
 
     The sample L-moment of order r is :math:`\frac1n \sum_i w_{ri} x_{(i)}`, with the shifted Legendre polynomials in
     :math:`p_{ki} = \binom{i}{k} / \binom{n-1}{k}`, i from 0: :math:`w_2 = 2 p_1 - 1`,
@@ -111,7 +111,7 @@ class Sorted:
 
 
 def _weights(n: np.ndarray, rows: int) -> np.ndarray:
-    """For columns with n observed cells each, shape (columns, 1); the missing cells come last and count as zero."""
+    """Weights for columns with n observed cells, shape (columns, 1); missing cells come last and are zero."""
     i = np.arange(rows)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1 = i / (n - 1)

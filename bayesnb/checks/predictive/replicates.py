@@ -50,7 +50,7 @@ class Labels:
 
     @cached_property
     def membership(self) -> np.ndarray:
-        """One where a row is of a class, shape (rows, classes)."""
+        """One where a row is of a class, else zero, shape (rows, classes)."""
         return np.eye(len(self.classes))[self.codes]
 
     @cached_property
@@ -70,7 +70,7 @@ class Rows:
     cells : tuple
         Cells of each block, shape (rows, columns), dense or CSR.
     class_counts : array of int, shape (classes,)
-        Rows of each class; in a replicate, those of labels drawn anew.
+        Number of rows of each class; in a replicate, that of labels drawn anew.
     """
 
     labels: Labels
@@ -121,8 +121,7 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
 
 
 def _at(flat: ModelParameters, s: int) -> ModelParameters:
-    blocks = tuple({name: value[s] for name, value in block.items()} for block in flat.blocks)
-    return ModelParameters(flat.class_prob[s], blocks)
+    return jax.tree.map(lambda value: value[s], flat)
 
 
 @in_float64
@@ -160,6 +159,6 @@ def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels,
 
 
 def _rounded_up(number: int) -> int:
-    """Rounds up, by at most an eighth, so that a likelihood that only JAX can draw from compiles for few shapes."""
+    """The number, or up to an eighth more. Draws in JAX are compiled for each shape, and this makes the shapes few."""
     step = 1 << max(number.bit_length() - 4, 0)
     return -(-number // step) * step

@@ -18,10 +18,10 @@ EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
 
 ENOUGH = 99
-"""Smallest number of replicates at which a line of a right model is extreme by chance as seldom as `EXTREME` says."""
+"""With R replicates, fewer than this, a line of a right model is extreme with probability 2 / (R + 1) > 2 `EXTREME`."""
 
 SHOWN = 20
-"""Statistics that a repr shows."""
+"""Largest number of statistics that a repr shows."""
 
 WIDTH = 80
 """Characters of a line of text."""

@@ -1,13 +1,14 @@
-"""Shape of columns of measurements, by class: a line for each column, compared with the largest of all columns."""
+"""Shape of columns of measurements: a line for each column, compared with the largest value over all columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import SHAPES, Grid, Sorted
+from bayesnb.checks.predictive.lmoments import SHAPES, Grid, LMomentWeights
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
 from bayesnb.model.bound import BoundModel
@@ -25,12 +26,12 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
     blocks = blocks_where(model, _holds_measurements)
     if not blocks:
         return None
-    judges = [_OfBlock.of(i, data) for i, _ in blocks]
+    of_blocks = [_BlockShapes.of(i, data) for i, _ in blocks]
     columns = [column for _, block in blocks for column in block.labels]
-    n = np.concatenate([judge.n for judge in judges])
+    n = np.concatenate([of_block.n for of_block in of_blocks])
     return _Shape(
         [f"shape[{column}]" for column in columns],
-        lambda rows: np.concatenate([judge.shapes(rows) for judge in judges]).ravel(),
+        lambda rows: np.concatenate([of_block.shapes(rows) for of_block in of_blocks]).ravel(),
         TRY_ANOTHER_SHAPE,
         data.labels.classes,
         np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
@@ -42,17 +43,26 @@ def _holds_measurements(block: Block) -> bool:
 
 
 @dataclass(frozen=True)
-class _OfBlock:
-    """How the shapes of a block's columns are computed: position, resolution, and the arrays of each class."""
+class _BlockShapes:
+    """The shapes of a block's columns, of the observed data and of replicates.
+
+    Attributes
+    ----------
+    place : int
+        Position of the block.
+    grid : Grid
+        To which replicates are rounded.
+    by_class : sequence of LMomentWeights
+    """
 
     place: int
     grid: Grid
-    by_class: Sequence[Sorted]
+    by_class: Sequence[LMomentWeights]
 
     @classmethod
-    def of(cls, place: int, data: Rows) -> "_OfBlock":
+    def of(cls, place: int, data: Rows) -> Self:
         x = dense(data.cells[place])
-        return cls(place, Grid.of(x), [Sorted.of(np.isnan(x[at])) for at in data.labels.members])
+        return cls(place, Grid.of(x), [LMomentWeights.of(np.isnan(x[at])) for at in data.labels.members])
 
     @property
     def n(self) -> np.ndarray:
@@ -60,7 +70,7 @@ class _OfBlock:
         return np.stack([of_class.n for of_class in self.by_class], axis=1)
 
     def shapes(self, rows: Rows) -> np.ndarray:
-        """Shape (columns, classes, 3)."""
+        """The numbers that `SHAPES` names, shape (columns, classes, 3)."""
         x = self.grid.round(dense(rows.cells[self.place]))
         found = [
             of_class.shapes(x[at], self.grid.tied)
@@ -77,7 +87,7 @@ class _Shape(Statistic):
     ----------
     classes : list of str
     smallest : array
-        Smallest distance of each value that counts as one: the change of a share by one more row.
+        Smallest spread of each value, as for `departures`: the change of a share by one more row.
     """
 
     classes: list[str]
@@ -88,11 +98,11 @@ class _Shape(Statistic):
         departure = np.where(np.isnan(departure), -np.inf, departure)
         of_column = departure[0].reshape(len(self.labels), -1)
         farthest = of_column.argmax(axis=1) + of_column.shape[1] * np.arange(len(of_column))
-        out, largest = of_column.max(axis=1), departure[1:].max(axis=1)
+        distance, largest = of_column.max(axis=1), departure[1:].max(axis=1)
         return [
-            Line(label, out[j], largest, p_value, self.next_step, self._detail(k, above[0, k]), one_sided=True)
+            Line(label, distance[j], largest, p_value, self.next_step, self._detail(k, above[0, k]), one_sided=True)
             for j, (label, k, p_value) in enumerate(
-                zip(self.labels, farthest, share_at_least(out, largest), strict=True)
+                zip(self.labels, farthest, share_at_least(distance, largest), strict=True)
             )
         ]
 

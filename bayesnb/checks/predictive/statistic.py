@@ -27,7 +27,7 @@ class Line:
     next_step : str
         What to do if the line is extreme.
     detail : str
-        Source of the value, if the label does not name it.
+        Where the value comes from, if the label does not say it.
     one_sided : bool
         Whether only a small p-value is extreme.
     """
@@ -62,11 +62,11 @@ class Statistic:
     labels : list of str
         A label for each line.
     values : callable
-        Numbers of a data set; one for each label unless `lines` is overridden.
+        Function from a data set to its numbers: one for each label, unless `lines` is overridden.
     next_step : str
         What to do if a line is extreme.
     next_step_below : str
-        What to do if the observed value is below the replicates, if that differs from `next_step`.
+        What to do if the observed value is below the replicates; empty if `next_step` says it.
     """
 
     labels: list[str]

@@ -45,7 +45,7 @@ class BentGamma(Coordinate):
     log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
-        log_gamma, log_slope = z - self.log_rate, 0.0
+        log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
         if self.bent is not None:
             u, of_bend = bend(z, self.excess)
             log_gamma = jnp.where(self.bent, u, z) - self.log_rate

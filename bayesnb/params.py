@@ -1,0 +1,130 @@
+"""Parameters of models, families and inferences under scikit-learn's names, such as ``island__concentration``."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Self
+
+__all__ = ["Params", "params_of", "with_params"]
+
+
+class Params:
+    """The parameters of a frozen dataclass by name: its fields, and the parameters of these as ``field__name``."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Also the parameters of the parts, as ``part__name``.
+
+        Returns
+        -------
+        dict
+            A model has its features by name, its class prior and `feature_inclusion`. A model with one family for every
+            column has the family's hyperparameters in place of features. A family and an inference have their fields.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.NaiveBayes({"island": nb.Categorical(2.0)}).get_params()["island__concentration"]
+        2.0
+        """
+        return params_of(self) if deep else self.own_params()
+
+    def set_params(self, **params: Any) -> Self:
+        """A copy with other values of some parameters; the object itself never changes.
+
+        Parameters
+        ----------
+        **params
+            Values by the names of `get_params`. A part that is replaced is replaced before its parameters change.
+
+        Returns
+        -------
+        object of the same class
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of that name, or a value is not allowed.
+        TypeError
+            If a feature gets something else than a family.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.NaiveBayes({"island": nb.Categorical()}).set_params(island__concentration=2.0)
+        NaiveBayes, features independent given the class:
+          class_prob ~ Dirichlet(1)
+          y ~ Categorical(class_prob)
+          island ~ Categorical(prob)
+              prob ~ Dirichlet(2)
+        """
+        return with_params(self, params, "")
+
+    def own_params(self) -> dict[str, Any]:
+        """Parameters without those of the parts."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+
+    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+        """A copy with other values of parameters that `own_params` names; errors call the object `name`."""
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn copies an object with parameters by its constructor. A frozen object needs no copy.
+        return self
+
+
+def params_of(value: Any) -> dict[str, Any]:
+    """Parameters of a value and of its parts, those of a part as ``part__name``; none if it has no parameters."""
+    own = value.own_params() if isinstance(value, Params) else {}
+    found: dict[str, Any] = {}
+    for name, part in own.items():
+        found |= {f"{name}__{inner}": number for inner, number in params_of(part).items()}
+    return found | own
+
+
+def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
+    """A copy of a value with some parameters changed.
+
+    Parameters
+    ----------
+    value : Params or anything else
+    changes : mapping
+        By the names of `params_of`.
+    name : str
+        Name of the value for errors; empty if it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no parameter of that name; or as the value's own class, if it does not take the change.
+    TypeError
+        If a feature gets something else than a family.
+    """
+    own = value.own_params() if isinstance(value, Params) else {}
+    direct = {key: change for key, change in changes.items() if key in own}
+    nested: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key, change in changes.items():
+        if key not in own:
+            part, inner = _split(key, own, value, name)
+            nested[part][inner] = change
+    for part, inner_changes in nested.items():
+        direct[part] = with_params(direct.get(part, own[part]), inner_changes, f"{name}__{part}".removeprefix("__"))
+    return value.with_own_params(direct, name)
+
+
+def _split(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str, str]:
+    """The part that a name refers to, and the name inside the part. Names of columns may contain two underscores."""
+    parts = [part for part in own if key.startswith(f"{part}__")]
+    if parts:
+        part = max(parts, key=len)
+        return part, key.removeprefix(f"{part}__")
+    remedy = getattr(value, "why_no_params", "")
+    if not own and not remedy:
+        remedy = f": give a model, a family or an inference as {name!r} to set its parameters"
+    kind = f"a {type(value).__name__}"
+    what = f"{name}, {kind}" if name else kind
+    raise ValueError(f"Invalid parameter {key!r} for {what}. Valid parameters are: {sorted(own)!r}{remedy}.")

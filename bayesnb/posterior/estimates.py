@@ -1,0 +1,71 @@
+"""Posterior means of the parameters, and a summary of their distribution."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.summary import summary_frame
+from bayesnb.problem import Problem
+from bayesnb.validate import proportion
+
+__all__ = ["Estimates"]
+
+
+class Estimates(ABC):
+    """Posterior means and a summary of the parameters.
+
+    A subclass defines `mean_parameters` and `_summaries`. Its `problem` may be None.
+    """
+
+    model: BoundModel
+    problem: Problem | None
+
+    @abstractmethod
+    def mean_parameters(self) -> ModelParameters:
+        """Posterior mean of all parameters, block by block; `mean` gives them by site."""
+
+    @abstractmethod
+    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        """Columns of `summary` by site, arrays of the site's shape."""
+
+    def mean(self) -> dict[str, np.ndarray]:
+        """Posterior mean of every parameter, by site; the value itself for a point.
+
+        Returns
+        -------
+        dict
+            The shapes of `draws` without the chain and draw axes.
+        """
+        return {name: np.array(value) for name, value in self.model.sites.by_name(self.mean_parameters()).items()}
+
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """Hyperparameters that were learned, by name; their posterior mean for a sampled posterior.
+
+        Returns
+        -------
+        dict
+            Empty where all were given.
+        """
+        if self.problem is None or self.problem.learned_from is None:
+            return {name: np.array(value) for name, value in self.mean_parameters().hyperparameters.items()}
+        return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
+
+    def summary(self, *, prob: float = 0.89) -> Any:
+        """Every scalar parameter in a row.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability between ``lower`` and ``upper``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``mean``, ``sd``, ``lower`` and ``upper`` (equal tails), in closed form for an exact posterior;
+            ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point.
+        """
+        proportion("prob", prob)
+        return summary_frame(self.model.sites, self._summaries(prob))
