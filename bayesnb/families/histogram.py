@@ -124,8 +124,10 @@ class Histogram(ConjugateFamily):
 
         Raises
         ------
+        TypeError
+            If `x` holds something else than numbers.
         ValueError
-            If the column spans more than float64 holds.
+            If `x` is not one column, or spans more than float64 holds.
 
         Examples
         --------
@@ -134,8 +136,13 @@ class Histogram(ConjugateFamily):
         (0.5, 1.5, 2.5, 3.5, 4.5)
         """
         _check_num_bins(num_bins, None)
-        edges = chosen_edges(np.asarray(x, dtype=np.float64).ravel(), num_bins, concentration)
-        return cls(edges, concentration)
+        try:
+            cells = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError("x holds something else than numbers: give numbers, missing cells as NaN") from None
+        if cells.ndim != 1:
+            raise ValueError(f"x has shape {cells.shape}: give one column, (rows,)")
+        return cls(chosen_edges(cells, num_bins, concentration), concentration)
 
     def hyperparameters(self) -> dict[str, Any]:
         # The default follows the number of bins, and so needs no data.
@@ -169,6 +176,13 @@ class Histogram(ConjugateFamily):
         return edges
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        if self.edges is not None and isinstance(self.edges[0], tuple):
+            for column in dict(self.edges):
+                if column not in names:
+                    raise ValueError(
+                        f"Histogram(edges=...) names the column {column!r}, and its columns are {list(names)}: name "
+                        "one of these, or leave it out"
+                    )
         edges = [self._known_edges_of(name) for name in names]
         sizes = tuple(Bins(own).size for own in edges)
         given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
