@@ -407,9 +407,9 @@ class Family(Params, ABC):
         """
         return {}
 
-    def must_see(self, column: Any) -> bool:
-        """Whether constants of the likelihood follow from the cells of the column, and are not known yet."""
-        return False
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
+        return ()
 
     def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
         """The family with the constants that follow from the cells of its columns.

@@ -38,16 +38,17 @@ class Histogram(ConjugateFamily):
     :math:`g_k(x)\, (\alpha + N_{cjk}) / \sum_l (\alpha + N_{cjl})`: Murphy (2012), *Machine Learning: a Probabilistic
     Perspective*, Eqs. 3.41 and 3.51; Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 23.1.
 
-    It is a density, in the unit of the column, so that its evidence compares with that of `Gaussian`. Columns of
-    categories by hand (bins as codes) have probabilities, which do not compare.
+    It is a density, per unit of the column, so that its evidence compares with that of `Gaussian`. Bins coded by hand
+    as `Categorical` have probabilities, which do not compare.
 
     Without `edges`, a model takes them from the table that it is bound to, column by column: bins of equal width, from
     half of the column's resolution below its smallest value to as much above its largest. The extreme values, at least
     one and a hundredth of the distinct values on each side, are left to the tails if that has the higher evidence. The
     resolution is the smallest distance of values that differ. Edges are whole steps of it apart, so that they lie
     half-way between the values of a lattice, and no bin is narrower: a narrower bin around one value would raise the
-    evidence without limit. The number of bins is `num_bins`, or the one among 5, 10,
-    20, 50 and 100 that has the highest evidence. A change of unit changes no prediction. Labels are not looked at.
+    evidence without limit. The number of bins is `num_bins`, or the one among 5, 10, 20, 50 and 100 that has the
+    highest evidence. A change of unit changes no prediction. Labels are not looked at, and of weights only whether they
+    are zero.
 
     Such edges are constants of the bound model: updates, `loo` and `kfold` keep them, and the evidence is given these
     edges. An evidence is then too high by as much as the choice among ten sets of edges can gain, log 10 nats, and by
@@ -148,8 +149,8 @@ class Histogram(ConjugateFamily):
         # The default follows the number of bins, and so needs no data.
         return {} if self.concentration is None else {"concentration": self.concentration}
 
-    def must_see(self, column: Any) -> bool:
-        return self._edges_of(column) is None
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        return ("edges",) if self._edges_of(column) is None else ()
 
     def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
         known = dict(self.edges or ())

@@ -133,7 +133,7 @@ class Hurdle(ConjugateFamily):
     def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
         return self.family.parameter_axes
 
-    def must_see(self, column: Any) -> bool:
+    def must_see(self, column: Any) -> tuple[str, ...]:
         return self.family.must_see(column)
 
     def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:

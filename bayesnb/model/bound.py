@@ -511,10 +511,12 @@ def _with_constants(description: Description, schema: Schema, table: Table) -> D
         if not wanted:
             continue
         if not table.num_rows:
+            column = schema.columns[wanted[0]]
+            constants = " and ".join(family.must_see(column))
             raise ValueError(
-                f"column {schema.columns[wanted[0]]!r}: {type(family).__name__} takes its constants from the rows of a "
-                "table, and there are none when the model is bound (batches, Parquet files and Dask tables are read "
-                "afterwards): give them, or bind the model to a table in memory first, model.bind(X, y)"
+                f"column {column!r}: {type(family).__name__} takes its {constants} from the rows of a table, and there "
+                "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
+                f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
             )
         cells = {schema.columns[position]: table.observed_numbers(position) for position in wanted}
         features[name] = (family.having_seen(cells), columns)

@@ -273,7 +273,7 @@ class TestEdges:
 def test_rows_in_pieces_need_edges(rng, tmp_path):
     X, y = table(rng)
     batches = [(X[:40], y[:40]), (X[40:], y[40:])]
-    with pytest.raises(ValueError, match=r"column 0: Histogram takes its constants from the rows of a table.*bind the"):
+    with pytest.raises(ValueError, match=r"column 0: Histogram takes its edges from the rows of a table.*bind the"):
         nb.fit_batches(nb.NaiveBayes(nb.Histogram()), batches)
     frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(label=y)
     frame.to_parquet(tmp_path / "rows.parquet")
