@@ -16,6 +16,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
+from bayesnb.families.log_probability import LogProbability, SampledParameters
 
 
 @jax.tree_util.register_dataclass
@@ -170,6 +171,27 @@ def test_the_maximum_of_the_likelihood_and_of_the_posterior(rng):
     np.testing.assert_allclose(whole["x_variance"], parts["values_variance"])
     with pytest.raises(ValueError, match=r"column 0 in class 'a'.*among the cells other than zero"):
         nb.fit(nb.NaiveBayes(nb.Hurdle()), [[0.0], [1.0], [2.0]], ["a", "b", "b"], nb.MLE())
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_density_of_statistics_is_the_sum_of_that_of_rows(rng):
+    X, _ = table(rng)
+    family = nb.Hurdle(Logged())
+    parameters = {"nonzero_prob": np.full((1, 3), 0.3), "mean": np.array([[0.0, 1.0, -1.0]])}
+    counted = family.statistics(X, np.ones((60, 1)))
+    found = np.asarray(family.log_likelihood(parameters, counted)) + counted.log_base
+    np.testing.assert_allclose(found.sum(), family.row_log_likelihood(parameters, X).sum(), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_sampler_may_give_a_probability_by_its_logarithms():
+    """Where the probability itself is below the smallest number, and one minus it is rounded."""
+    family, known = nb.Hurdle(nb.Gaussian(0.0, 1.0, 1.0, 1.0)), {"mean": np.zeros((1, 1)), "variance": np.ones((1, 1))}
+    counted = family.statistics(np.array([[0.0], [1.0], [2.0]]), np.ones((3, 1)))
+    prob = LogProbability(jnp.array([[-800.0]]), jnp.array([[-1e-20]]))
+    parameters = SampledParameters({"nonzero_prob": prob.prob, **known}, {"nonzero_prob": prob})
+    expected = -1600.0 + stats.norm.logpdf([1.0, 2.0]).sum()
+    np.testing.assert_allclose(family.log_likelihood(parameters, counted), [[expected]], rtol=1e-12)
 
 
 def test_mutual_information_is_that_of_an_integral(rng):
