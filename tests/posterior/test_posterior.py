@@ -396,6 +396,10 @@ def test_a_summary_of_every_parameter(posteriors, votes):
     np.testing.assert_allclose(exact["lower"], np.quantile(by_draws, 0.055, axis=0), rtol=0.05, atol=0.003)
     np.testing.assert_allclose(exact["upper"], np.quantile(by_draws, 0.945, axis=0), rtol=0.05)
     np.testing.assert_allclose(sampled["mean"], exact["mean"], rtol=0.2, atol=0.02)
+    own = posteriors["sampled"].draws()
+    own = np.concatenate([values.reshape(-1, values[0, 0].size) for values in own.values()], axis=1)
+    np.testing.assert_allclose(sampled["mean"], own.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(sampled["sd"], own.std(0, ddof=1), rtol=1e-9)
     assert (sampled["r_hat"] < 1.02).all()
     assert point.loc["bill_prob[1]", "value"] == posteriors["point"].mean()["bill_prob"][1]
     model, X, y = votes

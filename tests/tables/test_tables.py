@@ -748,3 +748,11 @@ def test_what_comes_back_is_numpy_in_double_precision():
         assert type(result) is np.ndarray
         assert result.dtype == np.float64
     assert type(posterior.log_evidence) is float
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16])
+def test_a_whole_number_after_the_last_category_is_unseen(dtype):
+    posterior = nb.fit(nb.Categorical(), np.array([[0], [1], [2], [1]], dtype), ["a", "b", "a", "b"])
+    with pytest.warns(UserWarning, match=r"categories.*3"):
+        proba = posterior.predict_proba(np.array([[3], [1]], dtype))
+    np.testing.assert_allclose(proba[0], [0.5, 0.5])
