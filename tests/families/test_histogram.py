@@ -138,6 +138,7 @@ class TestEdges:
             assert len(edges) <= num_bins + 1
         assert nb.Histogram.from_column(x, 100).edges[0] in {0.5, 1.5}
         # Numbers of two decimals are not whole numbers of hundredths in float64.
+        assert np.diff(nb.Histogram.from_column([0.1, 0.2, 0.3, 0.1 + 0.2, 0.4] * 10).edges).min() > 0.09
         edges = np.array(nb.Histogram.from_column(np.arange(7) * 0.1).edges)
         np.testing.assert_allclose(np.diff(edges) / 0.1, np.rint(np.diff(edges) / 0.1), rtol=1e-9)
 
@@ -171,6 +172,8 @@ class TestEdges:
         x = np.append(np.zeros(900), rng.integers(100, 20_000, 100))
         for num_bins in (5, 100):
             assert nb.Histogram.from_column(x, num_bins).edges[0] < 0
+        far = np.concatenate([np.zeros(900), rng.integers(100, 40_000, 99), [1_000_000]])
+        assert nb.Histogram.from_column(far).edges[0] < 0
 
     def test_a_change_of_unit_changes_no_prediction(self, rng):
         X, y = table(rng, 200)
@@ -290,6 +293,8 @@ def test_rows_in_pieces_need_edges(rng, tmp_path):
 def test_a_table_on_a_device(rng):
     X, y = table(rng)
     fitted = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
+    for posterior in (fitted, fitted.plugin()):
+        np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-6)
     on_device = nb.fit(nb.NaiveBayes(nb.Histogram()), jnp.asarray(X.astype(np.float32)), y)
     np.testing.assert_allclose(
         on_device.predict_proba(jnp.asarray(X.astype(np.float32))), fitted.predict_proba(X), rtol=1e-4
