@@ -122,6 +122,15 @@ class Family(Params, ABC):
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
     @property
+    def by_column(self) -> bool:
+        """Whether results name each column of the family, also where one family is given for several.
+
+        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
+        column may have a constant of its own.
+        """
+        return self.cell == "category"
+
+    @property
     def accepts_fractions(self) -> bool:
         """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
         return getattr(self, "fractional", False)
@@ -393,11 +402,6 @@ class Family(Params, ABC):
             return parameters
         with jax.enable_x64(True):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
-
-    @property
-    def differs_by_column(self) -> bool:
-        """Whether parameters of columns may differ in shape; results then name every column."""
-        return self.cell == "category"
 
     @property
     def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:

@@ -103,7 +103,7 @@ class Histogram(ConjugateFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     mean_predicts: ClassVar[bool] = True
-    differs_by_column: ClassVar[bool] = True
+    by_column: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
 
     def __post_init__(self) -> None:

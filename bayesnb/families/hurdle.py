@@ -126,8 +126,8 @@ class Hurdle(ConjugateFamily):
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
 
     @property
-    def differs_by_column(self) -> bool:
-        return self.family.differs_by_column
+    def by_column(self) -> bool:
+        return self.family.by_column
 
     @property
     def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:

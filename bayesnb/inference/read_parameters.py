@@ -81,7 +81,7 @@ def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | No
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
         if name is EVERY_COLUMN:
-            if family.differs_by_column:
+            if family.by_column:
                 keys = list(parameters)
                 return tuple(keys), any(isinstance(key, str) for key in keys)
             table = _find(parameters, "x", family.parameter_names()[0], family, alone=True)
