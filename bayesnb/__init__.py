@@ -47,6 +47,8 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.gaussian": ["Gaussian"],
         "families.geometric": ["Geometric"],
         "families.log_normal": ["LogNormal"],
+        "families.histogram": ["Histogram"],
+        "families.hurdle": ["Hurdle"],
         "families.multinomial": ["Multinomial"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],

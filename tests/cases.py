@@ -14,6 +14,8 @@ from jax.scipy.special import gammaln, xlog1py, xlogy
 from numpyro.distributions import constraints
 
 import bayesnb as nb
+from bayesnb.families.bins import Binned, Bins
+from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
@@ -338,6 +340,11 @@ def _hyper(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.uniform(0.3, 3.0, (CLASSES, *shape))
 
 
+def a_quarter(rows: int, columns: int) -> np.ndarray:
+    """A quarter of the cells, spread evenly over rows and columns."""
+    return (np.arange(rows)[:, None] // 2 + np.arange(columns)) % 4 == 0
+
+
 def _cases() -> list[Case]:
     rng = np.random.default_rng(7)
     D, K = COLUMNS, CATEGORIES
@@ -386,6 +393,26 @@ def _cases() -> list[Case]:
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
             like="exponential",
+        ),
+        Case(
+            "hurdle",
+            nb.Hurdle(
+                nb.Gaussian(rng.normal(size=(CLASSES, D)), _hyper(rng, D), _hyper(rng, D), _hyper(rng, D)),
+                _hyper(rng, D),
+                _hyper(rng, D),
+            ),
+            lambda rng, n: np.where(a_quarter(n, D), 0.0, rng.uniform(0.5, 9.0, (n, D))),
+            lambda family: ZeroOr(
+                family.concentration1 / (family.concentration1 + family.concentration0), student_t(family.family)
+            ),
+        ),
+        Case(
+            "histogram",
+            nb.Histogram((-1.0, 0.5, 2.0, 3.5, 6.0), _hyper(rng, D, 6)),
+            lambda rng, n: rng.normal(3.0, 2.0, (n, D)),
+            lambda family: Binned(
+                family.concentration / family.concentration.sum(-1, keepdims=True), Bins(family.edges)
+            ),
         ),
     ]
 

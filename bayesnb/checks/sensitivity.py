@@ -7,7 +7,7 @@ family, with other hyperparameters, and its moments are exact. No draws are weig
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -193,7 +193,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
         family: Any = block.family
         fields = to_numpy(_power_scaled(family, counted, power))
         _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
-        families.append(replace(block.family, **fields))
+        families.append(block.family.with_hyperparameters(fields))
     classes = problem.resolved.class_prior
     if classes.probs is None:
         concentration = classes.update(problem.statistics.classes).concentration

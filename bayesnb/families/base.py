@@ -419,6 +419,39 @@ class Family(Params, ABC):
         with jax.enable_x64(True):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
+    @property
+    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Name and labels of the last axis of each parameter that is a vector, by parameter.
+
+        Empty, the default, where each class and column has one number, and for categories, which the table names.
+        """
+        return {}
+
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
+        return ()
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+        """The family with the constants that follow from the cells of its columns.
+
+        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
+        stay as they are, for updates and for other tables.
+
+        Parameters
+        ----------
+        cells : mapping
+            By column, cells of shape (rows,), missing ones NaN.
+        """
+        return self
+
+    @property
+    def describes(self) -> str:
+        """How the density takes a cell: ``"as a value"`` or ``"as a measurement"``.
+
+        The evidences of two families compare if it is the same.
+        """
+        return "as a value" if self.support.is_discrete else "as a measurement"
+
     def story(self) -> tuple[str, list[str]]:
         """The likelihood and the prior, as the model's repr shows them.
 
@@ -465,6 +498,10 @@ class Family(Params, ABC):
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in _array_fields(self)}
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The same family with other values of some hyperparameters, by the names of `hyperparameters`."""
+        return replace(self, **values)
 
     def settings(self) -> dict[str, Any]:
         """The static fields by name: constants of the likelihood, and what the table's cells may be."""

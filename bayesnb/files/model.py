@@ -1,6 +1,7 @@
 """A model as JSON and arrays."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.gamma import Gamma
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.geometric import Geometric
+from bayesnb.families.histogram import Histogram
+from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.negative_binomial import NegativeBinomial
@@ -40,6 +43,8 @@ FAMILIES: tuple[type[Family], ...] = (
     Gamma,
     Gaussian,
     Geometric,
+    Histogram,
+    Hurdle,
     LogNormal,
     Multinomial,
     NegativeBinomial,
@@ -59,9 +64,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
-                "family": _name_of(type(family)),
-                "hyperparameters": {key: _store(value, arrays) for key, value in family.hyperparameters().items()},
-                "settings": _settings(family),
+                **_write_family(family, arrays),
             }
         )
     probs, inclusion = model.class_probs, model.feature_inclusion
@@ -89,13 +92,10 @@ def read_model(
     """
     features: dict[Any, Any] = {}
     for feature in text["features"]:
-        family = _family_of(feature["family"], families)
-        hyperparameters = {key: _restore(value, arrays) for key, value in feature["hyperparameters"].items()}
-        settings = {key: _as_tuples(value) for key, value in feature["settings"].items()}
         columns = feature["columns"]
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (family(**hyperparameters, **settings), columns)
+        features[name] = (_read_family(feature, arrays, families), columns)
     probs, inclusion = (
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
@@ -110,7 +110,34 @@ def read_model(
     return BoundModel.of(description, schema, text.get("blocks"))
 
 
-def _settings(family: Family) -> dict[str, Any]:
+def _write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
+    """A family by its class and fields; the value of a field may be a family too."""
+    by_static: dict[bool, dict[str, Any]] = {True: {}, False: {}}
+    for field in fields(family):
+        by_static[bool(field.metadata.get("static"))][field.name] = getattr(family, field.name)
+    return {
+        "family": _name_of(type(family)),
+        "hyperparameters": {
+            name: _write_family(value, arrays) if isinstance(value, Family) else _store(value, arrays)
+            for name, value in by_static[False].items()
+        },
+        "settings": _settings(family, by_static[True]),
+    }
+
+
+def _read_family(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Family:
+    """The family that `_write_family` wrote."""
+    values = {
+        name: _read_family(value, arrays, families)
+        if isinstance(value, Mapping) and "family" in value
+        else _restore(value, arrays)
+        for name, value in text["hyperparameters"].items()
+    }
+    settings = {name: _as_tuples(value) for name, value in text["settings"].items()}
+    return _family_of(text["family"], families)(**values, **settings)
+
+
+def _settings(family: Family, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a family, which JSON has to hold.
 
     Raises
@@ -118,7 +145,6 @@ def _settings(family: Family) -> dict[str, Any]:
     TypeError
         If it cannot.
     """
-    settings = family.settings()
     for name, value in settings.items():
         if not _fits_json(value):
             raise TypeError(

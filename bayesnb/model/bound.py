@@ -37,6 +37,7 @@ from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.tables.read import as_table
 from bayesnb.tables.schema import Schema
+from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import whole_number
 
@@ -492,4 +493,31 @@ def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
         position: learn_categories(table, position, listed, family.other)
         for position, family, listed in categorical_columns(description.features, schema)
     }
+    description = _with_constants(description, schema, table)
     return BoundModel.of(description, replace(schema, categories=categories))
+
+
+def _with_constants(description: Description, schema: Schema, table: Table) -> Description:
+    """The description with the constants of its families that follow from the cells of a table.
+
+    Raises
+    ------
+    ValueError
+        If there are such constants, and the table has no rows.
+    """
+    features = dict(description.features)
+    for name, (family, columns) in description.features.items():
+        wanted = [position for position in schema.positions(name, columns) if family.must_see(schema.columns[position])]
+        if not wanted:
+            continue
+        if not table.num_rows:
+            column = schema.columns[wanted[0]]
+            constants = " and ".join(family.must_see(column))
+            raise ValueError(
+                f"column {column!r}: {type(family).__name__} takes its {constants} from the rows of a table, and there "
+                "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
+                f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
+            )
+        cells = {schema.columns[position]: table.observed_numbers(position) for position in wanted}
+        features[name] = (family.having_seen(cells), columns)
+    return replace(description, features=features)

@@ -111,7 +111,7 @@ class Description(Params):
         if self.learns_classes:
             found["class_concentration"] = self.class_concentration
         for name, feature, field in self.learned_fields():
-            found[name] = getattr(self.features[feature][0], field)
+            found[name] = self.features[feature][0].hyperparameters()[field]
         return found
 
     def learned_fields(self) -> Iterator[tuple[str, Any, str]]:
@@ -132,7 +132,7 @@ class Description(Params):
         features = dict(self.features)
         for name, feature, field in self.learned_fields():
             family, columns = features[feature]
-            features[feature] = (replace(family, **{field: values[name]}), columns)
+            features[feature] = (family.with_hyperparameters({field: values[name]}), columns)
         classes = values["class_concentration"] if self.learns_classes else self.class_concentration
         return replace(self, features=features, class_concentration=classes)
 
@@ -145,7 +145,7 @@ class Description(Params):
         """The numbers of the hyperparameters that `other`, the same description, learns."""
         found = {"class_concentration": np.array(self.class_concentration)} if other.learns_classes else {}
         for name, feature, field in other.learned_fields():
-            found[name] = np.array(getattr(self.features[feature][0], field))
+            found[name] = np.array(self.features[feature][0].hyperparameters()[field])
         return found
 
     def __repr__(self) -> str:

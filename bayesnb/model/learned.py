@@ -171,7 +171,7 @@ def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, t
     for name, feature, field_name in description.learned_fields():
         family, columns = description.features[feature]
         labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
-        shape = getattr(family, field_name).batch_shape
+        shape = family.hyperparameters()[field_name].batch_shape
         usual = (classes, (f"{block_name(feature)}_column", labels))[-len(shape) :] if shape else ()
         found[name] = tuple(
             axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))

@@ -102,7 +102,7 @@ def _with_defaults(
                         f"{block_name(name)!r}: the default of {type(family).__name__}({field}=...) follows from a "
                         f"hyperparameter that is learned: give {field} a number, or a distribution of its own"
                     )
-        features[name] = (replace(family, **defaults), columns)
+        features[name] = (family.with_hyperparameters(defaults), columns)
     return features
 
 
@@ -112,5 +112,5 @@ def _of_columns(blocks: Sequence[Block], field: str, positions: Sequence[int]) -
     for block in blocks:
         for j, position in enumerate(block.columns):
             if position in positions:
-                found[position] = np.asarray(getattr(block.family, field))[:, j]
+                found[position] = np.asarray(block.family.hyperparameters()[field])[:, j]
     return np.column_stack([found[position] for position in positions])

@@ -3,9 +3,9 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 
 from bayesnb.blocks.block import Block
@@ -69,8 +69,12 @@ class Sites:
         -------
         dict
             For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole
-            block or ``<column>_category`` for a column of categories.
+            block, ``<column>_category`` for a column of categories, or the axis of a parameter that is a vector.
         """
+        return dict(self._axes)
+
+    @cached_property
+    def _axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
         classes = ("class", tuple(self._schema.classes.tolist()))
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
@@ -80,6 +84,9 @@ class Sites:
             elif block.has_categories:
                 categories = self._schema.categories[block.columns[site.column]]
                 axes[site.name] = (classes, (f"{block.labels[site.column]}_category", categories))
+            elif site.parameter in block.family.parameter_axes:
+                name, labels = block.family.parameter_axes[site.parameter]
+                axes[site.name] = (classes, (f"{block.labels[site.column]}_{name}", labels))
             else:
                 axes[site.name] = (classes,)
         return axes
@@ -105,8 +112,8 @@ class Sites:
         result |= {name: parameters.hyperparameters[name] for name in self._hyperparameters}
         for site in self:
             value = parameters.blocks[site.block][site.parameter]
-            category = self._blocks[site.block].has_categories
-            result[site.name] = value if site.column is None else value[(..., site.column, *[slice(None)] * category)]
+            last = [slice(None)] * (len(self._axes[site.name]) - 1)
+            result[site.name] = value if site.column is None else value[(..., site.column, *last)]
         return result
 
     def parameters(self, sites: Mapping[str, Any], known: Any = None) -> ModelParameters:
@@ -132,9 +139,7 @@ class Sites:
             draws[name] = value.shape[: value.ndim - len(axes)]
         blocks: list[dict[str, Any]] = [{} for _ in self._blocks]
         for site in self:
-            block = self._blocks[site.block]
-            shape = jax.tree.leaves(block.family)[0].shape
-            event = shape if site.column is None else (shape[0], *shape[2:])
+            event = tuple(len(labels) for _, labels in self._axes[site.name])
             value = _site_array(sites, site.name, event, None)
             draws[site.name] = value.shape[: value.ndim - len(event)]
             if known is not None and not leading:
@@ -143,18 +148,17 @@ class Sites:
                 blocks[site.block][site.parameter] = value
             else:
                 axis = value.ndim - len(event) + 1
-                blocks[site.block].setdefault(site.parameter, []).append(np.expand_dims(value, axis))
+                of_columns, _ = blocks[site.block].setdefault(site.parameter, ([], axis))
+                of_columns.append(np.expand_dims(value, axis))
         for name, shape in draws.items():
             if shape != leading:
                 raise ValueError(f"{name!r} has {shape} draws, {CLASS_SITE!r} has {leading}")
         joined = tuple(
             {
-                name: np.concatenate(value, axis=value[0].ndim - (2 if block.has_categories else 1))
-                if isinstance(value, list)
-                else value
+                name: np.concatenate(value[0], axis=value[1]) if isinstance(value, tuple) else value
                 for name, value in parameters.items()
             }
-            for block, parameters in zip(self._blocks, blocks, strict=True)
+            for parameters in blocks
         )
         return ModelParameters(np.broadcast_to(class_prob, (*leading, num_classes)), joined, hyperparameters)
 

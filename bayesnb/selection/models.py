@@ -339,9 +339,7 @@ def _form(posterior: Posterior) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
     for block in posterior.model.blocks:
-        kind = "as a value" if block.family.support.is_discrete else "as a measurement"
-        if block.is_vector:
-            kind = f"given the total of {len(block.columns)} counts"
+        kind = f"given the total of {len(block.columns)} counts" if block.is_vector else block.family.describes
         found |= dict.fromkeys(block.columns, kind)
     return found
 

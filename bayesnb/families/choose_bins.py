@@ -1,0 +1,93 @@
+"""Edges of bins for a column of numbers, without its labels."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.bins import Bins
+from bayesnb.families.dirichlet import dirichlet_log_evidence
+
+__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins"]
+
+NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
+"""Numbers of bins whose evidences are compared."""
+
+PRIOR_ROWS = 10.0
+"""Prior weight of all bins and tails together, in rows, where none is given."""
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Values that differ by less than this share of their size differ by rounding."""
+
+
+def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | None = None) -> tuple[float, ...]:
+    """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
+
+    The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side, if
+    these hold no more than as large a share of the cells.
+
+    Parameters
+    ----------
+    x : array, shape (rows,)
+        Missing cells are NaN.
+    num_bins : int, optional
+    concentration : float, optional
+        Prior weight of each bin and tail.
+
+    Raises
+    ------
+    ValueError
+        If the range is infinite in float64.
+    """
+    x = x[np.isfinite(x)]
+    values = np.unique(x)
+    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    # Twice the range, because the edges lie beyond it.
+    if not np.isfinite(2 * (high - low)):
+        raise ValueError(
+            f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
+        )
+    step = _resolution(values)
+    ranges = [(low, high)]
+    extreme = max(1, len(values) // 100)
+    if len(values) > 2 * extreme + 1:
+        first, last = float(values[extreme]), float(values[-1 - extreme])
+        # A value of many cells is no outlier.
+        if ((x < first) | (x > last)).sum() <= 2 * max(1, len(x) // 100):
+            ranges.append((first, last))
+    numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
+    candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
+    return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))
+
+
+def default_concentration(num_parts: int) -> float:
+    """Prior weight of each bin and tail where none is given: a share of ten rows, whatever the number of bins."""
+    return PRIOR_ROWS / num_parts
+
+
+def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None) -> float:
+    """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
+    bins = Bins(edges)
+    counts = np.bincount(bins.codes(x).astype(np.intp), minlength=bins.size)
+    of_counts = dirichlet_log_evidence(
+        np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
+    )
+    return float(of_counts + bins.log_density(x).sum())
+
+
+def _resolution(values: np.ndarray) -> float:
+    """The smallest distance of sorted values that differ; of a single value its size."""
+    steps = np.diff(values)
+    steps = steps[steps > ROUNDING * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))]
+    return float(steps.min()) if len(steps) else float(np.abs(values).max(initial=0.0)) or 1.0
+
+
+def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:
+    """Edges from half a step below the first value to half a step above the last.
+
+    The inner edges of `num_bins` bins of equal width are moved to whole steps from the lowest edge, so that they lie
+    half-way between the values of a lattice.
+    """
+    low, high = float(first - step / 2), float(last + step / 2)
+    wanted = np.linspace(first, last, num_bins + 1)[1:-1]
+    inner = np.unique(low + step * np.rint((wanted - low) / step))
+    return (low, *inner[(inner > low + step / 2) & (inner < high - step / 2)].tolist(), high)

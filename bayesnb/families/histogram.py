@@ -1,0 +1,352 @@
+"""Columns of real numbers of any shape: bins with a Dirichlet prior on their probabilities."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.bins import Binned, Bins
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.chance import tables_by_chance
+from bayesnb.families.choose_bins import chosen_edges, default_concentration
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number, spread_over_categories
+from bayesnb.families.information import divergence
+from bayesnb.statistics.counts import Counts, class_sums
+
+__all__ = ["Histogram"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Histogram(ConjugateFamily):
+    r"""Columns of real numbers, uniform within bins; the bins' probabilities have a Dirichlet prior.
+
+    .. math:: p(x \mid \theta) = \theta_k\, g_k(x) \text{ for } x \text{ in part } k, \qquad
+              \theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha, \dots, \alpha)
+
+    The parts are the K bins between the edges :math:`e_0 < \dots < e_K` and a tail on each side. Within a bin,
+    :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = s / (s + d)^2` with s the
+    width of the bin beside the tail: a Lomax (Pareto II) density of shape one, half of whose mass lies within that
+    width, so that every number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
+    :math:`\mathrm{Dirichlet}(\alpha + N_{cj\cdot})` and the predictive density
+    :math:`g_k(x)\, (\alpha + N_{cjk}) / \sum_l (\alpha + N_{cjl})`: Murphy (2012), *Machine Learning: a Probabilistic
+    Perspective*, Eqs. 3.41 and 3.51; Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 23.1.
+
+    It is a density, per unit of the column, so that its evidence compares with that of `Gaussian`. Bins coded by hand
+    as `Categorical` have probabilities, which do not compare.
+
+    Without `edges`, a model takes them from the table that it is bound to, column by column: bins of equal width, from
+    half of the column's resolution below its smallest value to as much above its largest. The extreme values, at least
+    one and a hundredth of the distinct values on each side, are left to the tails if that has the higher evidence. The
+    resolution is the smallest distance of values that differ. Edges are whole steps of it apart, so that they lie
+    half-way between the values of a lattice, and no bin is narrower: a narrower bin around one value would raise the
+    evidence without limit. The number of bins is `num_bins`, or the one among 5, 10, 20, 50 and 100 that has the
+    highest evidence. A change of unit changes no prediction. Labels are not looked at, and of weights only whether they
+    are zero.
+
+    Such edges are constants of the bound model: updates, `loo` and `kfold` keep them, and the evidence is given these
+    edges. An evidence is then too high by as much as the choice among ten sets of edges can gain, log 10 nats, and by
+    what the ends of the range tell, against a model whose numbers were fixed before; one class against several, or one
+    subset of features against another, have the same edges and compare without that. Rows that come in pieces
+    (`fit_batches`, `fit_parquet`, Dask) are not seen before they are counted: give `edges`, from a sample for example
+    (`from_column`), or bind the model to a table in memory first.
+
+    Parameters
+    ----------
+    edges : sequence of float, or mapping from column to sequence, optional
+        Edges of the bins, strictly increasing, for all columns or for each. A bin holds its lower edge; the last one
+        holds its upper edge, too. By default those that the table gives.
+    concentration : float or array, optional
+        Prior weight of each part, as for `Categorical`: one number, or one for each column (columns,) or class and
+        column (classes, columns); for a single column also one for each part, K + 2 of them, tails at the ends. By
+        default 10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more
+        than eight bins, `MAP` finds no mode while a part is empty.
+    num_bins : int, optional
+        Number of bins where `edges` is not given; fewer where the resolution of the column is coarser.
+
+    Raises
+    ------
+    TypeError
+        If `edges` holds something else than numbers.
+    ValueError
+        If `edges` are not finite and strictly increasing, there are fewer than two, `num_bins` is not a positive whole
+        number or given beside `edges`, or a concentration is not positive and finite.
+
+    Notes
+    -----
+    Numerical domain: all weights, concentrations and finite cells, and bins that are not narrower than the spacing of
+    float64 numbers there.
+
+    A column with a value of its own, such as many zeros among measurements, has a probability there and no density:
+    `Hurdle` of a histogram describes it.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> minutes, place = [[1.0], [1.5], [7.0], [9.0], [2.5], [8.5]], ["a", "a", "a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Histogram([0, 2, 4, 6, 8, 10])), minutes, place)
+    >>> posterior.predict_proba([[1.0], [3.0]]).round(3)
+    array([[0.774, 0.226],
+           [0.457, 0.543]])
+    """
+
+    edges: Any = field(default=None, metadata={"static": True})
+    concentration: Hyperparameter = None
+    num_bins: int | None = field(default=None, metadata={"static": True})
+
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
+    mean_predicts: ClassVar[bool] = True
+    by_column: ClassVar[bool] = True
+    hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", _read_edges(self.edges))
+        _check_num_bins(self.num_bins, self.edges)
+        super().__post_init__()
+
+    @classmethod
+    def from_column(cls, x: Any, num_bins: int | None = None, concentration: float | None = None) -> Self:
+        """The histogram of a column, or of a sample of it: its edges, as a model bound to the column would take them.
+
+        Parameters
+        ----------
+        x : array, shape (rows,)
+            Missing cells are NaN.
+        num_bins : int, optional
+            By default the one of the highest evidence.
+        concentration : float, optional
+
+        Raises
+        ------
+        TypeError
+            If `x` holds something else than numbers.
+        ValueError
+            If `x` is not one column, or spans more than float64 holds.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.Histogram.from_column([3.0, 1.0, 1.0, 2.0, 4.0, 1.0]).edges
+        (0.5, 1.5, 2.5, 3.5, 4.5)
+        """
+        _check_num_bins(num_bins, None)
+        try:
+            cells = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError("x holds something else than numbers: give numbers, missing cells as NaN") from None
+        if cells.ndim != 1:
+            raise ValueError(f"x has shape {cells.shape}: give one column, (rows,)")
+        return cls(chosen_edges(cells, num_bins, concentration), concentration)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        # The default follows the number of bins, and so needs no data.
+        return {} if self.concentration is None else {"concentration": self.concentration}
+
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        return ("edges",) if self._edges_of(column) is None else ()
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+        known = dict(self.edges or ())
+        concentration = _one_number(self.concentration)
+        for column, x in cells.items():
+            try:
+                known[column] = chosen_edges(x, self.num_bins, concentration)
+            except ValueError as error:
+                raise ValueError(f"column {column!r}: {error}") from None
+        return replace(self, edges=tuple(known.items()), num_bins=None)
+
+    def _edges_of(self, column: Any) -> tuple[float, ...] | None:
+        if self.edges is None or not isinstance(self.edges[0], tuple):
+            return self.edges
+        return dict(self.edges).get(column)
+
+    def _known_edges_of(self, column: Any) -> tuple[float, ...]:
+        edges = self._edges_of(column)
+        if edges is None:
+            raise ValueError(
+                f"column {column!r}: Histogram() has no edges yet, and there is no table to take them from: give "
+                "nb.Histogram(edges) or nb.Histogram.from_column(x), or bind the model to a table, model.bind(X, y)"
+            )
+        return edges
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        if self.edges is not None and isinstance(self.edges[0], tuple):
+            for column in dict(self.edges):
+                if column not in names:
+                    raise ValueError(
+                        f"Histogram(edges=...) names the column {column!r}, and its columns are {list(names)}: name "
+                        "one of these, or leave it out"
+                    )
+        edges = [self._known_edges_of(name) for name in names]
+        sizes = tuple(Bins(own).size for own in edges)
+        given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
+        found: list[tuple[Any, Self]] = []
+        for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
+            for own in dict.fromkeys(edges[column] for column in columns):
+                places = [place for place, column in enumerate(columns) if edges[column] == own]
+                family = replace(self, edges=own, num_bins=None, concentration=arrays["concentration"][:, places])
+                found.append(([columns[place] for place in places], family))
+        return found
+
+    @property
+    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        return {"prob": ("bin", self._bins.labels)}
+
+    @property
+    def _bins(self) -> Bins:
+        return Bins(self.edges)
+
+    @property
+    def _of_codes(self) -> Categorical:
+        """The family of which part holds a cell."""
+        return Categorical(self.concentration)
+
+    def _in_rows(self, x: Any) -> Any:
+        """Log density of the rows' cells within their parts, shape (rows, 1)."""
+        return self._bins.log_density(x).sum(axis=-1)[:, None]
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return self._of_codes.prior(sample)
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return Binned(prob, self._bins)
+
+    def statistics(self, x: Any, membership: Any) -> Counts:
+        counted = self._of_codes.statistics(self._bins.codes(x), membership)
+        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
+        counted = self._of_codes.statistics_by_class(self._bins.codes(x), codes, num_classes)
+        return replace(counted, log_base=class_sums(self._bins.log_density(x), np.eye(num_classes)[codes]))
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        counted = self._of_codes.device_statistics(self._bins.codes(x), codes, membership)
+        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
+
+    def possible(self, statistics: Counts) -> Any:
+        return self._of_codes.possible(statistics)
+
+    def update(self, statistics: Counts) -> Self:
+        return replace(self, concentration=self.concentration + statistics.total)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        return self._of_codes.log_likelihood(parameters, statistics)
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        return self._of_codes.log_evidence(statistics) + statistics.log_base
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        xp, _ = namespace(x)
+        x = xp.asarray(x)
+        return self._of_codes.cell_log_predictive(self._bins.codes(x)) + self._bins.log_density(x)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return self.row_log_ratio(parameters, x) + self._in_rows(x)
+
+    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        return self._of_codes.row_log_likelihood(parameters, self._bins.codes(x))
+
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        of_codes, within = self._of_codes.densities_of_rows(parameters, self._bins.codes(x)), self._in_rows(x)
+        return lambda rows: of_codes(rows) + within[rows]
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return self._of_codes.device_log_likelihood(parameters, self._bins.codes(x)) + self._in_rows(x)
+
+    def row_log_predictive(self, x: Any) -> Any:
+        return self.row_log_predictive_ratio(x) + self._in_rows(x)
+
+    def row_log_predictive_ratio(self, x: Any) -> Any:
+        return self._of_codes.row_log_predictive(self._bins.codes(x))
+
+    def device_log_predictive(self, x: Any) -> Any:
+        return self._of_codes.device_log_predictive(self._bins.codes(x)) + self._in_rows(x)
+
+    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+        of_codes = self._of_codes.row_log_average(shared._of_codes, log_in, log_out, self._bins.codes(x))
+        return of_codes + self._in_rows(x)
+
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
+        return self._of_codes.row_log_left_out(self._bins.codes(x), codes, statistics) + self._in_rows(x)[:, 0]
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        return self._of_codes.maximum_likelihood(statistics)
+
+    def mean(self) -> dict[str, Any]:
+        return self._of_codes.mean()
+
+    def mode(self) -> dict[str, Any] | None:
+        return self._of_codes.mode()
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        # Within a part all classes have the same density, so that only the part informs.
+        return divergence(class_prob, np.asarray(parameters["prob"]))
+
+    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
+        return tables_by_chance(np.asarray(statistics.total))
+
+    def story(self) -> tuple[str, list[str]]:
+        weight = "10 / parts" if self.concentration is None else format_number(self.concentration)
+        if self.edges is None:
+            bins = "bins of the data" if self.num_bins is None else f"{self.num_bins} bins of the data"
+        elif isinstance(self.edges[0], tuple):
+            bins = "bins of each column"
+        else:
+            bins = f"{len(self.edges) - 1} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
+        return f"Histogram(prob, {bins})", [f"prob ~ Dirichlet({weight})"]
+
+
+def _one_number(concentration: Any) -> float | None:
+    """The concentration if it is one number, else None; it only chooses a number of bins."""
+    return float(concentration) if isinstance(concentration, int | float | np.number) else None
+
+
+def _read_edges(edges: Any) -> Any:
+    """Edges as a tuple; those of each column as a tuple of (column, edges)."""
+    if edges is None:
+        return None
+    if isinstance(edges, Mapping):
+        edges = tuple(edges.items())
+    entries = tuple(edges) if not isinstance(edges, tuple) else edges
+    if entries and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
+        return tuple((column, _numbers(own, f" of column {column!r}")) for column, own in entries)
+    return _numbers(entries, "")
+
+
+def _numbers(edges: Any, where: str) -> tuple[float, ...]:
+    try:
+        numbers = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"Histogram(edges={edges!r}){where}: give numbers") from None
+    if numbers.ndim != 1 or len(numbers) < 2:
+        raise ValueError(f"Histogram(edges={edges!r}){where}: give at least two edges, one bin between them")
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        raise ValueError(
+            f"the edge {numbers[wrong[0]]} of Histogram(edges=...){where} is not finite: leave it out, the tails hold "
+            "all numbers beyond the edges"
+        )
+    wrong = np.flatnonzero(np.diff(numbers) <= 0)
+    if len(wrong):
+        before, after = numbers[wrong[0]], numbers[wrong[0] + 1]
+        raise ValueError(
+            f"the edges {before:g} and {after:g} of Histogram(edges=...){where} do not increase: sort the edges and "
+            "give each once, np.unique(edges)"
+        )
+    return tuple(numbers.tolist())
+
+
+def _check_num_bins(num_bins: Any, edges: Any) -> None:
+    if num_bins is None:
+        return
+    if not isinstance(num_bins, int | np.integer) or isinstance(num_bins, bool) or num_bins < 1:
+        raise ValueError(f"Histogram(num_bins={num_bins!r}): give a whole number of bins, 1 or more")
+    if edges is not None and not (edges and isinstance(edges[0], tuple)):
+        raise ValueError(f"Histogram(num_bins={num_bins}) has edges, too: leave one of them out")

@@ -1,0 +1,351 @@
+"""Columns of numbers many of which are zero: a Beta prior on the share of the others, and a family for these."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.hyperparameters import broadcast_hyperparameter
+from bayesnb.families.log_probability import SampledParameters
+from bayesnb.families.zero_or import OrZero, ZeroOr
+from bayesnb.statistics.hurdle import HurdleStatistics
+
+__all__ = ["Hurdle"]
+
+OWN = ("concentration1", "concentration0")
+"""Hyperparameters of the probability that a cell is not zero."""
+
+
+@partial(
+    # The concentrations come first: the package reads the classes and columns off a family's first array, and the
+    # arrays of the inner family may have a third axis.
+    jax.tree_util.register_dataclass,
+    data_fields=["concentration1", "concentration0", "family"],
+    meta_fields=[],
+)
+@dataclass(frozen=True)
+class Hurdle(ConjugateFamily):
+    r"""Columns of numbers that are zero, or follow another family.
+
+    .. math:: p(x \mid \theta, \phi) = (1 - \theta)^{[x = 0]}\, \big(\theta\, f(x \mid \phi)\big)^{[x \ne 0]}, \quad
+              \theta_{cj} \sim \mathrm{Beta}(a, b), \quad \phi_{cj} \sim \text{prior of the inner family}
+
+    Whether a cell is zero is a `Bernoulli` column, and the cells other than zero are a column of the inner family in
+    which zeros are missing cells. Prior and likelihood are products of the two, and so is every result: the evidence
+    and the density of a row are their products, the posterior updates both. The defaults of the inner family follow the
+    cells other than zero. Cragg (1971), *Econometrica* 39(5), 829-844; Mullahy (1986), *Journal of Econometrics* 33(3),
+    341-365.
+
+    The inner family describes single numbers, has a closed form, and gives zero the probability zero, as `Gaussian`
+    does: a zero is then never its own. A family of counts from zero would give zeros of both kinds, and is refused.
+
+    A density at zero is a probability, and elsewhere one per unit of the column. An evidence is therefore compared with
+    that of another `Hurdle`, not with that of the inner family alone: `compare_models` says so.
+
+    Parameters
+    ----------
+    family : ConjugateFamily, default Gaussian()
+        Distribution of the cells other than zero.
+    concentration1, concentration0 : float or array, default 1.0
+        Prior weight of a cell that is not zero, and of one that is; each broadcasts to (columns,) or
+        (classes, columns).
+
+    Raises
+    ------
+    TypeError
+        If the inner family is not an instance of a family with a closed form.
+    ValueError
+        If a concentration is not positive and finite, or the inner family is a `Hurdle`, one of categories or of count
+        vectors, or one that gives zero a probability.
+
+    Notes
+    -----
+    Numerical domain: that of `Bernoulli` and of the inner family. A cell of -0.0 is a zero.
+
+    Examples
+    --------
+    Half of the patients have no lesion; the class "b" has larger ones.
+
+    >>> import bayesnb as nb
+    >>> sizes = [[0.0], [1.1], [0.9], [0.0], [3.9], [4.2]]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian())), sizes, ["a", "a", "a", "b", "b", "b"])
+    >>> posterior.predict_proba([[0.0], [1.0], [4.0]]).round(3)
+    array([[0.5  , 0.5  ],
+           [0.996, 0.004],
+           [0.004, 0.996]])
+    >>> posterior.mean()["x_nonzero_prob"].round(3)
+    array([[0.6],
+           [0.6]])
+    """
+
+    family: Any = field(default_factory=Gaussian)
+    concentration1: Hyperparameter = 1.0
+    concentration0: Hyperparameter = 1.0
+
+    def __post_init__(self) -> None:
+        _require_inner(self.family)
+        super().__post_init__()
+
+    @property
+    def support(self) -> Any:
+        """Zero, and the numbers that the inner family holds."""
+        return OrZero(self.family.support)
+
+    @property
+    def holds(self) -> str:  # type: ignore[override]
+        """Which numbers a cell may hold, in words."""
+        return f"0 or {self.family.holds}"
+
+    @property
+    def hint(self) -> str:  # type: ignore[override]
+        """What to do about another value; the inner family's."""
+        return self.family.hint
+
+    @property
+    def positive(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the hyperparameters that must be positive."""
+        return (*OWN, *self.family.positive)
+
+    @property
+    def mean_predicts(self) -> bool:  # type: ignore[override]
+        """Whether the likelihood at the posterior mean predicts; if it does for the inner family."""
+        return self.family.mean_predicts
+
+    @property
+    def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
+        """Why `maximum_likelihood` may be NaN."""
+        return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
+
+    @property
+    def by_column(self) -> bool:
+        return self.family.by_column
+
+    @property
+    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        return self.family.parameter_axes
+
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        return self.family.must_see(column)
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+        nonzero = {column: x[x != 0] for column, x in cells.items()}
+        return replace(self, family=self.family.having_seen(nonzero))
+
+    @property
+    def describes(self) -> str:
+        return f"as zero or {self.family.describes}"
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in OWN} | self.family.hyperparameters()
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        own = {name: value for name, value in values.items() if name in OWN}
+        inner = {name: value for name, value in values.items() if name not in OWN}
+        return replace(self, family=self.family.with_hyperparameters(inner), **own)
+
+    def settings(self) -> dict[str, Any]:
+        return self.family.settings()
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        shape = (num_classes, len(names))
+        own = {name: broadcast_hyperparameter(self, name, getattr(self, name), shape) for name in OWN}
+        return [
+            (columns, replace(self, family=inner, **{name: array[:, list(columns)] for name, array in own.items()}))
+            for columns, inner in self.family.spread(num_classes, names, sizes)
+        ]
+
+    def parameter_names(self) -> tuple[str, ...]:
+        return ("nonzero_prob", *self.family.parameter_names())
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        (nonzero_prob,) = self._of_zeros.prior(lambda _, distribution: sample("nonzero_prob", distribution)).values()
+        return {"nonzero_prob": nonzero_prob, **self.family.prior(sample)}
+
+    def likelihood(self, nonzero_prob: Any, **parameters: Any) -> dist.Distribution:
+        return ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
+
+    @property
+    def _of_zeros(self) -> Bernoulli:
+        """The family of whether a cell is not zero."""
+        return Bernoulli(self.concentration1, self.concentration0)
+
+    def _each(self, method: str, x: Any, *arguments: Any) -> tuple[Any, Any]:
+        """What the method gives of both families, each for its own cells; arguments are pairs, one for each family."""
+        families, cells = (self._of_zeros, self.family), _parts(x)
+        results = [
+            getattr(family, method)(*(pair[i] for pair in arguments), cells[i]) for i, family in enumerate(families)
+        ]
+        return results[0], results[1]
+
+    def statistics(self, x: Any, membership: Any) -> HurdleStatistics:
+        nonzero, values = _parts(x)
+        return HurdleStatistics(
+            self._of_zeros.statistics(nonzero, membership), self.family.statistics(values, membership)
+        )
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> HurdleStatistics:
+        nonzero, values = _parts(x)
+        return HurdleStatistics(
+            self._of_zeros.statistics(nonzero, np.eye(num_classes)[codes]),
+            self.family.statistics_by_class(values, codes, num_classes),
+        )
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> HurdleStatistics:
+        nonzero, values = _parts(x)
+        return HurdleStatistics(
+            self._of_zeros.device_statistics(nonzero, codes, membership),
+            self.family.device_statistics(values, codes, membership),
+        )
+
+    def possible(self, statistics: HurdleStatistics) -> Any:
+        return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
+
+    def too_far_from_zero(self, statistics: HurdleStatistics) -> np.ndarray | None:
+        return self.family.too_far_from_zero(statistics.values)
+
+    def on_scale_of(self, pooled: HurdleStatistics) -> Self:
+        return replace(self, family=self.family.on_scale_of(pooled.values))
+
+    def update(self, statistics: HurdleStatistics) -> Self:
+        of_zeros = self._of_zeros.update(statistics.nonzero)
+        return type(self)(self.family.update(statistics.values), of_zeros.concentration1, of_zeros.concentration0)
+
+    def log_likelihood(self, parameters: Parameters, statistics: HurdleStatistics) -> Any:
+        nonzero, values = _parameters(parameters)
+        return self._of_zeros.log_likelihood(nonzero, statistics.nonzero) + self.family.log_likelihood(
+            values, statistics.values
+        )
+
+    def log_evidence(self, statistics: HurdleStatistics) -> Any:
+        return self._of_zeros.log_evidence(statistics.nonzero) + self.family.log_evidence(statistics.values)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        nonzero, values = _parts(x)
+        is_nonzero, filled = filled_cells(self.family, values)
+        xp, _ = namespace(x)
+        density = xp.where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
+        return self._of_zeros.cell_log_predictive(nonzero) + density
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return sum(self._each("row_log_likelihood", x, _parameters(parameters)))
+
+    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
+        return sum(self._each("row_log_ratio", x, _parameters(parameters)))
+
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        of_zeros, of_values = self._each("densities_of_rows", x, _parameters(parameters))
+        return lambda rows: of_zeros(rows) + of_values(rows)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return sum(self._each("device_log_likelihood", x, _parameters(parameters)))
+
+    def row_log_predictive(self, x: Any) -> Any:
+        return sum(self._each("row_log_predictive", x))
+
+    def row_log_predictive_ratio(self, x: Any) -> Any:
+        return sum(self._each("row_log_predictive_ratio", x))
+
+    def device_log_predictive(self, x: Any) -> Any:
+        return sum(self._each("device_log_predictive", x))
+
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: HurdleStatistics) -> np.ndarray | None:
+        nonzero, values = _parts(x)
+        of_values = self.family.row_log_left_out(values, codes, statistics.values)
+        if of_values is None:
+            return None
+        return self._of_zeros.row_log_left_out(nonzero, codes, statistics.nonzero) + of_values
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        return {"nonzero_prob": self._of_zeros.marginals()["prob"]} | self.family.marginals()
+
+    def mean(self) -> dict[str, Any]:
+        return {"nonzero_prob": self._of_zeros.mean()["prob"]} | self.family.mean()
+
+    def mode(self) -> dict[str, Any] | None:
+        mode = self.family.mode()
+        return None if mode is None else {"nonzero_prob": self._of_zeros.mode()["prob"]} | mode
+
+    def maximum_likelihood(self, statistics: HurdleStatistics) -> dict[str, Any] | None:
+        found = self.family.maximum_likelihood(statistics.values)
+        of_zeros = self._of_zeros.maximum_likelihood(statistics.nonzero)
+        return None if found is None else {"nonzero_prob": of_zeros["prob"]} | found
+
+    def power_scaled(self, statistics: HurdleStatistics, power: float) -> dict[str, Any]:
+        of_zeros = self._of_zeros.power_scaled(statistics.nonzero, power)
+        return of_zeros | self.family.power_scaled(statistics.values, power)
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        # Chain rule: the information of whether the cell is zero, and that of its value given that it is not.
+        nonzero, values = _parameters(parameters)
+        prob = np.asarray(nonzero["prob"])
+        joint = class_prob * prob
+        share = joint.sum(axis=1, keepdims=True)
+        given_nonzero = np.where(share > 0, joint / np.where(share > 0, share, 1.0), class_prob)
+        of_values = self.family.mutual_information(given_nonzero, values)
+        return self._of_zeros.mutual_information(class_prob, nonzero) + share[:, 0] * of_values
+
+    def information_by_chance(self, weight: np.ndarray, statistics: HurdleStatistics) -> tuple[np.ndarray, np.ndarray]:
+        nonzero = np.where(weight > 0, statistics.nonzero.total, 0.0)
+        df, expected = self._of_zeros.information_by_chance(weight, statistics.nonzero)
+        df_of_values, expected_of_values = self.family.information_by_chance(nonzero, statistics.values)
+        share = nonzero.sum(axis=0) / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
+        return df + df_of_values, expected + share * expected_of_values
+
+    def story(self) -> tuple[str, list[str]]:
+        likelihood, prior = self.family.story()
+        _, (of_zeros,) = self._of_zeros.story()
+        return f"0 or, with nonzero_prob, {likelihood}", [f"nonzero_{of_zeros}", *prior]
+
+
+def _require_inner(family: Any) -> None:
+    """Refuse an inner family for which the formulas do not hold."""
+    if isinstance(family, type):
+        raise TypeError(f"Hurdle(family={family.__name__}) is a class: give an instance, {family.__name__}()")
+    if not isinstance(family, ConjugateFamily):
+        lacks = "has no closed form" if isinstance(family, Family) else "is no family"
+        raise TypeError(f"Hurdle(family={family!r}) {lacks}: give a family with a closed form, such as nb.Gaussian()")
+    name = type(family).__name__
+    if isinstance(family, Hurdle):
+        raise ValueError("Hurdle(Hurdle(...)) has the probability of a zero twice: give the inner family alone")
+    if family.cell != "number":
+        raise ValueError(
+            f"Hurdle({name}()) describes no single number, but a {family.cell}: give a family of numbers such as "
+            "nb.Gaussian(), or use the family without a hurdle"
+        )
+    if family.support.is_discrete and np.all(family.support(np.zeros(()))):
+        raise ValueError(
+            f"Hurdle({name}()): {name} has zeros of its own, so that a zero would be of two kinds: use nb.{name}() "
+            "alone, or a family of numbers other than zero"
+        )
+    both = {*OWN, "nonzero_prob"} & {*family.hyperparameters(), *family.parameter_names()}
+    if both:
+        raise ValueError(
+            f"Hurdle({name}()): {name} and Hurdle both have {min(both)!r}, which results could not tell apart: rename "
+            f"it in {name}"
+        )
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """Whether each cell is not zero, as 0.0 and 1.0, and the cells in which zeros are missing; missing ones NaN."""
+    xp, _ = namespace(x)
+    return xp.where(xp.isnan(x), x, (x != 0).astype(x.dtype)), xp.where(x == 0, np.nan, x)
+
+
+def _parameters(parameters: Parameters) -> tuple[Parameters, Parameters]:
+    """Parameters of the family of zeros and of the inner family, with their logarithms where a sampler gives them."""
+    values = dict(parameters)
+    nonzero = {"prob": values.pop("nonzero_prob")}
+    if not isinstance(parameters, SampledParameters):
+        return nonzero, values
+    logs = dict(parameters.logs)
+    of_zeros = {"prob": logs.pop("nonzero_prob")} if "nonzero_prob" in logs else {}
+    return SampledParameters(nonzero, of_zeros), SampledParameters(values, logs)

@@ -1,0 +1,401 @@
+"""The histogram family beside a column of categories, SciPy's histogram, integrals and edges worked out by hand."""
+
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from scipy import integrate, stats
+from scipy.special import gammaln
+
+import bayesnb as nb
+from bayesnb.families.bins import Bins
+from bayesnb.families.choose_bins import NUMBERS_OF_BINS, chosen_edges, log_evidence_of_bins
+
+EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
+
+
+def table(rng, rows=80):
+    y = rng.integers(0, 2, rows)
+    X = rng.normal(1.0 + y[:, None], 1.5, (rows, 3))
+    return np.where(rng.uniform(size=X.shape) < 0.1, np.nan, X), y
+
+
+def by_hand(X):
+    """The part of each cell and its log density there, each number compared with each edge."""
+    codes = (np.asarray(X)[..., None] >= EDGES).sum(axis=-1).astype(float)
+    width = np.array([1.0, 1.0, 0.5, 1.5, 2.0, 2.0])[codes.astype(int)]
+    beyond = np.where(codes == 0, -1.0 - X, np.where(codes == 5, X - 4.0, 0.0))
+    within = np.log(width) - 2 * np.log(width + beyond)
+    within = np.where((codes == 0) | (codes == 5), within, -np.log(width))
+    return np.where(np.isnan(X), np.nan, codes), np.where(np.isnan(X), 0.0, within)
+
+
+def test_it_is_a_column_of_categories_with_a_density_within_each(rng):
+    X, y = table(rng)
+    new, weight = table(rng, 20)[0], rng.uniform(0.1, 2.0, 80)
+    codes, within = by_hand(X)
+    new_codes, new_within = by_hand(new)
+    one = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, 0.7)), X, y, sample_weight=weight)
+    two = nb.fit(nb.NaiveBayes(nb.Categorical(0.7, categories=range(6))), codes, y, sample_weight=weight)
+    assert one.log_evidence == pytest.approx(two.log_evidence + (weight @ within).sum(), rel=1e-12)
+    base = new_within.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(one.log_joint(new), two.log_joint(new_codes) + base, rtol=1e-12)
+    np.testing.assert_allclose(one.predict_proba(new), two.predict_proba(new_codes), rtol=1e-12)
+    np.testing.assert_allclose(one.plugin().log_joint(new), two.plugin().log_joint(new_codes) + base, rtol=1e-12)
+    np.testing.assert_allclose(
+        nb.loo(one, X, y, sample_weight=weight).elpd_i,
+        nb.loo(two, codes, y, sample_weight=weight).elpd_i,
+        rtol=1e-10,
+    )
+    averaged = [p.averaged(0.3).log_joint(cells) for p, cells in ((one, new), (two, new_codes))]
+    np.testing.assert_allclose(averaged[0], averaged[1] + base, rtol=1e-11)
+    np.testing.assert_allclose(
+        one.forget(X[:9], y[:9], sample_weight=weight[:9]).log_joint(new),
+        two.forget(codes[:9], y[:9], sample_weight=weight[:9]).log_joint(new_codes) + base,
+        rtol=1e-10,
+    )
+
+
+def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
+    X, y = table(rng, 12)
+    model = nb.NaiveBayes(nb.Histogram(EDGES))
+    found = nb.loo_scores(nb.fit(model, X, y), X, y)["elpd_joint"]
+    rest = [nb.fit(model, np.delete(X, i, 0), np.delete(y, i), classes=[0, 1]) for i in range(12)]
+    assert found == pytest.approx(sum(p.log_joint(X[[i]])[0, y[i]] for i, p in enumerate(rest)), rel=1e-11)
+
+
+def test_the_predictive_density_integrates_to_one_with_its_tails():
+    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, 1.0), class_probs=[1.0]), [[0.2], [1.0], [5.0]], ["c"] * 3)
+
+    def density(x):
+        return np.exp(fitted.log_joint([[x]])[0, 0])
+
+    inner = sum(integrate.quad(density, a, b)[0] for a, b in pairwise(EDGES))
+    # x = edge ± u / (1 - u) maps a tail onto the unit interval.
+    below = integrate.quad(lambda u: density(-1.0 - u / (1 - u)) / (1 - u) ** 2, 0, 1)[0]
+    above = integrate.quad(lambda u: density(4.0 + u / (1 - u)) / (1 - u) ** 2, 0, 1)[0]
+    assert (below, above) == pytest.approx((1 / 9, 2 / 9), abs=1e-9)
+    assert inner == pytest.approx(6 / 9, abs=1e-9)
+    # Half of a tail lies within the width of the bin beside it.
+    near = integrate.quad(density, 4.0, 6.0)[0]
+    assert near == pytest.approx(1 / 9, abs=1e-9)
+    assert density(4.0) == pytest.approx(1 / 9 / 2)  # the last bin holds its upper edge
+    assert np.isfinite(fitted.log_joint([[1e149], [-1e149]])).all()
+
+
+def test_the_maximum_of_the_likelihood_is_scipys_histogram(rng):
+    x = rng.gamma(2.0, 2.0, 500)
+    edges = np.linspace(0.0, x.max() + 0.1, 12)
+    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(edges), class_probs=[1.0]), x[:, None], ["c"] * 500, nb.MLE())
+    theirs = stats.rv_histogram(np.histogram(x, edges), density=False)
+    np.testing.assert_allclose(fitted.log_joint(x[:, None])[:, 0], theirs.logpdf(x), rtol=1e-12)
+    many = nb.fit(nb.NaiveBayes(nb.Histogram(edges, 1e-9), class_probs=[1.0]), x[:, None], ["c"] * 500)
+    np.testing.assert_allclose(many.log_joint(x[:, None])[:, 0], theirs.logpdf(x), rtol=1e-9)
+
+
+def test_the_evidence_by_its_formula(rng):
+    x = rng.normal(size=30)
+    found = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, 2.0), class_probs=[1.0]), x[:, None], ["c"] * 30).log_evidence
+    codes, within = by_hand(x)
+    counts = np.bincount(codes.astype(int), minlength=6)
+    expected = gammaln(12.0) - gammaln(42.0) + (gammaln(2.0 + counts) - gammaln(2.0)).sum() + within.sum()
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert log_evidence_of_bins(x, EDGES, 2.0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_draws_follow_the_density(rng):
+    prob = np.array([0.2, 0.1, 0.2, 0.1, 0.1, 0.3])
+    posterior = nb.from_parameters(
+        nb.Histogram(EDGES), classes=["c"], class_probs=[1.0], parameters={"x": {"prob": prob[None]}}
+    )
+    x = posterior.simulate(5000, key=2)[0]["x"].to_numpy()
+    codes, _ = by_hand(x)
+    assert stats.chisquare(np.bincount(codes.astype(int), minlength=6), 5000 * prob).pvalue > 1e-4
+    assert stats.kstest(x[codes == 4], "uniform", (2.0, 2.0)).pvalue > 1e-4
+    assert stats.kstest(x[codes == 5] - 4.0, "lomax", (1, 0, 2.0)).pvalue > 1e-4
+    assert stats.kstest(-1.0 - x[codes == 0], "lomax", (1, 0, 1.0)).pvalue > 1e-4
+
+
+def test_mutual_information_is_that_of_the_parts():
+    prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    found = nb.Histogram((0.0, 1.0)).mutual_information(np.array([[[0.4], [0.6]]]), {"prob": prob[None, :, None]})
+    average = np.array([0.4, 0.6]) @ prob
+    expected = (np.array([[0.4], [0.6]]) * prob * np.log(prob / average)).sum()
+    assert found[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+class TestEdges:
+    """Edges that a column gives."""
+
+    def test_bins_of_a_lattice_lie_half_way_between_its_values(self):
+        x = np.repeat([1.0, 2.0, 3.0, 5.0, 9.0], [50, 20, 10, 40, 30])
+        for num_bins in NUMBERS_OF_BINS:
+            edges = np.array(nb.Histogram.from_column(x, num_bins).edges)
+            np.testing.assert_array_equal(edges % 1, 0.5)
+            assert len(edges) <= num_bins + 1
+        assert nb.Histogram.from_column(x, 100).edges[0] in {0.5, 1.5}
+        # Numbers of two decimals are not whole numbers of hundredths in float64.
+        assert np.diff(nb.Histogram.from_column([0.1, 0.2, 0.3, 0.1 + 0.2, 0.4] * 10).edges).min() > 0.09
+        edges = np.array(nb.Histogram.from_column(np.arange(7) * 0.1).edges)
+        np.testing.assert_allclose(np.diff(edges) / 0.1, np.rint(np.diff(edges) / 0.1), rtol=1e-9)
+
+    def test_finer_bins_do_not_raise_the_evidence_of_a_lattice(self, rng):
+        x = rng.integers(1, 17, 3000).astype(float)
+        found = {k: log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges) for k in (16, 100, 10_000)}
+        assert found[10_000] == found[100] == found[16]
+        assert found[16] == pytest.approx(-3000 * np.log(16), rel=0.01)
+
+    def test_the_number_of_bins_has_the_highest_evidence(self, rng):
+        for x in (rng.normal(size=400), rng.exponential(size=4000), rng.uniform(size=30)):
+            chosen = log_evidence_of_bins(x, nb.Histogram.from_column(x).edges)
+            each = [log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges) for k in NUMBERS_OF_BINS]
+            assert chosen == max(each)
+        many = len(nb.Histogram.from_column(rng.standard_exponential(4000)).edges)
+        assert many > len(nb.Histogram.from_column(rng.standard_exponential(20)).edges)
+
+    def test_bins_are_equal_and_cover_the_column(self, rng):
+        x = rng.uniform(size=1000)
+        edges = np.array(nb.Histogram.from_column(x, 10).edges)
+        np.testing.assert_allclose(np.diff(edges), 0.1, rtol=0.05)
+        assert edges[0] < x.min() < x.max() < edges[-1] or (x < edges[0]).sum() <= 10
+
+    def test_outliers_are_left_to_the_tails(self, rng):
+        x = np.append(rng.normal(size=500), [1e12, -3e9])
+        edges = nb.Histogram.from_column(x).edges
+        assert -5 < edges[0] < edges[-1] < 5
+        assert len(edges) > 5
+
+    def test_a_value_of_many_cells_is_no_outlier(self, rng):
+        x = np.append(np.zeros(900), rng.integers(100, 20_000, 100))
+        for num_bins in (5, 100):
+            assert nb.Histogram.from_column(x, num_bins).edges[0] < 0
+        far = np.concatenate([np.zeros(900), rng.integers(100, 40_000, 99), [1_000_000]])
+        assert nb.Histogram.from_column(far).edges[0] < 0
+
+    def test_a_change_of_unit_changes_no_prediction(self, rng):
+        X, y = table(rng, 200)
+        model = nb.NaiveBayes(nb.Histogram())
+        one = nb.fit(model, X, y)
+        for a, b in ((1e-6, 0.0), (1000.0, 5.0)):
+            other = nb.fit(model, a * X + b, y)
+            np.testing.assert_allclose(other.predict_proba(a * X + b), one.predict_proba(X), rtol=1e-6)
+            moved = np.log(a) * (~np.isnan(X)).sum()
+            assert other.log_evidence + moved == pytest.approx(one.log_evidence, rel=1e-6)
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            [3.0],
+            [0.0],
+            [-2.0, -2.0, -2.0],
+            [1.0, 2.0],
+            [np.nan, np.nan],
+            [1e149, -1e149, 0.0],
+            [5e-324, 0.0],
+            [1e15, 1e15 + 1],
+        ],
+        ids=str,
+    )
+    def test_columns_of_few_values(self, column):
+        X, y = np.array(column)[:, None], np.arange(len(column)) % 2
+        fitted = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y, classes=[0, 1])
+        for cells in (X, [[np.nan]], [[0.0]], [[1e149]]):
+            assert np.isfinite(fitted.log_joint(cells)).all()
+            np.testing.assert_allclose(fitted.predict_proba(cells).sum(axis=1), 1.0)
+        assert np.isfinite(fitted.log_evidence)
+
+    def test_a_column_that_float64_cannot_span_is_named(self):
+        frame = pd.DataFrame({"far": [-1.7e308, 1.7e308]})
+        with pytest.raises(
+            ValueError, match=r"column 'far': cells from -1.7e\+308 to 1.7e\+308 span more than float64"
+        ):
+            nb.fit(nb.NaiveBayes(nb.Histogram()), frame, [0, 1])
+
+    def test_labels_and_rows_of_weight_zero_change_no_edge(self, rng):
+        X, y = table(rng)
+        model = nb.NaiveBayes(nb.Histogram())
+        edges = [nb.fit(model, X, labels).model.features for labels in (y, 1 - y, rng.permutation(y))]
+        assert len(edges[0]) == 3
+        assert all(self.edges(one) == self.edges(edges[0]) for one in edges)
+        weights = np.append(np.ones(80), [0.0])
+        more = nb.fit(model, np.vstack([X, np.full((1, 3), 1e6)]), np.append(y, 0), sample_weight=weights)
+        assert self.edges(more.model.features) == self.edges(edges[0])
+        assert more.log_evidence == pytest.approx(nb.fit(model, X, y).log_evidence, rel=1e-12)
+
+    def edges(self, features):
+        return [family.edges for family, _ in features.values()]
+
+    def test_updates_keep_the_edges(self, rng):
+        X, y = table(rng)
+        fitted = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
+        more = fitted.update(10 + X, y)
+        assert self.edges(more.model.features) == self.edges(fitted.model.features)
+        given = nb.NaiveBayes({j: family for j, (family, _) in fitted.model.features.items()})
+        again = nb.fit(given, np.vstack([X, 10 + X]), np.append(y, y))
+        assert more.log_evidence == pytest.approx(again.log_evidence, rel=1e-12)
+        assert more.forget(10 + X, y).log_evidence == pytest.approx(fitted.log_evidence, rel=1e-12)
+        bound = nb.NaiveBayes(nb.Histogram()).bind(X, y)
+        assert nb.fit(bound, X[:20], y[:20]).update(X[20:], y[20:]).log_evidence == pytest.approx(fitted.log_evidence)
+
+    def test_columns_may_differ_in_their_edges(self, rng):
+        frame = pd.DataFrame({"u": rng.normal(size=50), "v": rng.normal(size=50), "w": rng.normal(size=50)})
+        y = rng.integers(0, 2, 50)
+        family = nb.Histogram({"u": [-1, 0, 1], "w": [-2, 0, 1]}, num_bins=7)
+        fitted = nb.fit(nb.NaiveBayes({"all": (family, ["u", "v", "w"])}), frame, y)
+        found = {name: family.edges for name, (family, _) in fitted.model.features.items()}
+        assert (found["u"], found["w"]) == ((-1.0, 0.0, 1.0), (-2.0, 0.0, 1.0))
+        assert found["v"] == chosen_edges(frame["v"].to_numpy(), 7)
+        total = fitted.problem.resolved.class_prior.log_evidence(fitted.problem.statistics.classes)
+        for name, edges in found.items():
+            one = nb.fit(nb.NaiveBayes({name: nb.Histogram(edges)}, class_probs=[0.5, 0.5]), frame, y)
+            total += one.log_evidence - 50 * np.log(0.5)
+        assert fitted.log_evidence == pytest.approx(total, rel=1e-12)
+        assert fitted.mean()["v_prob"].shape == (2, len(found["v"]) + 1)
+
+    def test_by_default_all_parts_weigh_ten_rows(self, rng):
+        x = rng.normal(size=(40, 1))
+        for num_bins in (5, 20):
+            fitted = nb.fit(nb.NaiveBayes(nb.Histogram(num_bins=num_bins)), x, ["a"] * 40, classes=["a", "b"])
+            (prior,) = fitted.problem.resolved.families
+            np.testing.assert_allclose(prior.concentration, 10 / (num_bins + 2), rtol=1e-12)
+            np.testing.assert_allclose(fitted.mean()["0_prob"][1], 1 / (num_bins + 2), rtol=1e-12)
+        mixed = nb.NaiveBayes({0: nb.Histogram(), 1: nb.Gaussian(kappa=dist.Gamma(2.0, 2.0))})
+        y = np.arange(40) % 2
+        learned = nb.fit(mixed, np.hstack([x, x + 3 * y[:, None]]), y, nb.EmpiricalBayes())
+        assert np.isfinite(learned.log_evidence)
+
+    def test_a_concentration_for_each_part(self):
+        weights = [1.0, 2.0, 3.0, 4.0]
+        fitted = nb.fit(nb.NaiveBayes(nb.Histogram([0, 1, 2], weights)), [[0.5], [1.5]], ["a", "b"])
+        np.testing.assert_allclose(fitted.mean()["0_prob"], np.array([[1, 3, 3, 4], [1, 2, 4, 4]]) / 11)
+
+
+def test_rows_in_pieces_need_edges(rng, tmp_path):
+    X, y = table(rng)
+    batches = [(X[:40], y[:40]), (X[40:], y[40:])]
+    with pytest.raises(ValueError, match=r"column 0: Histogram takes its edges from the rows of a table.*bind the"):
+        nb.fit_batches(nb.NaiveBayes(nb.Histogram()), batches)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(label=y)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="column 'u': Histogram takes"):
+        nb.fit_parquet(nb.NaiveBayes(nb.Histogram()), tmp_path / "rows.parquet", target="label")
+    whole = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
+    for model in (nb.NaiveBayes(nb.Histogram()).bind(X, y), whole.model):
+        assert nb.fit_batches(model, batches).log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+    given = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES)), X, y)
+    found = nb.fit_batches(nb.NaiveBayes(nb.Histogram(EDGES)), batches)
+    assert found.log_evidence == pytest.approx(given.log_evidence, rel=1e-12)
+
+
+def test_a_table_on_a_device(rng):
+    X, y = table(rng)
+    fitted = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
+    for posterior in (fitted, fitted.plugin()):
+        np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-6)
+    on_device = nb.fit(nb.NaiveBayes(nb.Histogram()), jnp.asarray(X.astype(np.float32)), y)
+    np.testing.assert_allclose(
+        on_device.predict_proba(jnp.asarray(X.astype(np.float32))), fitted.predict_proba(X), rtol=1e-4
+    )
+
+
+def test_evidences_compare_with_those_of_other_densities(rng):
+    """Two bumps are no Gaussian."""
+    x = np.append(rng.normal(-4, 1, 200), rng.normal(4, 1, 200))[:, None]
+    y = rng.integers(0, 2, 400)
+    models = {"histogram": nb.NaiveBayes(nb.Histogram()), "gaussian": nb.NaiveBayes(nb.Gaussian())}
+    found = nb.compare_models(models, x, y)
+    assert "no common scale" not in repr(found)
+    fits = {name: nb.fit(model, x, y).log_evidence for name, model in models.items()}
+    assert fits["histogram"] > fits["gaussian"] + 20
+
+
+def test_a_concentration_is_learned(rng):
+    X, y = table(rng)
+    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, dist.Gamma(2.0, 1.0))), X, y, nb.EmpiricalBayes())
+    (value,) = fitted.hyperparameters().values()
+    numbers = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, float(value))), X, y)
+    np.testing.assert_allclose(fitted.log_joint(X), numbers.log_joint(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", [nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["histogram", "hurdle"])
+def test_files_checks_and_figures(family, rng, tmp_path):
+    X, y = table(rng)
+    frame = pd.DataFrame(np.where(X < 0, 0.0, X), columns=["u", "v", "w"])
+    fitted = nb.fit(nb.NaiveBayes(family), frame, y)
+    fitted.save(tmp_path / "fit.nc")
+    loaded = nb.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(loaded.log_joint(frame), fitted.log_joint(frame))
+    assert loaded.update(frame, y).log_evidence == pytest.approx(fitted.update(frame, y).log_evidence, rel=1e-13)
+    assert {"u_prob", "v_prob", "w_prob"} <= {*fitted.to_datatree()["posterior"].data_vars}
+    assert fitted.to_datatree()["posterior"]["u_prob"].dims[-2:] == ("class", "u_bin")
+    assert "shape[u]" in nb.check(fitted, frame, y, num_replicates=20).table.index
+    assert nb.mutual_information(fitted, num_draws=10)["mean"].between(0, np.log(2)).all()
+    assert len(nb.plot_densities(fitted, X=frame, y=y).axes) == 3
+    assert nb.plot_prior_posterior(fitted, sites=["u_prob"], max_panels=4).axes
+    assert nb.sensitivity(fitted, prior=(0.95, 1.05)).table.shape[0] == len(fitted.summary())
+
+
+def test_the_hurdle_takes_the_edges_of_the_cells_other_than_zero(rng):
+    x = np.append(rng.uniform(5, 6, 200), np.zeros(800))
+    y = rng.integers(0, 2, 1000)
+    fitted = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Histogram())), x[:, None], y)
+    ((family, _),) = fitted.model.features.values()
+    assert family.family.edges == nb.Histogram.from_column(x[:200]).edges
+    assert family.family.edges[0] > 4.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"edges": [0, 1, 1, 2]}, ValueError, "the edges 1 and 1 of .* do not increase: sort the edges"),
+        ({"edges": [3, 2]}, ValueError, "the edges 3 and 2"),
+        ({"edges": [0, np.inf]}, ValueError, "the edge inf .* is not finite: leave it out, the tails"),
+        ({"edges": [0, np.nan, 1]}, ValueError, "the edge nan"),
+        ({"edges": [1.0]}, ValueError, "at least two edges"),
+        ({"edges": []}, ValueError, "at least two edges"),
+        ({"edges": ["a", "b"]}, TypeError, r"Histogram\(edges=.*: give numbers"),
+        ({"edges": {"age": [0, 0]}}, ValueError, "the edges 0 and 0 .* of column 'age'"),
+        ({"num_bins": 0}, ValueError, r"Histogram\(num_bins=0\): give a whole number"),
+        ({"num_bins": 2.5}, ValueError, "num_bins=2.5"),
+        ({"edges": [0, 1], "num_bins": 3}, ValueError, "has edges, too: leave one of them out"),
+        ({"concentration": -1.0}, ValueError, "concentration=-1.0"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        nb.Histogram(**arguments)
+
+
+def test_bad_columns(rng):
+    with pytest.raises(ValueError, match="num_bins=0"):
+        nb.Histogram.from_column([1.0, 2.0], 0)
+    with pytest.raises(TypeError, match="x holds something else than numbers"):
+        nb.Histogram.from_column(["a"])
+    with pytest.raises(ValueError, match=r"x has shape \(2, 2\): give one column"):
+        nb.Histogram.from_column(np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"names the column 'agee', and its columns are \['age'\]"):
+        nb.fit(nb.NaiveBayes({"age": nb.Histogram({"agee": [0, 1]})}), pd.DataFrame({"age": [1.0, 2.0]}), [0, 1])
+    with pytest.raises(ValueError, match="column 'u', row 1: inf is not a finite number, as Histogram needs"):
+        nb.fit(nb.NaiveBayes({"u": nb.Histogram()}), pd.DataFrame({"u": [1.0, np.inf]}), [0, 1])
+    with pytest.raises(ValueError, match=r"column 'x': Histogram\(\) has no edges yet"):
+        nb.from_parameters(nb.Histogram(), classes=["c"], class_probs=[1.0], parameters={"x": [[0.5, 0.5]]})
+    with pytest.raises(ValueError, match=r"concentration=.*column 0 has 4 categories"):
+        nb.fit(nb.NaiveBayes(nb.Histogram([0, 1, 2], [1.0, 2.0])), [[0.5], [1.5]], [0, 1])
+
+
+def test_labels_of_parts_differ():
+    assert Bins((0.0, 1.0, 2.5)).labels == ("below 0", "[0, 1)", "[1, 2.5)", "from 2.5")
+    close = Bins((1e9 + 0.25, 1e9 + 0.5, 1e9 + 0.75)).labels
+    assert len({*close}) == 4
+
+
+@pytest.mark.slow
+def test_samples_agree_with_the_closed_form(rng):
+    X, y = table(rng)
+    model = nb.NaiveBayes(nb.Histogram(EDGES))
+    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
+    assert nb.compare(exact, sampled).agree
+    assert nb.sbc(model.bind(X, y), num_simulations=100).uniform

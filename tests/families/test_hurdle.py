@@ -1,0 +1,352 @@
+"""The hurdle family beside its two parts: a Bernoulli column, and a column of the inner family without the zeros."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from cases import Exponential, Symbols, Tokens, with_holes
+from numpyro.distributions import constraints
+from scipy import integrate, stats
+from scipy.special import logsumexp
+
+import bayesnb as nb
+from bayesnb.families.log_probability import LogProbability, SampledParameters
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Logged(nb.ExponentialFamily, nb.ConjugateFamily):
+    """Positive numbers whose logarithms are normal with a known variance of one: a family from outside."""
+
+    loc: Any = 0.0
+    kappa: Any = 1.0
+
+    support = constraints.positive
+    holds = "a positive number"
+    positive = ("kappa",)
+
+    def prior(self, sample):
+        return {"mean": sample("mean", dist.Normal(self.loc, 1 / jnp.sqrt(self.kappa)))}
+
+    def likelihood(self, mean):
+        return dist.LogNormal(mean, 1.0)
+
+    def terms(self, x):
+        return (jnp.log(x),)
+
+    def log_base(self, x):
+        return -0.5 * jnp.log(x) ** 2 - jnp.log(x) - 0.5 * jnp.log(2 * jnp.pi)
+
+    def natural(self, parameters):
+        return (parameters["mean"],), 0.5 * parameters["mean"] ** 2
+
+    def update(self, statistics):
+        kappa = self.kappa + statistics.n
+        return Logged((self.kappa * self.loc + statistics.total) / kappa, kappa)
+
+    def log_normaliser(self):
+        return 0.5 * (self.kappa * self.loc**2 - jnp.log(self.kappa))
+
+    def cell_log_predictive(self, x):
+        variance = 1 + 1 / self.kappa
+        return -0.5 * ((jnp.log(x) - self.loc) ** 2 / variance + jnp.log(2 * jnp.pi * variance)) - jnp.log(x)
+
+
+FAMILIES = {"gaussian": nb.Gaussian(), "logged": Logged(0.5, 2.0), "exponential": Exponential(2.0, 3.0)}
+
+
+def table(rng, rows=60):
+    y = rng.integers(0, 2, rows)
+    X = np.where(rng.uniform(size=(rows, 3)) < 0.3 + 0.3 * y[:, None], 0.0, rng.lognormal(y[:, None], 1.0, (rows, 3)))
+    return with_holes(rng, X, 0.1), y
+
+
+def as_parts(X):
+    """Whether cells are not zero, and the cells without the zeros, side by side."""
+    X = np.asarray(X, dtype=float)
+    return np.hstack([np.where(np.isnan(X), X, X != 0), np.where(X == 0, np.nan, X)])
+
+
+def both(family, **options):
+    """A model of hurdles, and one of its parts as two columns for each."""
+    parts = {"nonzero": (nb.Bernoulli(2.0, 3.0), slice(0, 3)), "values": (family, slice(3, 6))}
+    return nb.NaiveBayes(nb.Hurdle(family, 2.0, 3.0), **options), nb.NaiveBayes(parts, **options)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_it_is_a_bernoulli_column_and_a_column_of_the_values_that_are_not_zero(name, rng):
+    X, y = table(rng)
+    new, weight = table(rng, 20)[0], rng.uniform(0.1, 2.0, 60)
+    one, two = (
+        nb.fit(model, cells, y, sample_weight=weight)
+        for model, cells in zip(both(FAMILIES[name]), (X, as_parts(X)), strict=True)
+    )
+    np.testing.assert_allclose(one.log_evidence, two.log_evidence, rtol=1e-12)
+    np.testing.assert_allclose(one.log_joint(new), two.log_joint(as_parts(new)), rtol=1e-11)
+    np.testing.assert_allclose(one.plugin().log_joint(new), two.plugin().log_joint(as_parts(new)), rtol=1e-11)
+    np.testing.assert_allclose(
+        nb.loo_scores(one, X, y, sample_weight=weight)["elpd_joint"],
+        nb.loo_scores(two, as_parts(X), y, sample_weight=weight)["elpd_joint"],
+        rtol=1e-11,
+    )
+    forgotten = [p.forget(x[:9], y[:9], sample_weight=weight[:9]) for p, x in ((one, X), (two, as_parts(X)))]
+    np.testing.assert_allclose(forgotten[0].log_joint(new), forgotten[1].log_joint(as_parts(new)), rtol=1e-9)
+    function = one.log_joint_function()
+    np.testing.assert_allclose(function(new), one.log_joint(new), rtol=1e-6)
+
+
+def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
+    X, y = table(rng)
+    one, two = (
+        nb.fit(model, cells, y)
+        for model, cells in zip(both(nb.Gaussian(0.0, 0.1, 1.0, 1.0)), (X, as_parts(X)), strict=True)
+    )
+    left_out = nb.loo(one, X, y), nb.loo(two, as_parts(X), y)
+    np.testing.assert_allclose(left_out[0].elpd_i, left_out[1].elpd_i, rtol=1e-10)
+
+
+def test_the_defaults_of_the_inner_family_follow_the_cells_other_than_zero(rng):
+    X, y = table(rng)
+    fitted = nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y)
+    prior = fitted.problem.resolved.families[0].family
+    values = np.where(X == 0, np.nan, X)
+    np.testing.assert_allclose(prior.loc[0], np.nanmean(values, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(prior.rate[0], 0.1 * np.nanvar(values, axis=0), rtol=1e-12)
+    scaled = nb.fit(nb.NaiveBayes(nb.Hurdle()), 1e6 * X, y)
+    np.testing.assert_allclose(scaled.predict_proba(1e6 * X), fitted.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_predictive_density_and_the_mass_at_zero_add_up_to_one(name, rng):
+    X, y = table(rng)
+    fitted = nb.fit(nb.NaiveBayes(nb.Hurdle(FAMILIES[name])), X[:, :1], y)
+
+    def density(x):
+        return np.exp(fitted.log_joint([[x]])).sum()
+
+    points = [-100, -10, 0, 1, 10, 100, 1e4] if name == "gaussian" else [0, 0.1, 1, 10, 100, 1e4]
+    pieces = [integrate.quad(density, a, b, limit=100)[0] for a, b in pairwise(points)]
+    assert density(0.0) + sum(pieces) == pytest.approx(1, abs=2e-3 if name == "exponential" else 1e-4)
+
+
+def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(rng):
+    X, y = table(rng, 12)
+    model = nb.NaiveBayes(nb.Hurdle(Logged()))
+    fitted, total = nb.fit(model, X[:1], y[:1], classes=[0, 1]), 0.0
+    for row, label in zip(X[1:], y[1:], strict=True):
+        total += fitted.log_joint([row])[0, label]
+        fitted = fitted.update([row], [label])
+    first = nb.fit(model, X[:1], y[:1], classes=[0, 1]).log_evidence
+    assert first + total == pytest.approx(nb.fit(model, X, y, classes=[0, 1]).log_evidence, rel=1e-11)
+
+
+def test_minus_zero_is_a_zero_and_a_column_may_be_all_zeros_or_have_none():
+    model = nb.NaiveBayes(nb.Hurdle(nb.Gaussian(0.0, 1.0, 1.0, 1.0)))
+    fitted = nb.fit(model, [[-0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, -3.0]], ["a", "b", "b"])
+    np.testing.assert_array_equal(fitted.log_joint([[-0.0, 1.0, 0.0]]), fitted.log_joint([[0.0, 1.0, 0.0]]))
+    assert np.isfinite(fitted.log_joint([[5.0, 5.0, 0.0]])).all()
+    np.testing.assert_allclose(fitted.mean()["x_nonzero_prob"], [[1 / 3, 1 / 3, 2 / 3], [2 / 4, 1 / 4, 3 / 4]])
+    assert np.isfinite(nb.fit(nb.NaiveBayes(nb.Hurdle()), np.zeros((3, 1)), ["a", "b", "b"]).log_evidence)
+
+
+def test_the_maximum_of_the_likelihood_and_of_the_posterior(rng):
+    X, y = table(rng)
+    best = nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y, nb.MLE()).mean()
+    for c in (0, 1):
+        cells = X[y == c]
+        for j in range(3):
+            observed = cells[~np.isnan(cells[:, j]), j]
+            assert best["x_nonzero_prob"][c, j] == pytest.approx((observed != 0).mean())
+            assert best["x_mean"][c, j] == pytest.approx(observed[observed != 0].mean())
+            assert best["x_variance"][c, j] == pytest.approx(observed[observed != 0].var())
+    parts = nb.fit(both(nb.Gaussian())[1], as_parts(X), y, nb.MAP()).mean()
+    whole = nb.fit(both(nb.Gaussian())[0], X, y, nb.MAP()).mean()
+    np.testing.assert_allclose(whole["x_nonzero_prob"], parts["nonzero_prob"])
+    np.testing.assert_allclose(whole["x_variance"], parts["values_variance"])
+    with pytest.raises(ValueError, match=r"column 0 in class 'a'.*among the cells other than zero"):
+        nb.fit(nb.NaiveBayes(nb.Hurdle()), [[0.0], [1.0], [2.0]], ["a", "b", "b"], nb.MLE())
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_density_of_statistics_is_the_sum_of_that_of_rows(rng):
+    X, _ = table(rng)
+    family = nb.Hurdle(Logged())
+    parameters = {"nonzero_prob": np.full((1, 3), 0.3), "mean": np.array([[0.0, 1.0, -1.0]])}
+    counted = family.statistics(X, np.ones((60, 1)))
+    found = np.asarray(family.log_likelihood(parameters, counted)) + counted.log_base
+    np.testing.assert_allclose(found.sum(), family.row_log_likelihood(parameters, X).sum(), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_sampler_may_give_a_probability_by_its_logarithms():
+    """Where the probability itself is below the smallest number, and one minus it is rounded."""
+    family, known = nb.Hurdle(nb.Gaussian(0.0, 1.0, 1.0, 1.0)), {"mean": np.zeros((1, 1)), "variance": np.ones((1, 1))}
+    counted = family.statistics(np.array([[0.0], [1.0], [2.0]]), np.ones((3, 1)))
+    prob = LogProbability(jnp.array([[-800.0]]), jnp.array([[-1e-20]]))
+    parameters = SampledParameters({"nonzero_prob": prob.prob, **known}, {"nonzero_prob": prob})
+    expected = -1600.0 + stats.norm.logpdf([1.0, 2.0]).sum()
+    np.testing.assert_allclose(family.log_likelihood(parameters, counted), [[expected]], rtol=1e-12)
+
+
+def test_mutual_information_is_that_of_an_integral(rng):
+    class_prob = np.array([[[0.3], [0.7]]])
+    mean, sd, share = np.array([1.0, -0.5]), np.array([1.0, 2.0]), np.array([0.2, 0.6])
+    parameters = {"nonzero_prob": share, "mean": mean, "variance": sd**2}
+    found = nb.Hurdle().mutual_information(class_prob, {k: v[None, :, None] for k, v in parameters.items()})
+    weights = class_prob[0, :, 0]
+
+    def terms(density):
+        average = weights @ density
+        return (weights * density * np.log(density / average)).sum()
+
+    at_zero = terms(1 - share)
+    rest = integrate.quad(lambda x: terms(share * stats.norm.pdf(x, mean, sd)), -18, 18, points=[0, 1], limit=200)[0]
+    assert found[0, 0] == pytest.approx(at_zero + rest, abs=1e-9)
+    none = {k: v[None, :, None] for k, v in (parameters | {"nonzero_prob": np.zeros(2)}).items()}
+    assert nb.Hurdle().mutual_information(class_prob, none)[0, 0] == 0
+    X, y = table(rng)
+    assert (nb.mutual_information(nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y), num_draws=20)["mean"] >= 0).all()
+
+
+def test_information_by_chance_is_that_of_both_parts(rng):
+    X, y = table(rng)
+    counted = nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y).problem.statistics.blocks[0]
+    df, expected = nb.Hurdle().information_by_chance(counted.n, counted)
+    of_zeros = nb.Bernoulli().information_by_chance(counted.n, counted.nonzero)
+    of_values = nb.Gaussian().information_by_chance(counted.nonzero.total, counted.values)
+    share = counted.nonzero.total.sum(axis=0) / counted.n.sum(axis=0)
+    np.testing.assert_array_equal(df, of_zeros[0] + of_values[0])
+    np.testing.assert_allclose(expected, of_zeros[1] + share * of_values[1])
+    assert (df == 3).all()
+
+
+def test_draws_have_the_zeros_and_the_values_that_the_parameters_say(rng):
+    model = nb.Hurdle(Logged())
+    posterior = nb.from_parameters(
+        model,
+        classes=["a", "b"],
+        class_probs=[0.5, 0.5],
+        parameters={"nonzero_prob": [[0.2], [0.7]], "mean": [[0.0], [2.0]]},
+    )
+    X, y = posterior.simulate(4000, key=1)
+    for label, share, mean in (("a", 0.2, 0.0), ("b", 0.7, 2.0)):
+        cells = X[y == label, 0]
+        assert stats.binomtest(int((cells != 0).sum()), len(cells), share).pvalue > 1e-4
+        assert stats.kstest(np.log(cells[cells != 0]) - mean, "norm").pvalue > 1e-4
+    expected = np.log([[0.5 * 0.8, 0.5 * 0.3]])
+    np.testing.assert_allclose(posterior.log_joint([[0.0]]), expected, rtol=1e-12)
+    distribution = model.likelihood(np.float64(0.4), mean=np.float64(0.0))
+    np.testing.assert_allclose(distribution.mean, 0.4 * np.exp(0.5), rtol=1e-6)
+    draws = np.asarray(distribution.sample(jax.random.key(0), (200_000,)))
+    np.testing.assert_allclose(distribution.variance, draws.var(), rtol=0.1)
+
+
+def test_hyperparameters_of_the_inner_family_are_learned_by_their_names(rng):
+    X, y = table(rng)
+    model = nb.NaiveBayes(nb.Hurdle(Exponential(dist.Gamma(2.0, 1.0), 1.5), dist.LogNormal(0.0, 1.0)))
+    assert {*model.hyperpriors} == {"x_concentration", "x_concentration1"}
+    fitted = nb.fit(model, X, y, nb.EmpiricalBayes())
+    found = fitted.hyperparameters()
+    numbers = nb.Hurdle(Exponential(float(found["x_concentration"]), 1.5), float(found["x_concentration1"]))
+    np.testing.assert_allclose(fitted.log_joint(X), nb.fit(nb.NaiveBayes(numbers), X, y).log_joint(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="x_concentration"):
+        nb.fit(model, X, y)
+
+
+def test_a_file_keeps_the_inner_family(tmp_path, rng):
+    X, y = table(rng)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    model = nb.NaiveBayes({"u": nb.Hurdle(Logged(0.5, 2.0), 3.0), "v": nb.Hurdle(), "w": nb.Gaussian()})
+    fitted = nb.fit(model, frame, y)
+    fitted.save(tmp_path / "hurdle.nc")
+    loaded = nb.load(tmp_path / "hurdle.nc", families=[Logged])
+    np.testing.assert_array_equal(loaded.log_joint(frame), fitted.log_joint(frame))
+    assert loaded.update(frame, y).log_evidence == pytest.approx(fitted.update(frame, y).log_evidence, rel=1e-13)
+    assert isinstance(loaded.model.features["u"][0].family, Logged)
+
+
+def test_evidences_of_hurdles_and_of_densities_are_not_compared(rng):
+    X, y = table(rng)
+    cells = np.nan_to_num(X)
+    fixed = nb.Gaussian(0.0, 1.0, 1.0, 1.0)
+    models = {"hurdle": nb.NaiveBayes(nb.Hurdle(fixed)), "plain": nb.NaiveBayes(fixed)}
+    found = nb.compare_models(models, cells, y)
+    assert "as zero or as a measurement, and as a measurement" in repr(found)
+
+
+def test_averages_over_features_mix_whole_cells(rng):
+    """Not the zeros and the values each on their own."""
+    X, y = table(rng)
+    family = nb.Hurdle(Logged())
+    averaged = nb.fit(nb.NaiveBayes(family, feature_inclusion=0.4), X, y)
+    own, shared = nb.fit(nb.NaiveBayes(family), X, y), nb.fit(nb.NaiveBayes(family), X, np.zeros(len(y), int))
+    inclusion = averaged.inclusion
+    new = table(rng, 5)[0]
+    prior = own.log_joint(np.full_like(new, np.nan))
+    total = prior.copy()
+    for j, p in enumerate(np.asarray(inclusion).ravel()):
+        one = np.full_like(new, np.nan)
+        one[:, j] = new[:, j]
+        of_class = own.log_joint(one) - prior
+        of_all = shared.log_joint(one) - shared.log_joint(np.full_like(new, np.nan))
+        total += logsumexp([of_class + np.log(p), np.broadcast_to(of_all, of_class.shape) + np.log1p(-p)], axis=0)
+    np.testing.assert_allclose(averaged.log_joint(new), total, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("inner", "error", "message"),
+    [
+        (lambda: nb.Hurdle(), ValueError, "probability of a zero twice: give the inner family alone"),
+        (lambda: nb.Poisson(), ValueError, r"Poisson has zeros of its own.*use nb.Poisson\(\) alone"),
+        (lambda: nb.Bernoulli(), ValueError, "Bernoulli has zeros of its own"),
+        (lambda: nb.Categorical(), ValueError, "no single number, but a category"),
+        (lambda: Symbols(), ValueError, "no single number, but a category"),
+        (lambda: nb.Multinomial(), ValueError, "no single number, but a count vector"),
+        (lambda: Tokens(), ValueError, "no single number, but a count vector"),
+        (lambda: nb.Gaussian, TypeError, r"is a class: give an instance, Gaussian\(\)"),
+        (lambda: 3.0, TypeError, "is no family: give a family with a closed form"),
+    ],
+)
+def test_inner_families_that_it_refuses(inner, error, message):
+    with pytest.raises(error, match=message):
+        nb.Hurdle(inner())
+
+
+def test_it_refuses_an_inner_family_that_has_its_names():
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Same(Exponential):
+        concentration1: Any = 1.0
+
+    with pytest.raises(
+        ValueError, match="both have 'concentration1', which results could not tell apart: rename it in"
+    ):
+        nb.Hurdle(Same())
+
+
+def test_bad_numbers_and_cells_are_named():
+    with pytest.raises(ValueError, match=r"Hurdle\(concentration0=0.0\)"):
+        nb.Hurdle(nb.Gaussian(), 1.0, 0.0)
+    frame = pd.DataFrame({"rain": [0.0, 2.0, -1.0]})
+    with pytest.raises(ValueError, match="column 'rain', row 2: -1 is not 0 or a positive number, as Hurdle needs"):
+        nb.fit(nb.NaiveBayes({"rain": nb.Hurdle(Logged())}), frame, [0, 1, 1])
+    with pytest.raises(ValueError, match="'rain', row 1: inf is not 0 or a finite number"):
+        nb.fit(nb.NaiveBayes({"rain": nb.Hurdle()}), pd.DataFrame({"rain": [0.0, np.inf]}), [0, 1])
+    with pytest.raises(ValueError, match=r"concentration1=.*has shape \(4,\)"):
+        nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian(), np.ones(4))), np.ones((2, 2)), [0, 1])
+
+
+@pytest.mark.parametrize("inner", [Logged(), nb.Gaussian(0.0, 1.0, 2.0, 2.0)], ids=["logged", "gaussian"])
+@pytest.mark.slow
+def test_samples_agree_with_the_closed_form(inner, rng):
+    X, y = table(rng, 80)
+    model = nb.NaiveBayes(nb.Hurdle(inner))
+    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
+    assert nb.compare(exact, sampled).agree
+    assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
