@@ -111,6 +111,11 @@ class Hurdle(ConjugateFamily):
         return self.family.hint
 
     @property
+    def nearer_zero(self) -> str:  # type: ignore[override]
+        """What to do about numbers too far from zero; the inner family's."""
+        return self.family.nearer_zero
+
+    @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the hyperparameters that must be positive."""
         return (*OWN, *self.family.positive)

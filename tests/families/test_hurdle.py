@@ -350,3 +350,9 @@ def test_samples_agree_with_the_closed_form(inner, rng):
     exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
     assert nb.compare(exact, sampled).agree
     assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
+
+
+def test_numbers_too_far_from_zero_get_the_inner_familys_advice():
+    assert nb.Hurdle(nb.LogNormal()).nearer_zero == nb.LogNormal.nearer_zero
+    with pytest.raises(ValueError, match="subtract a number near 1e\\+15"):
+        nb.fit(nb.Hurdle(), [[0.0], [1e15], [1e15 + 2], [1e15 + 4]], ["a"] * 3 + ["b"], classes=["a", "b"])
