@@ -21,7 +21,6 @@ __all__ = [
     "integrated",
     "of_gaussian_cells",
     "of_poisson_counts",
-    "over_support",
 ]
 
 PIECE_CELLS = 2**20
@@ -177,9 +176,11 @@ def from_likelihood(
         weight = weight * np.exp(-0.5 * deviate[:, 0] ** 2) / np.sqrt(2 * np.pi)
         # x of class c on the first axis but one, densities under every class on the axis of classes.
         try:
+            if distribution.support is constraints.circular:
+                raise NotImplementedError("an angle has no first and last quantile")
             x = quantile(distribution, ndtr(deviate))
         except NotImplementedError:
-            return over_support(likelihood, class_prob, parameters)
+            return _over_support(likelihood, class_prob, parameters)
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(np.asarray(distribution.log_prob(x[:, :, [c]])))
@@ -188,7 +189,7 @@ def from_likelihood(
         return result
 
 
-def over_support(
+def _over_support(
     likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """As `from_likelihood`, by an integral over the support; NaN where a density does not integrate to one.

@@ -13,7 +13,6 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.circle import Direction, nearest_turn
 from bayesnb.families.concentrated import Concentrated, default_rate
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.information import over_support
 from bayesnb.statistics.counts import Counts
 
 __all__ = ["VonMises"]
@@ -130,9 +129,6 @@ class VonMises(Concentrated):
         loc = np.asarray(draws["loc"])
         mean_direction = np.angle(np.exp(1j * loc).mean(axis=(0, 1)))
         return {**draws, "loc": nearest_turn(loc, mean_direction)}
-
-    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        return over_support(self.likelihood, class_prob, parameters)
 
     def story(self) -> tuple[str, list[str]]:
         a, b = (format_number(value) for value in self.hyperparameters().values())

@@ -58,9 +58,12 @@ class Moments(Statistics):
         n = clear_rounding(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
         ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        # Rows that went earlier left rounding errors of their own size, of which a class that has become small keeps no
+        # trace. All classes of a column together show the size of its cells. Below zero, such an error is no spread.
+        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
+        ssd = np.where((ssd < 0) & (ssd >= -ROUNDING * before.n.sum(axis=0) * size**2), 0.0, ssd)
         # If all cells are equal, every class has that value as its mean. A rounding error of the subtraction would
         # count as a spread between the classes.
-        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
         grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
         return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
 

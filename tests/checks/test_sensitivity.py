@@ -1,7 +1,5 @@
 """Power-scaling in closed form, against densities, refits, quadrature and ArviZ."""
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -74,7 +72,7 @@ def log_prior(family, parameters):
 def test_scaled_prior_times_likelihood_by_densities(case, power, rng, float64):
     """The log density of the scaled posterior is power * log prior + log likelihood, up to a constant."""
     statistics = case.family.statistics(case.cells(rng, 40), membership(rng, 40))
-    scaled = replace(case.family, **case.family.power_scaled(statistics, power))
+    scaled = case.family.with_hyperparameters(case.family.power_scaled(statistics, power))
     differences = []
     for _ in range(6):
         parameters = case.family.update(statistics).prior(lambda _, distribution: draw(distribution, rng))

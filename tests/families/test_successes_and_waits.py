@@ -363,7 +363,9 @@ class TestTotalCounts:
         expected = np.log(0.5) + stats.binom.logpmf(3, 10, [0.2, 0.3]) + stats.binom.logpmf(20, 40, [0.4, 0.7])
         np.testing.assert_allclose(point.log_joint([[3, 20]]), [expected], rtol=1e-12)
 
-    @pytest.mark.parametrize("bad", [None, "ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=lambda bad: type(bad).__name__)
+    @pytest.mark.parametrize(
+        "bad", [None, "ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=lambda bad: type(bad).__name__
+    )
     @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
     def test_that_are_no_numbers(self, family, bad):
         with pytest.raises(
