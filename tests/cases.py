@@ -316,6 +316,15 @@ class Durations(nb.Family):
         return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
 
 
+TWINS = {
+    "binomial": "geometric",
+    "negative binomial": "geometric",
+    "exponential": "user's exponential",
+    "histogram": "categorical and hurdle",
+}
+"""Cases of the slow suite, and those of the fast one that have most of their formulas."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive.
@@ -329,6 +338,11 @@ class Case:
     predictive: Callable[[Any], dist.Distribution]
     missing: bool = True
     like: str = ""
+
+    @property
+    def slow(self) -> bool:
+        """Whether only the slow suite runs the case, because a faster one has the same formulas."""
+        return self.name in TWINS
 
     @property
     def default(self) -> nb.ConjugateFamily:

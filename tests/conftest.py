@@ -20,6 +20,15 @@ def find_data() -> Path | None:
     return next((folder for folder in candidates if folder.is_dir()), None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave cases that are slow to the slow suite."""
+    for item in items:
+        case = getattr(getattr(item, "callspec", None), "params", {}).get("case")
+        if getattr(case, "slow", False):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     folder = find_data()

@@ -312,6 +312,7 @@ def test_evidences_compare_with_those_of_other_densities(rng):
     assert fits["histogram"] > fits["gaussian"] + 20
 
 
+@pytest.mark.slow
 def test_a_concentration_is_learned(rng):
     X, y = table(rng)
     fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, dist.Gamma(2.0, 1.0))), X, y, nb.EmpiricalBayes())
@@ -320,6 +321,7 @@ def test_a_concentration_is_learned(rng):
     np.testing.assert_allclose(fitted.log_joint(X), numbers.log_joint(X), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["histogram", "hurdle"])
 def test_files_checks_and_figures(family, rng, tmp_path):
     X, y = table(rng)

@@ -226,6 +226,7 @@ def test_information_by_chance_is_that_of_both_parts(rng):
     assert (df == 3).all()
 
 
+@pytest.mark.slow
 def test_draws_have_the_zeros_and_the_values_that_the_parameters_say(rng):
     model = nb.Hurdle(Logged())
     posterior = nb.from_parameters(
@@ -247,6 +248,7 @@ def test_draws_have_the_zeros_and_the_values_that_the_parameters_say(rng):
     np.testing.assert_allclose(distribution.variance, draws.var(), rtol=0.1)
 
 
+@pytest.mark.slow
 def test_hyperparameters_of_the_inner_family_are_learned_by_their_names(rng):
     X, y = table(rng)
     model = nb.NaiveBayes(nb.Hurdle(Exponential(dist.Gamma(2.0, 1.0), 1.5), dist.LogNormal(0.0, 1.0)))

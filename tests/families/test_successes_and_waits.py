@@ -241,7 +241,7 @@ INFORMATION = {
 }
 
 
-@pytest.mark.parametrize("name", names_fast(INFORMATION, {"geometric", "binomial"}))
+@pytest.mark.parametrize("name", names_fast(INFORMATION, {"geometric"}))
 def test_mutual_information_is_a_sum_over_all_counts(name):
     family, mass, prob = INFORMATION[name]
     weight, prob = np.array([0.3, 0.7]), np.array(prob)
@@ -287,6 +287,7 @@ def mixed():
     return X, y, nb.fit(nb.NaiveBayes(families), X, y)
 
 
+@pytest.mark.slow
 def test_verbs_of_a_mixed_table(mixed):
     X, y, posterior = mixed
     check = nb.check(posterior, X, y, num_replicates=100)
@@ -300,6 +301,7 @@ def test_verbs_of_a_mixed_table(mixed):
     assert np.isfinite(nb.fit(posterior.model, X_new, y_new).log_evidence)
 
 
+@pytest.mark.slow
 def test_plots_of_a_mixed_table(mixed):
     X, y, posterior = mixed
     assert len(nb.plot_densities(posterior, X, y).axes) >= 5

@@ -94,6 +94,7 @@ def test_points_fade_too(rng, inference):
     np.testing.assert_allclose(faded.log_joint(X), whole.log_joint(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_samples_fade_too(rng):
     X, y = rng.integers(0, 2, (60, 3)), np.arange(60) % 2
     sampler = nb.NUTS(num_samples=500)

@@ -444,7 +444,9 @@ class TestParquet:
         assert read == [["size", "eggs", "label", "weight"]]
         assert posterior.model.schema.columns == tuple(X.columns)
 
-    @pytest.mark.parametrize("group_rows", [2**15, 2**19], ids=["many row groups", "one row group"])
+    @pytest.mark.parametrize(
+        "group_rows", [pytest.param(2**15, marks=pytest.mark.slow), 2**19], ids=["many row groups", "one row group"]
+    )
     def test_memory_is_that_of_a_batch(self, tmp_path, group_rows, monkeypatch):
         cells = np.random.default_rng(0).normal(size=(2**19, 4))
         columns = {f"m{j}": cells[:, j] for j in range(4)}
