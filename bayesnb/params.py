@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Self
 
-__all__ = ["Params", "params_of", "with_params"]
+__all__ = ["Params", "with_params"]
 
 
 class Params:
@@ -31,7 +31,12 @@ class Params:
         >>> nb.NaiveBayes({"island": nb.Categorical(2.0)}).get_params()["island__concentration"]
         2.0
         """
-        return params_of(self) if deep else self.own_params()
+        own = self.own_params()
+        found: dict[str, Any] = {}
+        for name, part in own.items():
+            if deep and isinstance(part, Params):
+                found |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return found | own
 
     def set_params(self, **params: Any) -> Self:
         """A copy with other values of some parameters; the object itself never changes.
@@ -77,15 +82,6 @@ class Params:
         return self
 
 
-def params_of(value: Any) -> dict[str, Any]:
-    """Parameters of a value and of its parts, those of a part as ``part__name``; none if it has no parameters."""
-    own = value.own_params() if isinstance(value, Params) else {}
-    found: dict[str, Any] = {}
-    for name, part in own.items():
-        found |= {f"{name}__{inner}": number for inner, number in params_of(part).items()}
-    return found | own
-
-
 def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
     """A copy of a value with some parameters changed.
 
@@ -93,7 +89,7 @@ def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
     ----------
     value : Params or anything else
     changes : mapping
-        By the names of `params_of`.
+        By the names of `Params.get_params`.
     name : str
         Name of the value for errors; empty if it has none.
 

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["csr_pieces", "csr_rows", "dense", "filled", "missing_entries", "shared_csr", "without_duplicates"]
+__all__ = [
+    "csr_of_ones",
+    "csr_pieces",
+    "csr_rows",
+    "dense",
+    "filled",
+    "missing_entries",
+    "shared_csr",
+    "without_duplicates",
+]
 
 
 def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
@@ -15,6 +24,13 @@ def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape:
     result = scipy.sparse.csr_array(shape)
     result.data, result.indices, result.indptr = data, indices, indptr.astype(indices.dtype, copy=False)
     return result
+
+
+def csr_of_ones(places: np.ndarray, width: int) -> Any:
+    """Rows with a one at each of their places, (rows, places of a row), as a CSR array of shape (rows, width)."""
+    num_rows, num_places = places.shape
+    edges = num_places * np.arange(num_rows + 1, dtype=places.dtype)
+    return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, width))
 
 
 def csr_rows(x: Any, rows: slice) -> Any:

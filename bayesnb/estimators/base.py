@@ -19,7 +19,7 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model
-from bayesnb.params import params_of, with_params
+from bayesnb.params import with_params
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import SpreadPosterior
@@ -65,26 +65,6 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         With `reset`, the number and the names of the columns are noted; without, they are compared with the noted ones.
         """
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of the estimator.
-
-        Parameters
-        ----------
-        deep : bool, default True
-            Also the parameters of its model, families and inference, such as ``model__island__concentration`` and
-            ``inference__num_samples``.
-
-        Returns
-        -------
-        dict
-            Values by name.
-        """
-        found: dict[str, Any] = super().get_params(deep=deep)
-        if deep:
-            for name in self._get_param_names():
-                found |= {f"{name}__{inner}": part for inner, part in params_of(getattr(self, name)).items()}
-        return found
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the estimator.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from bayesnb.sparse import shared_csr
+from bayesnb.sparse import csr_of_ones
 
 __all__ = [
     "count_codes",
@@ -87,10 +87,9 @@ def one_hot_pairs(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:
 
 def _ones_at(places: np.ndarray, width: int) -> scipy.sparse.csr_array:
     """A one in each column's share of a row, (rows, columns), where each share is so wide."""
-    num_rows, num_columns = places.shape
+    num_columns = places.shape[1]
     places += width * np.arange(num_columns, dtype=np.int32)
-    edges = num_columns * np.arange(num_rows + 1, dtype=np.int32)
-    return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, num_columns * width))
+    return csr_of_ones(places, num_columns * width)
 
 
 def places_by_class(x: np.ndarray, codes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,10 +1,11 @@
 """Families of two parameters, a location and a concentration, whose posterior has no closed form."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb.families.base import Hyperparameter
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.maximum import maximum
 
@@ -17,9 +18,12 @@ RATE = 0.15
 class Concentrated(ExponentialFamily):
     """A family of a location and a concentration.
 
-    A subclass states `estimate`, which is cheap. From it follow the defaults that the data determine, and the first
-    point of the search for a maximum.
+    The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
+    is cheap. From it follow the defaults that the data determine, and the first point of the search for a maximum.
     """
+
+    concentration: Hyperparameter
+    rate: Hyperparameter
 
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
     why_no_mode: ClassVar[str] = "no observed cell, and a prior whose density has no single maximum"
@@ -37,6 +41,12 @@ class Concentrated(ExponentialFamily):
         dict of array
             NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
         """
+
+    def on_scale_of(self, pooled: Any) -> Self:
+        if self.rate is not None:
+            return self
+        rate = default_rate(self.estimate(pooled)["concentration"])
+        return self.with_hyperparameters({"rate": np.broadcast_to(rate, np.shape(self.concentration))})
 
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
         return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.rows import row_pieces
-from bayesnb.sparse import shared_csr
+from bayesnb.sparse import csr_of_ones
 
 __all__ = ["ROWS_AN_ENTRY", "CountTable"]
 
@@ -62,16 +62,15 @@ class CountTable:
         for rows in row_pieces(*x.shape):
             above = x[rows] - smallest
             places[rows] = np.where(above < size, above + starts, total)
-        rare_rows, rare_columns = np.nonzero((x - smallest >= size) & (lengths > size))
+        longer = np.flatnonzero(lengths > size)
+        rare_rows, of_longer = np.nonzero(x[:, longer] - smallest[longer] >= size[longer])
+        rare_columns = longer[of_longer]
         return cls(columns, counts, places, rare_rows, rare_columns, x[rare_rows, rare_columns])
 
     def sums(self, density: Density, num_classes: int) -> np.ndarray:
         """Sum over the observed cells of each row, under each class, shape (rows, classes)."""
         table = self._table(density, num_classes)
-        num_rows, num_columns = self.places.shape
-        edges = num_columns * np.arange(num_rows + 1, dtype=np.int32)
-        ones = np.ones(self.places.size)
-        found = shared_csr(ones, self.places.ravel(), edges, (num_rows, len(table))) @ table
+        found = csr_of_ones(self.places, len(table)) @ table
         if len(self.rare_rows):
             classes = np.arange(num_classes)
             np.add.at(found, self.rare_rows, density(classes, self.rare_columns[:, None], self.rare_counts[:, None]))

@@ -12,11 +12,9 @@ from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.categorical import Categorical
-from bayesnb.families.chance import tables_by_chance
 from bayesnb.families.choose_bins import chosen_edges, default_concentration
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
-from bayesnb.families.information import divergence
 from bayesnb.statistics.counts import Counts, class_sums
 
 __all__ = ["Histogram"]
@@ -287,10 +285,10 @@ class Histogram(ConjugateFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         # Within a part all classes have the same density, so that only the part informs.
-        return divergence(class_prob, np.asarray(parameters["prob"]))
+        return self._of_codes.mutual_information(class_prob, parameters)
 
     def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
-        return tables_by_chance(np.asarray(statistics.total))
+        return self._of_codes.information_by_chance(weight, statistics)
 
     def story(self) -> tuple[str, list[str]]:
         weight = "10 / parts" if self.concentration is None else format_number(self.concentration)

@@ -170,14 +170,14 @@ def from_likelihood(
             raise NotImplementedError(f"the likelihood {type(distribution).__name__} is one of vectors")
         if distribution.is_discrete:
             return divergence(class_prob, _of_counts(distribution))
+        if distribution.support is constraints.circular:
+            return _over_support(likelihood, class_prob, parameters)  # an angle has no first and last quantile
         edges = np.arange(-TAIL, TAIL)[:, None] + (1 + NODES) / 2
         deviate = edges.reshape(-1, *[1] * len(distribution.batch_shape))
         weight = np.tile(WEIGHTS / 2, 2 * TAIL).reshape(deviate.shape[0], 1, 1)
         weight = weight * np.exp(-0.5 * deviate[:, 0] ** 2) / np.sqrt(2 * np.pi)
         # x of class c on the first axis but one, densities under every class on the axis of classes.
         try:
-            if distribution.support is constraints.circular:
-                raise NotImplementedError("an angle has no first and last quantile")
             x = quantile(distribution, ndtr(deviate))
         except NotImplementedError:
             return _over_support(likelihood, class_prob, parameters)

@@ -9,11 +9,9 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.cells import log_density_of_cells
-from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.gamma_rate import RateFamily
 from bayesnb.families.information import of_poisson_counts
 from bayesnb.families.large_counts import log_gamma, log_negative_binomial, log_poisson, log_ratio
 from bayesnb.families.poisson_left_out import left_out, refitted
@@ -30,7 +28,7 @@ LARGEST_PRODUCT = 2.0**20
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Poisson(ExponentialFamily, ConjugateFamily):
+class Poisson(RateFamily):
     r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
     With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + S,\, b + N)` and the predictive negative
@@ -68,11 +66,6 @@ class Poisson(ExponentialFamily, ConjugateFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
-    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, rate: Any) -> dist.Distribution:
         return dist.Poisson(rate)
@@ -97,9 +90,6 @@ class Poisson(ExponentialFamily, ConjugateFamily):
 
     def statistics(self, x: Any, membership: Any) -> RateCounts:
         return count_with_rates(x, membership, self.log_base)
-
-    def possible(self, statistics: Counts) -> Any:
-        return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
 
     def on_scale_of(self, pooled: Counts) -> Self:
         if self.rate is not None:
@@ -131,16 +121,10 @@ class Poisson(ExponentialFamily, ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return log_negative_binomial(x, self.concentration, self.rate)
 
-    def mean(self) -> dict[str, Any]:
-        return {"rate": self.concentration / self.rate}
-
-    def mode(self) -> dict[str, Any]:
-        return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
-
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return of_poisson_counts(class_prob, np.asarray(parameters["rate"]))
 
-    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: RateCounts) -> np.ndarray | None:
+    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: RateCounts) -> np.ndarray:
         return left_out(self, x, codes, statistics)
 
     def row_log_refitted(
@@ -149,7 +133,7 @@ class Poisson(ExponentialFamily, ConjugateFamily):
         return refitted(self, x, codes, weights, statistics, held)
 
     def story(self) -> tuple[str, list[str]]:
-        return "Poisson(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+        return "Poisson(rate)", self.prior_story()
 
     def from_older_statistics(self, kind: str, statistics: Counts) -> RateCounts:
         return rate_counts(statistics) if kind == "Counts" else super().from_older_statistics(kind, statistics)

@@ -1,7 +1,7 @@
 """Numbers between zero and one as beta variables of unknown mean and concentration."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import log_beta, namespace
 from bayesnb.families import beta
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.concentrated import Concentrated, default_rate
+from bayesnb.families.concentrated import Concentrated
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.statistics.counts import Counts
 
@@ -114,12 +114,6 @@ class Beta(Concentrated):
             concentration = np.where(spread > ROUNDING, a + b, np.nan)
             mean = np.where(spread > ROUNDING, a / (a + b), of_x / (of_x + of_rest))
         return {"mean": mean, "concentration": concentration}
-
-    def on_scale_of(self, pooled: Counts) -> Self:
-        if self.rate is not None:
-            return self
-        rate = default_rate(self.estimate(pooled)["concentration"])
-        return replace(self, rate=np.broadcast_to(rate, np.shape(self.concentration)))
 
     def story(self) -> tuple[str, list[str]]:
         ones, zeros, a, b = (format_number(value) for value in self.hyperparameters().values())

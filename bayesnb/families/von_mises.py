@@ -1,7 +1,7 @@
 """Angles as von Mises variables of unknown direction and concentration."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.circle import Direction, nearest_turn
-from bayesnb.families.concentrated import Concentrated, default_rate
+from bayesnb.families.concentrated import Concentrated
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.statistics.counts import Counts
 
@@ -118,12 +118,6 @@ class VonMises(Concentrated):
             "loc": np.arctan2(sine, cosine),
             "concentration": np.where(length < 1 - ROUNDING, concentration, np.nan),
         }
-
-    def on_scale_of(self, pooled: Counts) -> Self:
-        if self.rate is not None:
-            return self
-        rate = default_rate(self.estimate(pooled)["concentration"])
-        return replace(self, rate=np.broadcast_to(rate, np.shape(self.concentration)))
 
     def on_a_line(self, draws: Parameters) -> Parameters:
         loc = np.asarray(draws["loc"])

@@ -9,10 +9,8 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.gamma_rate import RateFamily
 from bayesnb.families.large_counts import log_gamma
 from bayesnb.statistics.base import safe_ratio
 from bayesnb.statistics.counts import Counts
@@ -28,7 +26,7 @@ class _Exponential(dist.Exponential):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exponential(ExponentialFamily, ConjugateFamily):
+class Exponential(RateFamily):
     r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
     With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. The predictive density is a
@@ -70,12 +68,7 @@ class Exponential(ExponentialFamily, ConjugateFamily):
     support: ClassVar[Any] = constraints.nonnegative
     holds: ClassVar[str] = "a number from zero on"
     hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
-    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell above zero"
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, rate: Any) -> dist.Distribution:
         return _Exponential(rate)
@@ -86,9 +79,6 @@ class Exponential(ExponentialFamily, ConjugateFamily):
     def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
         rate = parameters["rate"]
         return (-rate,), -namespace(rate)[0].log(rate)
-
-    def possible(self, statistics: Counts) -> Any:
-        return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
 
     def on_scale_of(self, pooled: Counts) -> Self:
         if self.rate is not None:
@@ -116,11 +106,5 @@ class Exponential(ExponentialFamily, ConjugateFamily):
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
-    def mean(self) -> dict[str, Any]:
-        return {"rate": self.concentration / self.rate}
-
-    def mode(self) -> dict[str, Any]:
-        return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
-
     def story(self) -> tuple[str, list[str]]:
-        return "Exponential(rate)", [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
+        return "Exponential(rate)", self.prior_story()
