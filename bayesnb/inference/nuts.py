@@ -21,7 +21,7 @@ from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.path_length import with_good_paths
 from bayesnb.inference.targets import Target, target_of
-from bayesnb.keys import as_key, random_generator
+from bayesnb.keys import as_key, random_generator, split
 from bayesnb.model.ways import has_closed_form
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
@@ -129,7 +129,7 @@ class NUTS(Inference):
         self.check(problem)
         target = target_of(problem)
         settings = self._settings(target)
-        start_key, chain_key, draw_key = jax.random.split(as_key(key), 3)
+        start_key, chain_key, draw_key = split(as_key(key), 3)
         with jax.enable_x64(True):
             arguments = target.arguments
             keys = jax.random.split(chain_key, self.num_chains)
