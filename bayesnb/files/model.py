@@ -17,6 +17,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.geometric import Geometric
 from bayesnb.families.histogram import Histogram
 from bayesnb.families.hurdle import Hurdle
+from bayesnb.families.learned_negative_binomial import LearnedNegativeBinomial
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.negative_binomial import NegativeBinomial
@@ -45,6 +46,7 @@ FAMILIES: tuple[type[Family], ...] = (
     Geometric,
     Histogram,
     Hurdle,
+    LearnedNegativeBinomial,
     LogNormal,
     Multinomial,
     NegativeBinomial,

@@ -20,11 +20,12 @@ from slow import names_fast
 import bayesnb as nb
 from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
+from bayesnb.families.concentrated import Concentrated
 from bayesnb.families.maximum import maximum
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
 
-CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
+CASES = {case.name: case for case in SAMPLED if isinstance(case.family, Concentrated)}
 Y = np.array(["a", "b"] * 30)
 
 
