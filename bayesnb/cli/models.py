@@ -24,12 +24,16 @@ def fit_exactly(
     """Guess a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
     features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
     model = guess_model(features, categorical)
-    framed(model, title=f"The model, guessed from {len(features)} rows")
+    rows = len(features)
+    framed(model, title=f"The model, guessed from {rows} row{'s' * (rows != 1)}")
     if unlabelled:
-        say(f"{unlabelled} rows have no {labels.name} and are left out.")
+        rows_are_left = "row has no {0} and is left" if unlabelled == 1 else "rows have no {0} and are left"
+        say(f"{unlabelled} {rows_are_left.format(labels.name)} out.")
     cells = int(features.isna().to_numpy().sum())
     if cells:
-        say(f"{cells} cells are missing and are skipped, which is exact.")
+        say(
+            f"{cells} {'cell is missing and is' if cells == 1 else 'cells are missing and are'} skipped, which is exact."
+        )
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
