@@ -27,13 +27,12 @@ def fit_exactly(
     rows = len(features)
     framed(model, title=f"The model, guessed from {rows} row{'s' * (rows != 1)}")
     if unlabelled:
-        rows_are_left = "row has no {0} and is left" if unlabelled == 1 else "rows have no {0} and are left"
-        say(f"{unlabelled} {rows_are_left.format(labels.name)} out.")
+        left_out = "row has no {} and is" if unlabelled == 1 else "rows have no {} and are"
+        say(f"{unlabelled} {left_out.format(labels.name)} left out.")
     cells = int(features.isna().to_numpy().sum())
     if cells:
-        say(
-            f"{cells} {'cell is missing and is' if cells == 1 else 'cells are missing and are'} skipped, which is exact."
-        )
+        skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
+        say(f"{cells} {skipped} skipped, which is exact.")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
