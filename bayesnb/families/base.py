@@ -348,9 +348,9 @@ class Family(Params, ABC):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
-        The default uses NumPyro's likelihood. It sums over counts below 4096, and integrates over the quantiles of
-        other numbers (``icdf``, or ``cdf`` and bisection). Without ``cdf`` it integrates over the support, up to 40
-        standard deviations from each class's mean.
+        The default uses NumPyro's likelihood. It sums over counts, with an integral in place of most of the sum where
+        they reach 4096, and integrates over the quantiles of other numbers (``icdf``, or ``cdf`` and bisection).
+        Without ``cdf`` it integrates over the support, up to 40 standard deviations from each class's mean.
 
         Parameters
         ----------

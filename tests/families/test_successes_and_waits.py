@@ -253,6 +253,30 @@ def test_mutual_information_is_a_sum_over_all_counts(name):
     np.testing.assert_allclose(found, [[expected]], rtol=1e-7)
 
 
+LARGE = {
+    "geometric, mean 2000": (nb.Geometric(), lambda n, p: stats.geom.pmf(n + 1, p), [1 / 2001, 1 / 6001], 300_000),
+    "geometric, mean 200 and 5": (nb.Geometric(), lambda n, p: stats.geom.pmf(n + 1, p), [1 / 201, 1 / 6], 20_000),
+    "geometric, alike": (nb.Geometric(), lambda n, p: stats.geom.pmf(n + 1, p), [1 / 2001, 1 / 2041], 100_000),
+    "binomial": (nb.Binomial(9000), lambda n, p: stats.binom.pmf(n, 9000, p), [0.3, 0.31], 9001),
+    "binomial, both ends": (nb.Binomial(9000), lambda n, p: stats.binom.pmf(n, 9000, p), [1e-4, 1 - 1e-4], 9001),
+    "negative binomial": (nb.NegativeBinomial(0.1), lambda n, p: stats.nbinom.pmf(n, 0.1, p), [1e-4, 4e-5], 2_000_000),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", names_fast(LARGE, {"geometric, mean 2000", "binomial, both ends"}))
+def test_mutual_information_of_large_counts_is_that_sum(name):
+    """Where the counts of one class or the other go beyond 4,096, an integral replaces most of the sum."""
+    family, mass, prob, end = LARGE[name]
+    weight, prob = np.array([0.3, 0.7]), np.array(prob)
+    density = mass(np.arange(end), prob[:, None])
+    average = weight @ density
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.nansum(weight[:, None] * density * np.log(density / average))
+    found = family.mutual_information(weight[None, :, None], {"prob": prob[None, :, None]})
+    np.testing.assert_allclose(found, [[expected]], rtol=1e-8)
+
+
 def test_mutual_information_of_waiting_times_is_an_integral():
     weight, rate = np.array([0.3, 0.7]), np.array([0.5, 2.0])
     x, step = np.linspace(0, 80, 2_000_001, retstep=True)
