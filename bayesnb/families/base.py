@@ -92,6 +92,8 @@ class Family(Params, ABC):
     mean_predicts
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
+    atoms
+        Values with a probability of their own, where the other cells have a density.
     why_no_maximum_likelihood, why_no_mode
         Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages.
     categories, other
@@ -109,6 +111,7 @@ class Family(Params, ABC):
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
+    atoms: ClassVar[tuple[float, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.
