@@ -314,7 +314,8 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
     parts = [(x, weight)]
     parts += [(counts, np.ones((1, 1, len(counts)))) for counts in (np.arange(SUMMED), *summed)]
     parts += [(np.array([at - 0.5, at + 0.5]), sign * np.array([[[-1.0, 1.0]]]) / 24) for at, sign in slopes]
-    mass, found = 0.0, 0.0
+    mass: Any = 0.0
+    found: Any = 0.0
     for values, weights in parts:
         density = _probabilities(distribution, values)
         mass = mass + (density * weights[:, None]).sum(axis=-1)
