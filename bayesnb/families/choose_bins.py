@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families.bins import Bins
 from bayesnb.families.dirichlet import dirichlet_log_evidence
 
-__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins"]
+__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins", "resolution"]
 
 NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
 """Numbers of bins whose evidences are compared."""
@@ -46,7 +46,7 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | Non
         raise ValueError(
             f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
         )
-    step = _resolution(values)
+    step = resolution(values)
     ranges = [(low, high)]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
@@ -74,7 +74,7 @@ def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration:
     return float(of_counts + bins.log_density(x).sum())
 
 
-def _resolution(values: np.ndarray) -> float:
+def resolution(values: np.ndarray) -> float:
     """The smallest distance of sorted values that differ; of a single value its size."""
     steps = np.diff(values)
     steps = steps[steps > ROUNDING * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))]
