@@ -70,16 +70,22 @@ class Candidate:
         they are.
     smooth : bool
         Whether it describes cells, zeros of a hurdle apart, by a density without bins.
+    counts : bool
+        Whether the cells are compared as whole numbers.
+    hurdle : bool
+        Whether zeros have a probability of their own.
     """
 
     name: str
     family: ConjugateFamily
     width_of_zero: float | None = None
     smooth: bool = False
+    counts: bool = False
+    hurdle: bool = False
 
     def described(self, cells: np.ndarray) -> np.ndarray:
-        """Those of some cells that have a density: all, or those other than zero."""
-        return cells if self.width_of_zero is None else cells[cells != 0]
+        """Those of some cells that have no probability of their own: all, or those other than zero."""
+        return cells[cells != 0] if self.hurdle else cells
 
 
 def candidates(table: Table, position: int) -> tuple[Candidate, ...]:
@@ -114,13 +120,14 @@ def _of_numbers(cells: np.ndarray) -> tuple[Candidate, ...]:
     nonzero = cells[cells != 0]
     few = _are_few_whole_numbers(cells)
     alone = _holding(COUNTS if few else DENSITIES, cells)
-    found = [Candidate(name, family, smooth=name in SMOOTH) for name, family in alone.items()]
+    found = [Candidate(name, family, smooth=name in SMOOTH, counts=few) for name, family in alone.items()]
     if len(nonzero) < len(cells):
         beside_zero = {"Histogram": Histogram()} if few else _holding(DENSITIES, nonzero)
         # Probabilities of whole numbers are compared as they are. A histogram has no bin narrower than the resolution.
         width = None if few else resolution(np.unique(cells[np.isfinite(cells)]))
         found += [
-            Candidate(f"Hurdle({name})", Hurdle(family), width, name in SMOOTH) for name, family in beside_zero.items()
+            Candidate(f"Hurdle({name})", Hurdle(family), width, name in SMOOTH, few, hurdle=True)
+            for name, family in beside_zero.items()
         ]
     return tuple(found)
 
