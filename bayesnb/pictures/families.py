@@ -18,6 +18,10 @@ SHARE_SHOWN = 0.99
 """Share of the cells other than zero within the panel; the rest lies beyond its ends."""
 
 
+ROOM = 1.6
+"""Height of a panel, in heights of its highest bar."""
+
+
 @runtime_checkable
 class Choice(Protocol):
     """The part of a `FamilyChoice` that the figure reads."""
@@ -108,21 +112,25 @@ def _draw(
     grid = (edges[:-1] + edges[1:]) / 2 if counts else np.linspace(edges[0], edges[-1], GRID)
     if without_zeros:
         grid = grid[grid != 0]
+    highest = 0.0
     for axis, each in zip(axes, families, strict=True):
         inside = grid[np.asarray(each.candidate.family.support(grid))]
         density = np.exp(np.asarray(each.posterior.cell_log_predictive(inside)))
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
-                axis.hist(cells, edges, weights=share, histtype="stepfilled", color=f"C{c}", alpha=0.25, zorder=1)
-            style = {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
-            axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **style)
+                bars: dict[str, Any] = {"histtype": "stepfilled", "color": f"C{c}", "alpha": 0.25, "zorder": 1}
+                highest = max(highest, axis.hist(cells, edges, weights=share, **bars)[0].max())
+            drawn: dict[str, Any] = (
+                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
+            )
+            axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
         axis.set_title(wrap(f"{column}: {each.candidate.name}", 36), fontsize=8)
         axis.set_xlim(edges[0], edges[-1])
         axis.set_yticks([])
-    top = max(axis.get_ylim()[1] for axis in axes)
+    # A density may be high where no cell is: the bars set the scale, the same for both families.
     for axis in axes:
-        axis.set_ylim(0.0, top)
+        axis.set_ylim(0.0, ROOM * highest or 1.0)
 
 
 def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
