@@ -19,7 +19,9 @@ ROUNDING = 8 * np.finfo(np.float64).eps
 """Values that differ by less than this share of their size differ by rounding."""
 
 
-def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | None = None) -> tuple[float, ...]:
+def chosen_edges(
+    x: Any, num_bins: int | None = None, concentration: float | None = None, weights: np.ndarray | None = None
+) -> tuple[float, ...]:
     """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
 
     The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side, if
@@ -32,13 +34,16 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | Non
     num_bins : int, optional
     concentration : float, optional
         Prior weight of each bin and tail.
+    weights : array, shape (rows,), optional
+        Each row counts as that many rows; by default once.
 
     Raises
     ------
     ValueError
         If the range is infinite in float64.
     """
-    x = x[np.isfinite(x)]
+    counted = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
+    x, weights = x[counted], np.ones(counted.sum()) if weights is None else weights[counted]
     values = np.unique(x)
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     # Twice the range, because the edges lie beyond it.
@@ -52,11 +57,11 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | Non
     if len(values) > 2 * extreme + 1:
         first, last = float(values[extreme]), float(values[-1 - extreme])
         # A value of many cells is no outlier.
-        if ((x < first) | (x > last)).sum() <= 2 * max(1, len(x) // 100):
+        if weights[(x < first) | (x > last)].sum() <= 2 * max(1.0, weights.sum() // 100):
             ranges.append((first, last))
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
-    return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))
+    return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration, weights))
 
 
 def default_concentration(num_parts: int) -> float:
@@ -64,14 +69,17 @@ def default_concentration(num_parts: int) -> float:
     return PRIOR_ROWS / num_parts
 
 
-def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None) -> float:
+def log_evidence_of_bins(
+    x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None, weights: np.ndarray | None = None
+) -> float:
     """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
     bins = Bins(edges)
-    counts = np.bincount(bins.codes(x).astype(np.intp), minlength=bins.size)
+    weights = np.ones(len(x)) if weights is None else weights
+    counts = np.bincount(bins.codes(x).astype(np.intp), weights, minlength=bins.size)
     of_counts = dirichlet_log_evidence(
         np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
     )
-    return float(of_counts + bins.log_density(x).sum())
+    return float(of_counts + weights @ bins.log_density(x))
 
 
 def resolution(values: np.ndarray) -> float:

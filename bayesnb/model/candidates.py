@@ -48,8 +48,9 @@ that of a Poisson upwards. The edges of a histogram of whole numbers lie half-wa
 whole number is the probability of that number.
 """
 
-FEW_CELLS = 20
-"""With fewer observed cells, a few different values say nothing of a column, and whole numbers are measurements."""
+MIN_CELLS = 20
+"""With fewer observed cells, numbers are Gaussian: the range and the resolution that a histogram takes from so few cells
+are worth as much as the shape that it describes."""
 
 FEW_VALUES = 20
 """Whole numbers of so many different values or fewer are compared as whole numbers."""
@@ -88,16 +89,18 @@ class Candidate:
         return cells[cells != 0] if self.hurdle else cells
 
 
-def candidates(table: Table, position: int) -> tuple[Candidate, ...]:
+def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
     """The families that can hold a column of a table; none if no cell is observed.
 
-    Rows without a label and those of weight zero count, because a model has to hold these, too.
+    They hold the rows of weight zero, too, because a fit to the table refuses cells that the family cannot hold.
 
     Parameters
     ----------
     table : Table
     position : int
         Position of the column.
+    weights : array, shape (rows,)
+        Weights of the rows.
 
     Raises
     ------
@@ -110,21 +113,23 @@ def candidates(table: Table, position: int) -> tuple[Candidate, ...]:
     if kind == "category":
         return (Candidate("Categorical", Categorical()),)
     cells = table.numbers([position], slice(None))[:, 0]
-    cells = cells[~np.isnan(cells)]
-    return _of_numbers(cells) if cells.size else ()
+    observed = ~np.isnan(cells)
+    return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()
 
 
-def _of_numbers(cells: np.ndarray) -> tuple[Candidate, ...]:
+def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]:
     if ((cells == 0) | (cells == 1)).all():
         return (Candidate("Bernoulli", Bernoulli()),)
     nonzero = cells[cells != 0]
+    if weights.sum() < MIN_CELLS:
+        return (Candidate("Gaussian", Gaussian(), smooth=True),)
     few = _are_few_whole_numbers(cells)
     alone = _holding(COUNTS if few else DENSITIES, cells)
     found = [Candidate(name, family, smooth=name in SMOOTH, counts=few) for name, family in alone.items()]
     if len(nonzero) < len(cells):
         beside_zero = {"Histogram": Histogram()} if few else _holding(DENSITIES, nonzero)
         # Probabilities of whole numbers are compared as they are. A histogram has no bin narrower than the resolution.
-        width = None if few else resolution(np.unique(cells[np.isfinite(cells)]))
+        width = None if few else resolution(np.unique(cells[np.isfinite(cells) & (weights > 0)]))
         found += [
             Candidate(f"Hurdle({name})", Hurdle(family), width, name in SMOOTH, few, hurdle=True)
             for name, family in beside_zero.items()
@@ -141,6 +146,4 @@ def _holds(family: Family, cells: np.ndarray) -> bool:
 
 
 def _are_few_whole_numbers(cells: np.ndarray) -> bool:
-    if cells.size < FEW_CELLS or (cells != np.rint(cells)).any():
-        return False
-    return len(np.unique(cells)) <= FEW_VALUES
+    return bool((cells == np.rint(cells)).all()) and len(np.unique(cells)) <= FEW_VALUES

@@ -83,7 +83,7 @@ def labelled_table(table: Table, y: Any, sample_weight: Any, *, may_miss: bool) 
 
 def chosen_candidates(rows: LabelledTable, positions: Sequence[int]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
-    found = {position: candidates(rows.table, position) for position in positions}
+    found = {position: candidates(rows.table, position, rows.weights) for position in positions}
     # Where there is one candidate, its evidence decides nothing.
     compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
     chosen = {position: each[0] for position, each in found.items() if each}
@@ -124,8 +124,8 @@ def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> 
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    model = bind(Description(features), table, None, rows.classes)
     weights = None if (rows.weights == 1).all() else rows.weights
+    model = bind(Description(features), table, None, rows.classes, weights)
     statistics = model.read(table).count(rows.codes, weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel, bind
 from bayesnb.model.choose import choose_features
@@ -221,7 +223,7 @@ Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
 
 
-def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
+def of_table(model: Model, X: Any, y: Any = None, classes: Any = None, weights: np.ndarray | None = None) -> BoundModel:
     """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
 
     Parameters
@@ -231,9 +233,11 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundM
     y : labels of shape (rows,) or str, optional
     classes : sequence or int, optional
         Labels that may occur, also for a bound model.
+    weights : array, shape (rows,), optional
+        Weights of the rows.
     """
     if isinstance(model, NaiveBayes):
-        return model.bind(X, y, classes=classes)
+        return bind(model, X, y, classes, weights)
     return model if classes is None else model.with_classes(classes)
 
 

@@ -165,10 +165,11 @@ def choose_families(
     -----
     The candidates have a closed form:
 
-    - zeros and ones: `Bernoulli`; text, booleans and categoricals: `Categorical` or `Bernoulli`. Nothing is compared.
-    - whole numbers of at most 20 different values in at least 20 cells: `Histogram`; if none is negative, `Poisson`,
-      `Geometric` and `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; `Hurdle` of a histogram beside zeros.
-      The edges of the bins lie half-way between the numbers, so that all these are probabilities of whole numbers.
+    - zeros, ones and booleans: `Bernoulli`; text and categoricals: `Categorical`; numbers in fewer than 20 observed
+      cells: `Gaussian`. Nothing is compared.
+    - whole numbers of at most 20 different values: `Histogram`; if none is negative, `Poisson`, `Geometric` and
+      `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; if some are zero, `Hurdle` of a histogram. The edges of
+      the bins lie half-way between the numbers, so that all these are probabilities of whole numbers.
     - other numbers, whole ones of more values such as ages among them: `Gaussian`, `Histogram`; `LogNormal` if all are
       positive; `Exponential` if none is negative; and `Hurdle` of each if some are zero. These are densities per unit
       of the column.
@@ -250,7 +251,7 @@ def _refuse_sparse(columns: OpenColumns) -> None:
 
 
 def _candidates(rows: LabelledTable, position: int) -> tuple[Candidate, ...]:
-    found = candidates(rows.table, position)
+    found = candidates(rows.table, position, rows.weights)
     name = rows.table.names[position]
     if not found:
         raise ValueError(
