@@ -49,8 +49,8 @@ whole number is the probability of that number.
 """
 
 MIN_CELLS = 20
-"""With fewer observed cells, numbers are Gaussian: the range and the resolution that a histogram takes from so few cells
-are worth as much as the shape that it describes."""
+"""With fewer observed cells, numbers are Gaussian: the range and the resolution that a histogram takes from so few
+cells are worth as much as the shape that it describes."""
 
 FEW_VALUES = 20
 """Whole numbers of so many different values or fewer are compared as whole numbers."""
@@ -126,7 +126,7 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
     few = _are_few_whole_numbers(cells)
     alone = _holding(COUNTS if few else DENSITIES, cells)
     found = [Candidate(name, family, smooth=name in SMOOTH, counts=few) for name, family in alone.items()]
-    if len(nonzero) < len(cells):
+    if weights[cells == 0].sum() > 0:
         beside_zero = {"Histogram": Histogram()} if few else _holding(DENSITIES, nonzero)
         # Probabilities of whole numbers are compared as they are. A histogram has no bin narrower than the resolution.
         width = None if few else resolution(np.unique(cells[np.isfinite(cells) & (weights > 0)]))

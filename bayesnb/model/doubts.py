@@ -38,8 +38,8 @@ REMEDIES = {
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
     EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. Cut the numbers into bins "
     "(pandas.cut) or write families={{{name!r}: nb.Categorical()}}",
-    MASS: "most cells are equal, and the family chosen puts no mass on one value. Cut the numbers into bins "
-    "(pandas.cut) or write families={{{name!r}: nb.Histogram()}}",
+    MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
+    "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
     DISTINCT: "most values are distinct, and categories are taken (Categorical), which say nothing of values not seen. "
     "Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",

@@ -168,8 +168,8 @@ def choose_families(
     - zeros, ones and booleans: `Bernoulli`; text and categoricals: `Categorical`; numbers in fewer than 20 observed
       cells: `Gaussian`. Nothing is compared.
     - whole numbers of at most 20 different values: `Histogram`; if none is negative, `Poisson`, `Geometric` and
-      `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; if some are zero, `Hurdle` of a histogram. The edges of
-      the bins lie half-way between the numbers, so that all these are probabilities of whole numbers.
+      `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; if some are zero, `Hurdle` of a histogram. The edges
+      of the bins lie half-way between the numbers, so that all these are probabilities of whole numbers.
     - other numbers, whole ones of more values such as ages among them: `Gaussian`, `Histogram`; `LogNormal` if all are
       positive; `Exponential` if none is negative; and `Hurdle` of each if some are zero. These are densities per unit
       of the column.
