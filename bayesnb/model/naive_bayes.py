@@ -152,11 +152,17 @@ class NaiveBayes(Description):
           pclass, sex ~ Categorical(prob)
               prob ~ Dirichlet(1)
 
-        With labels. Nine waiting times in ten are short:
+        With labels, skewed waiting times are log-normal:
 
         >>> import numpy as np
         >>> waits = pd.DataFrame({"minutes": np.exp(np.linspace(-3, 3, 40)), "late": ["no", "no", "no", "yes"] * 10})
         >>> nb.NaiveBayes.from_frame(waits, "late")
+        NaiveBayes, features independent given the class:
+          class_prob ~ Dirichlet(1)
+          y ~ Categorical(class_prob)
+          minutes ~ LogNormal(mean, variance)
+              mean ~ Normal(on the data's scale, variance / 0.1)
+              variance ~ InverseGamma(1, on the data's scale)
         """
         frame, y = split_labels(frame, y)
         columns = open_columns(frame, exclude, families)

@@ -188,11 +188,10 @@ def choose_families(
     factors of less than about three decide nothing.
 
     The families chosen have looked at the labels. The evidence of the model is too high by at most the log of the
-    number of candidates for each column: the mean of the evidences of all candidates, an honest evidence if each is as
-    probable, is at least the highest divided by their number. A choice among ten families costs each column at most 2.3
-    nats, however many rows there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row
-    rarely changes the choice. The scores that ``criterion="labels"`` maximised are a little too high; `kfold` with new
-    choices measures it.
+    number of candidates for each column: a model that gives K candidates the same prior probability has an evidence of
+    at least 1 / K of the highest. K is at most seven, so that this is at most 1.95 nats a column, however many rows
+    there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row rarely changes the
+    choice. Those that ``criterion="labels"`` maximised are a little too high.
 
     A family chosen for positive numbers or counts refuses other cells in later rows. Give another one with `families`
     if such cells may come.
@@ -211,6 +210,12 @@ def choose_families(
     ... })
     >>> choice = nb.choose_families(X, y)
     >>> choice
+    Families by the evidence, each beside the best of the others:
+                        family                second log_bayes_factor
+    column
+    pages              Poisson  NegativeBinomial(10)             -7.0
+    price            LogNormal           Exponential             -9.1
+    discount  Hurdle(Gaussian)     Hurdle(LogNormal)             -0.6
     >>> posterior = nb.fit(choice.model, X, y)
     """
     if criterion not in CRITERIA:

@@ -120,10 +120,8 @@ class Families(theirs.BaseEstimator):
         self.by = by
 
     def fit(self, X, y):
-        if self.by == "types":
-            model = nb.NaiveBayes.from_frame(X)
-        else:
-            model = nb.choose_families(X, y, criterion=self.by).model
+        guessed = self.by == "types"
+        model = nb.NaiveBayes.from_frame(X) if guessed else nb.choose_families(X, y, criterion=self.by).model
         self.model_ = ours.NaiveBayesClassifier(model).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
