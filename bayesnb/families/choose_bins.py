@@ -43,8 +43,8 @@ def chosen_edges(
         If the range is infinite in float64.
     """
     counted = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
-    x, weights = x[counted], np.ones(counted.sum()) if weights is None else weights[counted]
-    values = np.unique(x)
+    values, place = np.unique(x[counted], return_inverse=True)
+    number = np.bincount(place, None if weights is None else weights[counted], minlength=len(values))
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     # Twice the range, because the edges lie beyond it.
     if not np.isfinite(2 * (high - low)):
@@ -57,11 +57,11 @@ def chosen_edges(
     if len(values) > 2 * extreme + 1:
         first, last = float(values[extreme]), float(values[-1 - extreme])
         # A value of many cells is no outlier.
-        if weights[(x < first) | (x > last)].sum() <= 2 * max(1.0, weights.sum() // 100):
+        if number[(values < first) | (values > last)].sum() <= 2 * max(1.0, float(number.sum()) // 100):
             ranges.append((first, last))
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
-    return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration, weights))
+    return max(candidates, key=lambda edges: log_evidence_of_bins(values, edges, concentration, number))
 
 
 def default_concentration(num_parts: int) -> float:
@@ -74,12 +74,12 @@ def log_evidence_of_bins(
 ) -> float:
     """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
     bins = Bins(edges)
-    weights = np.ones(len(x)) if weights is None else weights
     counts = np.bincount(bins.codes(x).astype(np.intp), weights, minlength=bins.size)
     of_counts = dirichlet_log_evidence(
         np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
     )
-    return float(of_counts + weights @ bins.log_density(x))
+    within = bins.log_density(x)
+    return float(of_counts + (within.sum() if weights is None else weights @ within))
 
 
 def resolution(values: np.ndarray) -> float:

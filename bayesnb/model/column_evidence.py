@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.arrays import in_float64
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.bound import bind
 from bayesnb.model.candidates import Candidate, candidates
@@ -49,13 +49,10 @@ class Compared:
     candidate : Candidate
     log_evidence : float
         Log density of the column's cells given the labels, the parameters integrated out.
-    posterior : ConjugateFamily
-        The family given the cells, hyperparameters of shape (classes, 1).
     """
 
     candidate: Candidate
     log_evidence: float
-    posterior: ConjugateFamily
 
 
 def labelled_table(table: Table, y: Any, sample_weight: Any, *, may_miss: bool) -> LabelledTable:
@@ -132,12 +129,10 @@ def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> 
         assert isinstance(block.family, ConjugateFamily)
         with np.errstate(all="ignore"):
             log_evidence = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
-        posterior = to_numpy(block.family.update(counted))
         for j, position in enumerate(block.columns):
             candidate = candidate_of[position]
             of_zeros = _log_density_of_zeros(rows, position, candidate.width_of_zero)
-            own = posterior.take((slice(None), [j]))
-            found.append((position, Compared(candidate, float(log_evidence[j] + of_zeros), own)))
+            found.append((position, Compared(candidate, float(log_evidence[j] + of_zeros))))
     return found
 
 

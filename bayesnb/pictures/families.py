@@ -34,6 +34,9 @@ class Choice(Protocol):
     def first_two(self) -> Mapping[Any, Sequence[Any]]:
         """By column, the families chosen and next, if there is one, as `Compared`."""
 
+    def posterior_of(self, column: Any, family: Any) -> Any:
+        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
+
     def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """The observed cells of a column and their weights, for each class."""
 
@@ -73,7 +76,9 @@ def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, 
     shown = _columns(choice, columns)[: whole_number("max_columns", max_columns)]
     figure, axes = panel_grid(2 * len(shown), 2)
     for i, column in enumerate(shown):
-        _draw(axes[2 * i : 2 * i + 2], column, choice.first_two[column], choice.cells_by_class(column))
+        families = [each.candidate for each in choice.first_two[column]]
+        posteriors = [choice.posterior_of(column, each.family) for each in families]
+        _draw(axes[2 * i : 2 * i + 2], column, families, posteriors, choice.cells_by_class(column))
     from bayesnb.pictures.picture import Line2D
 
     legend(
@@ -100,11 +105,15 @@ def _columns(choice: Choice, columns: Sequence[Any] | None) -> list[Any]:
 
 
 def _draw(
-    axes: Sequence[Any], column: Any, families: Sequence[Any], by_class: Sequence[tuple[np.ndarray, np.ndarray]]
+    axes: Sequence[Any],
+    column: Any,
+    families: Sequence[Any],
+    posteriors: Sequence[Any],
+    by_class: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> None:
     """The panels of a column: the same cells under two families."""
-    counts = all(each.candidate.counts for each in families)
-    without_zeros = any(each.candidate.hurdle for each in families)
+    counts = all(each.counts for each in families)
+    without_zeros = any(each.hurdle for each in families)
     weight = [weights.sum() for _, weights in by_class]
     if without_zeros:
         by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
@@ -113,9 +122,9 @@ def _draw(
     if without_zeros:
         grid = grid[grid != 0]
     highest = 0.0
-    for axis, each in zip(axes, families, strict=True):
-        inside = grid[np.asarray(each.candidate.family.support(grid))]
-        density = np.exp(np.asarray(each.posterior.cell_log_predictive(inside)))
+    for axis, each, posterior in zip(axes, families, posteriors, strict=True):
+        inside = grid[np.asarray(each.family.support(grid))]
+        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
@@ -125,7 +134,7 @@ def _draw(
                 {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
             )
             axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
-        axis.set_title(wrap(f"{column}: {each.candidate.name}", 36), fontsize=8)
+        axis.set_title(wrap(f"{column}: {each.name}", 36), fontsize=8)
         axis.set_xlim(edges[0], edges[-1])
         axis.set_yticks([])
     # A density may be high where no cell is: the bars set the scale, the same for both families.

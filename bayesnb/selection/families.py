@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.api import fit
 from bayesnb.families.base import Family
 from bayesnb.model.candidates import Candidate, candidates
 from bayesnb.model.choose import doubts_of_choice
@@ -44,7 +45,7 @@ class FamilyChoice:
     classes : tuple
         The labels, in the order of the posteriors below.
     compared : dict
-        By column, the families in the order of `table`, each with its posterior.
+        By column, the families in the order of `table`.
     data : LabelledTable
         The table, its labels and weights.
     """
@@ -66,6 +67,13 @@ class FamilyChoice:
             by_name = {each.candidate.name: each for each in self.compared[column]}
             found[column] = tuple(by_name[name] for name in ordered["family"])
         return found
+
+    def posterior_of(self, column: Any, family: Family) -> Family:
+        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
+        data = self.data
+        model = NaiveBayes({column: family})
+        posterior: Any = fit(model, data.table, data.classes[data.codes], sample_weight=data.weights)
+        return posterior.families[0]
 
     def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """The observed cells of a column of numbers and their weights, for each class."""
