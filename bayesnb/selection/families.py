@@ -36,10 +36,10 @@ class FamilyChoice:
         The model with the families chosen and those that were given.
     table : pandas.DataFrame
         A row for each column and family that can hold it: ``column``; ``family``; ``log_evidence``, the log density of
-        the column's cells given the labels, the parameters integrated out, in nats; ``log_bayes_factor``, that minus
-        the highest one of the column; ``elpd_difference``, the leave-one-out log score of the labels with this family
-        minus the one with the family chosen, the other columns as chosen (``criterion="labels"`` only); and ``chosen``.
-        The family of the highest evidence is the first of its column.
+        the column's cells given the labels, the parameters integrated out, in nats, all families of a column on one
+        scale; ``log_bayes_factor``, that minus the highest one of the column; ``elpd_difference``, the leave-one-out
+        log score of the labels with this family minus the one with the family chosen, the other columns as chosen
+        (``criterion="labels"`` only); and ``chosen``. The family of the highest evidence is the first of its column.
     criterion : str
         ``"evidence"`` or ``"labels"``.
     classes : tuple
