@@ -346,15 +346,25 @@ def test_standard_errors_are_those_of_means_and_paired_means(coin):
     assert two.loc["accuracy", "posterior_se"] == pytest.approx(0.5)
 
 
-def test_the_error_by_chance_is_the_mean_over_sets_of_labels(coin, monkeypatch):
+def test_the_error_by_chance_is_the_mean_over_sets_of_labels(monkeypatch):
     monkeypatch.setattr(module, "SIMULATIONS", 3)
-    X, y = [[1]] * 8, ["b"] * 8
-    table = calibration(coin, X, y, key=5).table
+    unequal = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.25], [0.75]]}
+    )
+    X, y = [[1]] * 5 + [[0]] * 3, ["b"] * 8
+    found = calibration(unequal, X, y, other=[[0.4, 0.6]] * 5 + [[0.9, 0.1]] * 3, key=5)
     rng = module.random_generator(5)
-    errors = [abs((rng.uniform(size=8) < 0.8).mean() - 0.8) for _ in range(3)]
-    chance = table.loc["calibration_error_by_chance"]
-    np.testing.assert_allclose(chance["posterior"], np.mean(errors))
-    np.testing.assert_allclose(chance["posterior_se"], np.std(errors, ddof=1))
+    alike = [abs((rng.uniform(size=8) < 0.75).mean() - 0.75) for _ in range(3)]
+    # The other model's predictions are in two bins, whose errors add up.
+    probs, errors = np.array([0.6] * 5 + [0.9] * 3), []
+    for _ in range(3):
+        gap = (rng.uniform(size=8) < probs) - probs
+        errors.append((abs(gap[:5].sum()) + abs(gap[5:].sum())) / 8)
+    chance = found.table.loc["calibration_error_by_chance"]
+    np.testing.assert_allclose(chance[["posterior", "other"]].astype(float), [np.mean(alike), np.mean(errors)])
+    np.testing.assert_allclose(
+        chance[["posterior_se", "other_se"]].astype(float), [np.std(alike, ddof=1), np.std(errors, ddof=1)]
+    )
 
 
 def test_intervals_of_the_bins_have_the_probability_asked_for(coin):
