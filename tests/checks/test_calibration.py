@@ -382,7 +382,7 @@ def test_intervals_of_the_bins_have_the_probability_asked_for(coin):
 @pytest.mark.parametrize("row", [[-0.5, 1.5], [np.nan, 1.0], [0.5, 0.5 + 1.5e-6]])
 def test_one_row_of_probabilities_that_are_none_is_named(coin, row):
     other = np.array([[0.4, 0.6], [0.0, 1.0], row])
-    with pytest.raises(ValueError, match="of row 2 are .* add up to one"):
+    with pytest.raises(ValueError, match=r"of row 2 are .* add up to one"):
         calibration(coin, [[1], [0], [1]], ["a", "b", "b"], other=other)
 
 

@@ -763,3 +763,11 @@ def test_the_longest_document_of_a_class():
     x = np.array([[3.0, 2.0], [0.0, 1.0], [40.0, 2.0]])
     counted = nb.DirichletMultinomial().statistics(x, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     assert [dirichlet_multinomial._OneClass.of(counted, c).longest for c in (0, 1)] == [5.0, 42.0]
+
+
+def test_moments_of_vectors_of_gammas():
+    a, b = np.array([[0.5, 2.0, 4.0]]), np.array([[2.0, 4.0, 0.5]])
+    vectors = GammaVector(a, b)
+    np.testing.assert_allclose(vectors.mean, stats.gamma.mean(a, scale=1 / b), rtol=1e-6)
+    np.testing.assert_allclose(vectors.variance, stats.gamma.var(a, scale=1 / b), rtol=1e-6)
+    assert bool(vectors.support(vectors.support.feasible_like(jnp.zeros((1, 3)))).all())
