@@ -1,11 +1,14 @@
 """What is said is so: examples run, every public name is documented, the layers hold."""
 
+import ast
+import contextlib
 import doctest
 import importlib
 import inspect
 import pkgutil
 import re
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,50 @@ def test_every_public_name_is_documented(name):
     if inspect.isfunction(thing):
         for parameter in inspect.signature(thing).parameters:
             assert parameter in inspect.getdoc(thing), f"{name}({parameter})"
+
+
+CALLABLES = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (nb, nb.estimators)
+    for name in sorted(module.__all__)
+    if callable(getattr(module, name)) and getattr(module, name) is not nb.ConvergenceWarning
+}
+CALLABLES |= {
+    f"{name}.{member}": value
+    for name, thing in CALLABLES.items()
+    if inspect.isclass(thing)
+    for member, value in inspect.getmembers(thing, inspect.isroutine)
+    if not member.startswith("_")
+    and callable(value)
+    and (getattr(value, "__module__", None) or "").startswith("bayesnb")
+}
+
+
+def documented_defaults(thing):
+    """Defaults that the parameters' section of a docstring gives as Python literals, by name."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\S[^\n]*\n-+\n|\Z)", inspect.getdoc(thing) or "", re.S | re.M)
+    for names, default in re.findall(r"^(\w[\w, ]*) : .*, default (.+)$", section.group(1) if section else "", re.M):
+        parts = default.split(" and ")
+        for name, part in zip(
+            names.split(", "), parts if len(parts) > 1 else parts * names.count(",") + parts, strict=True
+        ):
+            with contextlib.suppress(ValueError):  # an instance, such as Gaussian()
+                yield name, ast.literal_eval(part)
+
+
+def test_defaults_are_those_of_the_docstrings():
+    """A parameter whose docstring refers to another one has the default that its name has there."""
+    of_name, unsaid = defaultdict(list), []
+    for where, thing in CALLABLES.items():
+        parameters, documented = inspect.signature(thing).parameters, dict(documented_defaults(thing))
+        for name, default in documented.items():
+            assert parameters[name].default == default, f"{where}({name})"
+            of_name[name].append(default)
+        unsaid += [(where, name, one.default) for name, one in parameters.items() if name not in documented]
+    assert sum(map(len, of_name.values())) > 200
+    for where, name, default in unsaid:
+        if isinstance(default, int | float) and name in of_name:
+            assert default in of_name[name], f"{where}({name})"
 
 
 @pytest.mark.parametrize("name", MODULES)
