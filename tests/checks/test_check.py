@@ -1,5 +1,6 @@
 """Posterior predictive checks: quiet on data of the model, loud where it is wrong."""
 
+import itertools
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.stats
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.checks.predictive import Check, check, checking, dependence, replicates
+from bayesnb.checks.predictive import Check, agreement, check, checking, dependence, replicates
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
 from bayesnb.checks.predictive.result import SHOWN, check_of
@@ -549,3 +550,17 @@ def test_a_function_gets_an_array_of_the_kind_that_the_data_have(cells, kind):
     assert [table.dtype.kind for table in seen] == [kind] * 3
     np.testing.assert_array_equal(found.replicated["missing"], 3.0)
     assert all(pd.isna(table[:, 1]).tolist() == [False, True] * 3 for table in seen)
+
+
+def test_of_many_discrete_columns_some_are_compared(monkeypatch):
+    monkeypatch.setattr(agreement, "MAX_DISCRETE", 3)
+    X, y = np.eye(5), [0, 0, 1, 1, 1]
+    for columns, expected in ((3, [[0, 1, 2]]), (5, [sorted(few) for few in itertools.combinations(range(5), 3)])):
+        model = nb.NaiveBayes(nb.Bernoulli()).bind(X[:, :columns], y)
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            places = agreement._discrete_columns(model, rng)
+            assert [column for _, column in places] in expected
+    one, two = (nb.NaiveBayes(nb.Bernoulli()).bind(X[:, :columns], y) for columns in (1, 2))
+    assert agreement.agreement(one, encode(one, X[:, :1], y), rng) is None
+    assert agreement.agreement(two, encode(two, X[:, :2], y), rng).labels == ["agreement"]

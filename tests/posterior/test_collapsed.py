@@ -55,3 +55,20 @@ def test_an_average_over_features_is_the_same_density_in_jax(float64):
     cells = np.column_stack([X, [0, 1, 1, 0, 1]])
     averaged = nb.fit(model, cells, Y)
     np.testing.assert_allclose(averaged.log_joint_function()(cells), averaged.log_joint(cells), rtol=1e-10)
+
+
+def test_a_hyperprior_for_each_class_is_saved(tmp_path):
+    model = nb.NaiveBayes(nb.Poisson(2.0, 1.5), class_concentration=dist.Gamma(3.0, 1.0).expand([2])).bind(X, Y)
+    parameters = ModelParameters(
+        np.full((2, 3, 2), 0.5),
+        ({"rate": np.ones((2, 3, 2, 2))},),
+        {"class_concentration": np.stack([CLASSES, 2 * CLASSES], axis=-1)},
+    )
+    saved = nb.CollapsedPosterior(Problem(model, model.statistics(X, Y)), model, parameters, {}, nb.NUTS())
+    saved.save(tmp_path / "p.nc")
+    loaded = nb.load(tmp_path / "p.nc")
+    assert loaded.problem.model.class_concentration.batch_shape == (2,)
+    np.testing.assert_array_equal(loaded.log_joint(NEW), saved.log_joint(NEW))
+    np.testing.assert_array_equal(
+        loaded.draws()["class_concentration"], saved.parameters.hyperparameters["class_concentration"]
+    )
