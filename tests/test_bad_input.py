@@ -1102,11 +1102,17 @@ def test_codes_too_large_for_categories(code, form):
         estimator.predict(X)
 
 
-@pytest.mark.parametrize("cell", [1e308, -1e200, 1.01e150, 10**400], ids=["1e308", "-1e200", "1.01e150", "10**400"])
+@pytest.mark.parametrize(
+    "cell", [1e308, -1e200, 1.01e150, 10**400, -(10**400)], ids=["1e308", "-1e200", "1.01e150", "10**400", "-10**400"]
+)
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, pd.DataFrame], ids=["C", "F", "frame"])
 def test_measurements_too_large_for_squares(cell, form):
     X = form(np.array([[1.0, cell], [2.0, None], [3.0, 1.0]], dtype=object))
-    words = ["inf"] if cell == 10**400 else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
+    words = (
+        [r"(?<!-)inf" if cell > 0 else "-inf"]
+        if abs(cell) == 10**400
+        else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
+    )
     fitted = nb.fit(nb.Gaussian(), [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]], ["a", "b", "a"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -1271,3 +1277,8 @@ def test_a_name_among_numbers_of_columns_makes_them_names():
         )
         turned = pd.DataFrame({3: [4.0, 0.0], "flag": [1.0, 0.0]})
         assert known.predict(turned).tolist() == ["b", "a"]
+
+
+def test_a_position_behind_the_last_column():
+    with refused("column 3 is not in X", "'mass'"):
+        nb.NaiveBayes({3: nb.Gaussian()}).bind(FRAME[["mass", "eggs", "the"]], LABELS)
