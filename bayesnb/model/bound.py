@@ -438,8 +438,8 @@ class BoundModel:
         y : labels of shape (rows,) or str, optional
             Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class is
             drawn before the features: for class probabilities use `predict_proba`, which sums over all classes.
-        num_rows : int, optional
-            Rows to draw where neither X nor y is given, by default one.
+        num_rows : int, default 1
+            Rows to draw where neither X nor y is given.
         total_count : int or array, optional
             Totals of the count vectors to draw.
 

@@ -564,3 +564,9 @@ def test_of_many_discrete_columns_some_are_compared(monkeypatch):
     one, two = (nb.NaiveBayes(nb.Bernoulli()).bind(X[:, :columns], y) for columns in (1, 2))
     assert agreement.agreement(one, encode(one, X[:, :1], y), rng) is None
     assert agreement.agreement(two, encode(two, X[:, :2], y), rng).labels == ["agreement"]
+
+
+def test_the_tail_of_a_one_sided_statistic_is_at_most_a_half():
+    p_values = pd.DataFrame({"p_value": [0.9, 0.5, 0.97, 0.02]}, index=["shape", "mean", "sd", "z"])
+    check = Check(p_values, pd.DataFrame(), (), one_sided=("shape",))
+    assert check.by_extremity.index.tolist() == ["z", "sd", "shape", "mean"]

@@ -35,6 +35,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     NaiveBayesClassifier,
     PoissonNB,
+    categorical,
     read,
 )
 
@@ -510,3 +511,11 @@ def test_no_more_rows_leave_a_mean_and_a_variance_as_they_are():
     mean, variance = np.array([1.0, 2.0]), np.array([0.5, 4.0])
     found = GaussianNB._update_mean_variance(3, mean, variance, np.empty((0, 2)))
     np.testing.assert_array_equal(found, [mean, variance])
+
+
+def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):
+    monkeypatch.setattr(categorical, "MOST_CATEGORIES", 7)
+    y = [0, 1, 0]
+    assert estimators.CategoricalNB().fit([[0, 1], [3, 2], [1, 0]], y).n_categories_.tolist() == [4, 3]
+    with pytest.raises(ValueError, match="column 0 holds the number 4"):
+        estimators.CategoricalNB().fit([[0, 1], [4, 2], [1, 0]], y)

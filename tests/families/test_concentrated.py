@@ -24,6 +24,7 @@ from bayesnb.families.circle import Direction, Winding, nearest_turn
 from bayesnb.families.maximum import maximum
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
+from bayesnb.statistics.counts import Counts
 
 CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
 Y = np.array(["a", "b"] * 30)
@@ -541,3 +542,12 @@ def test_an_angle_and_its_turns_have_a_density_together(float64):
     np.testing.assert_allclose(np.exp(Winding().log_abs_det_jacobian(turned, None)).sum(axis=0), 1.0, rtol=1e-12)
     drawn = np.asarray(Direction().sample(jax.random.key(0), (4000,)))
     assert scipy.stats.kstest(drawn, "uniform", (-np.pi, 2 * np.pi)).pvalue > 1e-3
+
+
+def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_shape() -> None:
+    shape = np.geomspace(0.05, 1e4, 200)
+    gap = np.log(shape) - scipy.special.digamma(shape)  # log E[x] - E[log x]
+    total = np.stack([np.ones_like(shape), -gap], axis=-1)[None]
+    found = nb.Gamma().estimate(Counts(np.ones((1, 200)), total, np.zeros((1, 200))))
+    np.testing.assert_allclose(found["concentration"][0], shape, rtol=0.016)
+    np.testing.assert_array_equal(found["mean"], 1.0)

@@ -839,3 +839,17 @@ def test_several_long_documents_under_several_draws(rng):
     for s, c in itertools.product(range(2), range(2)):
         expected = [stats.dirichlet_multinomial.logpmf(row.astype(int), concentration[s, c], 5_000_000) for row in x]
         np.testing.assert_allclose(found[s, :, c], expected, rtol=1e-7)
+
+
+def test_sparse_rows_are_counted_as_they_are(monkeypatch):
+    seen = []
+    count = nb.DirichletMultinomial.statistics
+
+    def spy(self, x, membership):
+        seen.append(scipy.sparse.issparse(x))
+        return count(self, x, membership)
+
+    monkeypatch.setattr(nb.DirichletMultinomial, "statistics", spy)
+    rows = scipy.sparse.csr_array([[2, 0, 1], [0, 3, 0]])
+    nb.NaiveBayes(nb.DirichletMultinomial()).bind(rows, [0, 1]).read(rows).count(np.array([0, 1]))
+    assert seen == [True]
