@@ -293,7 +293,7 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, mon
     result = run(tmp_path / "table.csv", "--target", "kind", "--drop", "code", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert fits == [(nb.NUTS(num_warmup=500, num_samples=1000, num_chains=4), 0)]
-    assert "1 cells are missing and are skipped" in result.output
+    assert "1 cell is missing and is skipped" in result.output
     assert "YES, the samples agree" in result.output
     lines = [line.split("  ")[0].strip() for line in result.output.splitlines()]
     # The name of each site is above the rows of its parameters.
@@ -316,7 +316,7 @@ def test_rows_and_cells_that_are_missing_are_counted(command, tmp_path):
     result = command(*arguments, "--missing", "?", "--missing", "-", "--drop", "code")
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "1 rows have no kind and are left out" in text
+    assert "1 row has no kind and is left out" in text
     assert "3 cells are missing and are skipped" in text
     assert "guessed from 5 rows" in text
     model = nb.load(tmp_path / "model.nc").model
