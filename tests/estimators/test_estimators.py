@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import joblib
@@ -501,6 +502,23 @@ def test_a_column_without_a_number_has_one_category():
 def test_gaussian_nb_takes_a_prior_of_gaussian_columns(prior):
     with pytest.raises(TypeError, match=r"prior is .*: give nb\.Gaussian"):
         GaussianNB(prior=prior).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+
+
+def test_a_small_alpha_is_raised_where_it_is_not_forced():
+    X, y = [[1, 0, 1], [0, 1, 1]], [0, 1]
+    with pytest.warns(UserWarning, match="alpha too small"):
+        fitted = MultinomialNB(alpha=[0.0, 1e-10, 2.0], force_alpha=False).fit(X, y)
+    expected = sklearn.naive_bayes.MultinomialNB(alpha=[1e-10, 1e-10, 2.0]).fit(X, y)
+    np.testing.assert_allclose(fitted.feature_log_prob_, expected.feature_log_prob_, rtol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BernoulliNB(alpha=1e-10, force_alpha=False).fit(X, y)
+
+
+def test_no_more_rows_leave_a_mean_and_a_variance_as_they_are():
+    mean, variance = np.array([1.0, 2.0]), np.array([0.5, 4.0])
+    found = GaussianNB._update_mean_variance(3, mean, variance, np.empty((0, 2)))
+    np.testing.assert_array_equal(found, [mean, variance])
 
 
 def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):
