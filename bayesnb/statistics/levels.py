@@ -56,6 +56,9 @@ class Tally:
         both = ((self.place, other.place), (self.number, other.number), (self.weight, other.weight))
         return self.of(*(np.concatenate(pair) for pair in both))
 
+    def __sub__(self, other: Self) -> Self:
+        return self + other * -1.0
+
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.place, self.number, self.weight * factor)
 
