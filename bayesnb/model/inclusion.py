@@ -36,7 +36,7 @@ __all__ = [
 
 def features_of(block: Block) -> tuple[Any, ...]:
     """Names of a block's features: its columns, or the block itself where a row of it is one vector."""
-    return (block.name,) if block.is_vector else block.labels
+    return (block.name,) if block.is_joint else block.labels
 
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:
@@ -123,7 +123,7 @@ def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
         for name, value in block.family.hyperparameters().items():
             differs = (np.asarray(value) != np.asarray(value)[:1]).any(axis=0)
             if differs.any():
-                feature = block.name if block.is_vector else block.labels[int(np.argwhere(differs)[0][0])]
+                feature = block.name if block.is_joint else block.labels[int(np.argwhere(differs)[0][0])]
                 raise ValueError(
                     f"column {feature!r}: the prior's {name} differs by class, so that one distribution for all "
                     "classes has no prior; give the classes the same"

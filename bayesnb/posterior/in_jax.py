@@ -147,7 +147,7 @@ def log_joint_of_averages(arrays: tuple[Any, Sequence[tuple[Any, ...]]], cells: 
     """
     total, blocks = arrays
     for (own, shared, log_in, log_out), x in zip(blocks, cells, strict=True):
-        if own.cell == "count vector":
+        if own.joint:
             total += jnp.logaddexp(log_in + own.device_log_predictive(x), log_out + shared.device_log_predictive(x))
             continue
         of_own, of_all = (family.device_cells_log_predictive(x) for family in (own, shared))
