@@ -49,6 +49,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.log_normal": ["LogNormal"],
         "families.histogram": ["Histogram"],
         "families.hurdle": ["Hurdle"],
+        "families.joint_categorical": ["JointCategorical"],
         "families.multinomial": ["Multinomial"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],

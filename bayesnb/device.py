@@ -123,8 +123,8 @@ def log_joint_on_device(
 def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequence[int]) -> tuple[Any, Any]:
     """Columns of a block (None for all columns of the table), and its categories.
 
-    The categories are given by their number if they are 0, 1, 2, ..., else by an array of shape (columns, categories),
-    and by None for a block without categories.
+    The categories are given by their number if they are 0, 1, 2, ... in every column, else by an array of shape
+    (columns, categories), filled up with NaN, and by None for a block without categories.
 
     Raises
     ------
@@ -134,7 +134,10 @@ def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequenc
     index = None if columns == range(len(table.names)) else jnp.asarray(list(columns), jnp.int32)
     if not block.has_categories:
         return index, None
-    numbers = np.array([[_as_number(category) for category in schema.categories[column]] for column in block.columns])
+    each = [[_as_number(category) for category in schema.categories[column]] for column in block.columns]
+    longest = max(map(len, each))
+    # Columns of a joint block may differ in their number of categories.
+    numbers = np.array([[*numbers, *[np.nan] * (longest - len(numbers))] for numbers in each])
     own_codes = bool((numbers == np.arange(numbers.shape[1])).all())
     return index, jnp.asarray(float(numbers.shape[1]) if own_codes else numbers)
 

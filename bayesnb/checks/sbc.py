@@ -276,12 +276,12 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
-        return model, total_count
+        return model.with_every_value(), total_count
     X, y = split_labels(X, y, model.features)
     bound = of_table(model, X, y)
     statistics = bound.statistics(X, y)
     total_count = _mean_total(bound, statistics) if total_count is None else total_count
-    return bound.resolve(statistics), total_count
+    return bound.resolve(statistics).with_every_value(), total_count
 
 
 def _mean_total(model: BoundModel, statistics: ModelStatistics) -> int | None:

@@ -82,6 +82,9 @@ class Family(Params, ABC):
     whole_rows
         For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit to
         other rows is an error.
+    informs_as_one
+        For joint families, whether `nb.mutual_information` is that of the block as a whole. The methods
+        ``..._of_each_column`` then describe a block of one column.
     support, holds
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
@@ -116,6 +119,7 @@ class Family(Params, ABC):
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
+    informs_as_one: ClassVar[bool] = False
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.
@@ -432,6 +436,27 @@ class Family(Params, ABC):
         if isinstance(statistics, Counts) and self.cell == "number" and self.support is constraints.boolean:
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(self.parameter_names()))
+
+    def with_every_value(self) -> Self:
+        """The family with a parameter for every value that an observation may have.
+
+        A joint family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
+        the prior may have others.
+        """
+        return self
+
+    def recoded(self, statistics: Any, places: Sequence[np.ndarray]) -> Any:
+        """Statistics of a joint family, when its columns have more categories than before; called on the new family.
+
+        The default is for statistics that hold no codes of categories.
+
+        Parameters
+        ----------
+        statistics : Statistics
+        places : sequence of array of int
+            For each column, the new code of each category that it had.
+        """
+        return statistics
 
     def of_each_column(self) -> "Family | None":
         """The family of each column on its own, with the prior of its parameters.

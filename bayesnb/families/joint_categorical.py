@@ -109,6 +109,7 @@ class JointCategorical(ConjugateFamily):
     cell: ClassVar[Any] = "category"
     joint: ClassVar[bool] = True  # type: ignore[misc]
     whole_rows: ClassVar[bool] = True
+    informs_as_one: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
@@ -275,6 +276,15 @@ class JointCategorical(ConjugateFamily):
         flat = (excess == 0).all(axis=-1, keepdims=True)
         unbounded = (excess < 0).any(axis=-1, keepdims=True) & (self._combinations.number > 1)
         return {"prob": np.where(flat, multiplicity / self._combinations.number, np.where(unbounded, np.nan, mode))}
+
+    def of_each_column(self) -> Categorical:
+        return self._of_entries
+
+    def statistics_of_each_column(self, statistics: CombinationCounts) -> Counts:
+        return Counts(statistics.n, self._by_entry(statistics)[:, None], 0.0 * statistics.n)
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        return {"prob": np.asarray(parameters["prob"])[..., None, :]}
 
     def power_scaled(self, statistics: CombinationCounts, power: float) -> dict[str, Any]:
         change = (power - 1) * (self._weights - self._combinations.multiplicity)

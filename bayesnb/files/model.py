@@ -17,6 +17,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.geometric import Geometric
 from bayesnb.families.histogram import Histogram
 from bayesnb.families.hurdle import Hurdle
+from bayesnb.families.joint_categorical import JointCategorical
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.negative_binomial import NegativeBinomial
@@ -45,6 +46,7 @@ FAMILIES: tuple[type[Family], ...] = (
     Geometric,
     Histogram,
     Hurdle,
+    JointCategorical,
     LogNormal,
     Multinomial,
     NegativeBinomial,

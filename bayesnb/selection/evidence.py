@@ -20,6 +20,7 @@ from bayesnb.model.inclusion import (
 )
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.selection.information_draws import labels_of_information
 
 __all__ = ["column_inclusion", "feature_evidence"]
 
@@ -102,7 +103,7 @@ def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
     """
     found = []
     for i, block in enumerate(posterior.model.blocks):
-        log_bayes_factor = np.full(len(block.columns), np.nan)
+        log_bayes_factor = np.full(len(labels_of_information(block)), np.nan)
         problem = posterior.problem
         if problem is not None and problem.unlabelled is None and not problem.model.hyperpriors:
             try:
