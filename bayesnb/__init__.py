@@ -50,6 +50,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.histogram": ["Histogram"],
         "families.hurdle": ["Hurdle"],
         "families.multinomial": ["Multinomial"],
+        "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],
         "families.proportions": ["Beta"],
@@ -88,5 +89,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "statistics.counts": ["Counts"],
         "statistics.levels": ["Levels"],
         "statistics.moments": ["Moments"],
+        "statistics.scatter": ["Scatter"],
     },
 )

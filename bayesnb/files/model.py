@@ -19,6 +19,7 @@ from bayesnb.families.histogram import Histogram
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.families.proportions import Beta
@@ -47,6 +48,7 @@ FAMILIES: tuple[type[Family], ...] = (
     Hurdle,
     LogNormal,
     Multinomial,
+    MultivariateGaussian,
     NegativeBinomial,
     Poisson,
     VonMises,
