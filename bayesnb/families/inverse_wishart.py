@@ -11,10 +11,13 @@ from scipy.optimize.elementwise import bracket_root, find_root
 __all__ = ["CovarianceElement", "bartlett_of", "draw_inverse_wishart"]
 
 NODES = 40
-"""Points of the quadrature over the variance on each side of a step, in the distribution function of a covariance."""
+"""Points of the quadrature over each of three parts of the variance, in the distribution function of a covariance."""
 
 TAIL = 1e-16
 """Probability of the variance on either side that the quadrature leaves out."""
+
+RIDGE = 1e-12
+"""What is added to the diagonal of a matrix, relative to it, before it is taken apart."""
 
 LARGEST_LOG = 700.0
 """Largest number whose exponential float64 holds, rounded down."""
@@ -71,10 +74,13 @@ def bartlett_of(df: Any, scale: Any, covariance: np.ndarray) -> np.ndarray:
         NaN above the diagonal.
     """
     root = np.linalg.cholesky(np.asarray(scale))
-    # The precision in units of the scale is T T'.
-    whitened = np.linalg.solve(root, np.swapaxes(np.linalg.solve(root, covariance), -1, -2))
     size = covariance.shape[-1]
-    factor = np.linalg.cholesky(np.linalg.inv((whitened + np.swapaxes(whitened, -1, -2)) / 2))
+    # In units of the scale, the covariance is U U' with U the inverse of T', which is upper triangular: the factor of
+    # Cholesky from the last column to the first. A matrix that rounding made singular gets a little more diagonal.
+    whitened = np.linalg.solve(root, np.swapaxes(np.linalg.solve(root, covariance), -1, -2))
+    whitened = (whitened + np.swapaxes(whitened, -1, -2)) / 2 * (1 + RIDGE * np.eye(size))
+    upper = np.linalg.cholesky(whitened[..., ::-1, ::-1])[..., ::-1, ::-1]
+    factor = np.swapaxes(np.linalg.inv(upper), -1, -2)
     found = scipy.special.ndtr(factor)
     on_diagonal = np.arange(size)
     halves = (np.asarray(df)[..., None] - on_diagonal) / 2
@@ -174,19 +180,22 @@ def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) ->
     smallest = np.finfo(np.float64).tiny
     low = log_rate - np.log(scipy.special.gammainccinv(shape, TAIL))
     high = log_rate - np.log(np.maximum(scipy.special.gammaincinv(shape, TAIL), smallest))
-    # Where the columns nearly determine each other, the function of the variance is a step at value / slope.
+    # The coefficient's distribution function, of the variance, is a step at value / slope, the steeper the more the
+    # columns determine each other. Where both have different signs, it changes where value / variance is the spread.
     with np.errstate(divide="ignore", invalid="ignore"):
-        step = np.log(np.maximum(value / slope, smallest))
-    step = np.clip(np.nan_to_num(step, nan=0.0), low, high)
+        ratio = value / slope
+        step = np.log(np.maximum(np.where(ratio > 0, ratio, np.abs(value) / spread), smallest))
+    mode = log_rate - np.log(shape)
+    first, second = (np.clip(end(mode, step), low, high) for end in (np.minimum, np.maximum))
     total, mass = np.zeros(np.shape(step)), np.zeros(np.shape(step))
-    for end in (low, high):
+    for start, end in ((low, first), (first, second), (second, high)):
         for node, weight in zip(*_NODES, strict=True):
-            # Most nodes are near the step.
-            log_variance = step + (end - step) * node**3
+            # Most nodes are near the ends of each part.
+            log_variance = start + (end - start) * node**2 * (3 - 2 * node)
             # Less the log density at its largest, so that nothing overflows.
             distance = log_rate - np.log(shape) - log_variance
             log_density = shape * (distance + 1 - np.exp(np.minimum(distance, LARGEST_LOG)))
-            part = weight * 3 * node**2 * np.abs(end - step) * np.exp(log_density)
+            part = weight * 6 * node * (1 - node) * (end - start) * np.exp(log_density)
             mass += part
             total += part * scipy.special.stdtr(df + 1, (value * np.exp(-log_variance) - slope) / spread)
     return total / mass
