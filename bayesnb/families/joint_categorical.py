@@ -107,7 +107,7 @@ class JointCategorical(ConjugateFamily):
     held: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "category"
-    joint: ClassVar[bool] = True  # type: ignore[misc]
+    joint: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = True
     informs_as_one: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer

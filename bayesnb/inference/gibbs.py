@@ -160,6 +160,7 @@ def _draw_given(problem: Problem, labels: np.ndarray, rng: np.random.Generator) 
     # The families get one class axis with the classes of all chains.
     counted = rows.count(model, np.moveaxis(labels, 0, 1).reshape(len(rows), chains * classes))
     given = [updated(model.class_prior, model.families, problem.statistics + part) for part in counted.split(chains)]
-    drawn = draw_parameters(*jax.tree.map(lambda *leaves: np.stack(leaves), *given), rng)
+    class_prior, families = jax.tree.map(lambda *leaves: np.stack(leaves), *given)
+    drawn = draw_parameters(class_prior, families, rng)
     class_prob = np.broadcast_to(drawn.class_prob, (chains, classes))
     return ModelParameters(class_prob, drawn.blocks)
