@@ -243,9 +243,9 @@ class TestHeldCombinations:
         (counted,) = posterior.problem.statistics.blocks
         assert max(np.size(leaf) for leaf in jax.tree.leaves(counted)) == 1024
         assert posterior.mean()["abc_prob"].shape == (2, 901)
-        assert posterior.mean()["abc_prob"][:, -1] == pytest.approx(np.full(2, 10 / 460 * (1 - 900 / 810_000)))
+        assert posterior.mean()["abc_prob"][:, -1] == pytest.approx(np.full(2, 900 / 1350 * (1 - 900 / 810_000)))
         unseen = pd.DataFrame({"a": X["a"], "b": np.roll(X["b"], 1), "c": 0})
-        np.testing.assert_allclose(np.exp(posterior.log_joint(unseen)), 0.5 * 10 / 810_000 / 460, rtol=1e-12)
+        np.testing.assert_allclose(np.exp(posterior.log_joint(unseen)), 0.5 / 900 / 1350, rtol=1e-12)
 
     def test_more_than_a_million_are_refused_with_their_number(self):
         X = pd.DataFrame({"a": np.arange(1200), "b": np.arange(1200), "c": [0, 1] * 600})
@@ -324,18 +324,27 @@ class TestHeldCombinations:
 
 
 class TestConcentration:
-    """One number for each combination, at most ten rows in all by default."""
+    """One number for each combination; by default all weigh as much as a column."""
 
-    def test_the_default_weighs_ten_rows_at_most(self, rng):
-        X, y = table(rng)
-        for sizes, each in (((3, 4), 10 / 12), ((20, 50), 0.01)):
-            categories = {
-                name: [*CATEGORIES[name], *range(size)][:size] for name, size in zip("ab", sizes, strict=True)
-            }
-            default, given = (nb.fit(joint(number, categories=categories), X, y) for number in (None, each))
-            assert default.log_evidence == given.log_evidence
-        few = nb.fit(nb.NaiveBayes({"a": (nb.JointCategorical(), ["a"])}), X, y)
-        assert few.log_evidence == nb.fit(nb.NaiveBayes({"a": (nb.JointCategorical(1.0), ["a"])}), X, y).log_evidence
+    @pytest.mark.parametrize(
+        ("sizes", "each"),
+        [((3, 4), 12**-0.5), ((20, 20), 0.05), ((20, 20, 1), 0.05), ((10, 10, 10), 0.01), ((7,), 1.0)],
+    )
+    def test_the_default_weighs_as_much_as_a_column(self, sizes, each):
+        X = [[0] * len(sizes), [0] * len(sizes)]
+        listed = {j: range(size) for j, size in enumerate(sizes)}
+        default, given = (
+            nb.fit(nb.NaiveBayes({"all": (nb.JointCategorical(number, listed), [*listed])}), X, ["u", "v"])
+            for number in (None, each)
+        )
+        assert default.log_evidence == pytest.approx(given.log_evidence, rel=1e-12)
+
+    def test_a_column_alone_has_the_default_prior_of_categorical(self):
+        X, listed = [["x", "x"], ["y", "z"], ["y", "y"]], {0: list("xyz"), 1: list("xyz")}
+        both = nb.fit(nb.NaiveBayes({"both": (nb.JointCategorical(categories=listed), [0, 1])}), X, list("uvu"))
+        one = nb.fit(nb.NaiveBayes({0: nb.Categorical(categories=listed[0])}), X, list("uvu"))
+        new = [[category, None] for category in "xyz"]
+        np.testing.assert_allclose(both.log_joint(new), one.log_joint(new), rtol=1e-12)
 
     def test_classes_may_differ(self, rng):
         X, y = table(rng)
