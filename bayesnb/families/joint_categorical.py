@@ -96,9 +96,9 @@ class JointCategorical(ConjugateFamily):
     >>> model = nb.NaiveBayes({"both": (nb.JointCategorical(), [0, 1])})
     >>> posterior = nb.fit(model, answers, ["a", "a", "a", "b", "b", "b"])
     >>> posterior.predict_proba([["yes", "yes"], ["no", "yes"], ["no", None]]).round(3)
-    array([[0.75, 0.25],
-           [0.25, 0.75],
-           [0.429, 0.571]])
+    array([[0.833, 0.167],
+           [0.167, 0.833],
+           [0.4  , 0.6  ]])
     """
 
     concentration: Hyperparameter = None

@@ -224,7 +224,8 @@ class TestMissingCells:
     def test_a_fit_refuses_rows_with_gaps(self, rng):
         X, y = table(rng)
         X.loc[[3, 7], "b"] = None
-        with pytest.raises(ValueError, match="column 'b': the cell is missing in 2 of 40 rows, and JointCategorical"):
+        told = "column 'b': the cell is missing, or not among the categories, in 2 of 40 rows, and JointCategorical"
+        with pytest.raises(ValueError, match=told):
             nb.fit(joint(), X, y)
         weight = np.ones(40)
         weight[[3, 7]] = 0.0
