@@ -142,11 +142,11 @@ class CovarianceElement(dist.Distribution):
         return np.where(rest > 3, known, np.inf)
 
     def cdf(self, value: Any) -> Any:
-        value = np.asarray(value, dtype=np.float64)
+        xp, special = namespace(value)
         variances, parts = self._parts
-        positive = np.where(value > 0, value, np.inf)
-        of_variance = np.where(value > 0, scipy.special.gammaincc(parts[0] / 2, parts[1] / 2 / positive), 0.0)
-        return np.where(variances, of_variance, _covariance_cdf(value, *parts))
+        positive = xp.where(value > 0, value, np.inf)
+        of_variance = xp.where(value > 0, special.gammaincc(parts[0] / 2, parts[1] / 2 / positive), 0.0)
+        return xp.where(variances, of_variance, _covariance_cdf(value, *parts))
 
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         xp, _ = namespace(value)
@@ -180,8 +180,8 @@ class CovarianceElement(dist.Distribution):
         return identity, (reduced, given, slope, np.sqrt(left / (given * (reduced + 1))))
 
 
-def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> np.ndarray:
-    """Distribution function of the product of a variance and a coefficient.
+def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> Any:
+    """Distribution function of the product of a variance and a coefficient, for NumPy and JAX.
 
     Parameters
     ----------
@@ -191,9 +191,11 @@ def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) ->
     slope, spread : array
         Location and scale of the coefficient, Student-t with df + 1 degrees of freedom.
     """
+    xp, _ = namespace(value)
 
     def below(log_variance: Any) -> Any:
-        return scipy.special.stdtr(df + 1, (value * np.exp(-log_variance) - slope) / spread)
+        away = (value * xp.exp(-log_variance) - slope) / spread
+        return scipy.special.stdtr(df + 1, away) if xp is np else dist.StudentT(df + 1).cdf(away)
 
     return _average_over_variance(below, value, df, given, slope, spread)
 
