@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import CASES, CLASSES, OUTSIDE, membership, with_holes
+from cases import CASES, CLASSES, COLUMNS, OUTSIDE, membership, with_holes
 from numpyro.distributions import gof
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln, logsumexp
@@ -85,7 +85,7 @@ def test_row_log_likelihood_is_numpyros(case, rng):
             ]
         else:
             theirs = [
-                case.family.likelihood(**{k: v[c] for k, v in parameters.items()}).log_prob(cells).sum(-1)
+                _of_rows(case, case.family.likelihood(**{k: v[c] for k, v in parameters.items()}).log_prob(cells))
                 for c in range(CLASSES)
             ]
     np.testing.assert_allclose(case.family.row_log_likelihood(parameters, x), np.stack(theirs, 1), rtol=1e-9)
@@ -133,7 +133,7 @@ def test_predictive_is_numpyros(case, rng):
     else:
         cells = new.astype(int) if case.family.cell == "category" else new
         log_density = jax.jit(case.predictive(posterior.take(None)).log_prob)
-        theirs = np.asarray(log_density(cells[:, None, :])).sum(-1)
+        theirs = _of_rows(case, np.asarray(log_density(cells[:, None, :])))
     # NumPyro's negative binomial goes through JAX's betaln, which is off by 1e-7.
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs, rtol=1e-6, atol=1e-6)
 
@@ -187,7 +187,18 @@ def test_predictive_is_scipys(case, rng):
             )
         case "exponential":
             theirs = stats.lomax.logpdf(cells, posterior.concentration, scale=posterior.rate)
+        case "multivariate gaussian":
+            df = posterior.df[:, 0] - COLUMNS + 1
+            shapes = posterior.scale * ((posterior.kappa + 1) / posterior.kappa)[..., None] / df[:, None, None]
+            theirs = np.stack(
+                [stats.multivariate_t(posterior.loc[c], shapes[c], df=df[c]).logpdf(new) for c in range(CLASSES)], 1
+            )[..., None]
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs.sum(-1), rtol=1e-10)
+
+
+def _of_rows(case, densities):
+    """Densities of rows, where a family gives those of independent cells."""
+    return densities if case.family.joint else densities.sum(-1)
 
 
 @partial(np.vectorize, signature="(),(e),(k)->()")
@@ -300,6 +311,9 @@ def test_likelihood_draws_follow_its_density(case, rng):
                 cells.astype(int) if case.family.cell == "category" else cells
             )
         )
+    if case.family.joint:
+        assert gof.vector_density_goodness_of_fit(cells, probs) > 1e-4
+        return
     for j in range(cells.shape[1]):
         if case.family.support.is_discrete:
             _, first, counts = np.unique(cells[:, j], return_index=True, return_counts=True)
@@ -336,7 +350,9 @@ def test_hyperparameters_shift_the_mode_and_maximum_likelihood(case, rng):
             noise = 1 + 1e-3 * rng.normal(size=(200, *value.shape))
             noise[0] = 1.0
             near[name] = np.asarray(value) * noise
-            if np.ndim(value) > 2 or case.family.cell == "count vector":
+            if name == "covariance":
+                near[name] = (near[name] + near[name].swapaxes(-1, -2)) / 2
+            elif np.ndim(value) > 2 or case.family.cell == "count vector":
                 near[name] = near[name] / near[name].sum(-1, keepdims=True)
             elif name == "prob":
                 near[name] = np.clip(near[name], 0, 1)
@@ -392,7 +408,8 @@ def test_the_family_fits_predicts_and_simulates_in_a_model(case, rng):
 
 def test_evidence_of_one_column_is_an_integral(case, rng):
     """One class, one column, quadrature over its parameter."""
-    if (case.like or case.name) in {"categorical", "multinomial", "gaussian", "log normal", "hurdle", "histogram"}:
+    several = {"categorical", "multinomial", "gaussian", "log normal", "hurdle", "histogram", "multivariate gaussian"}
+    if (case.like or case.name) in several:
         pytest.skip("more than one dimension; the Beta and gamma families stand for the method")
     x = case.cells(rng, 6)
     family = case.family.take((slice(None), [0]))
