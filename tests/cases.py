@@ -322,6 +322,7 @@ TWINS = {
     "exponential": "user's exponential",
     "histogram": "categorical and hurdle",
     "multivariate gaussian": "gaussian",
+    "joint categorical": "categorical",
 }
 """Cases of the slow suite, and those of the fast one that have most of their formulas."""
 
@@ -471,7 +472,7 @@ def _more_cases() -> list[Case]:
 
 def _joint_cases() -> list[Case]:
     rng = np.random.default_rng(9)
-    D = COLUMNS
+    D, K = COLUMNS, CATEGORIES
     root = rng.normal(size=(CLASSES, D, D))
     mixed = rng.normal(size=(D, D))
     return [
@@ -485,6 +486,13 @@ def _joint_cases() -> list[Case]:
             ),
             lambda rng, n: 3.0 + 2.0 * rng.normal(size=(n, D)) @ mixed,
             lambda family: family.predictive(),
+            missing=False,
+        ),
+        Case(
+            "joint categorical",
+            nb.JointCategorical(1 + _hyper(rng, 1), sizes=(K,) * D, held=tuple(range(K**D))),
+            lambda rng, n: rng.integers(0, K, (n, D)).astype(float),
+            lambda family: family.likelihood(family.mean()["prob"]),
             missing=False,
         ),
     ]

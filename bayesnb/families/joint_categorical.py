@@ -216,7 +216,8 @@ class JointCategorical(ConjugateFamily):
         return replace(self, concentration=self._weights + self._by_entry(statistics))
 
     def log_likelihood(self, parameters: Parameters, statistics: CombinationCounts) -> Any:
-        return times(self._by_entry(statistics), log_of(parameters, "prob")).sum(axis=-1, keepdims=True)
+        log_prob = self._combinations.log_each(log_of(parameters, "prob"))
+        return times(self._by_entry(statistics), log_prob).sum(axis=-1, keepdims=True)
 
     def log_evidence(self, statistics: CombinationCounts) -> Any:
         total = self._by_entry(statistics)

@@ -1,13 +1,14 @@
 """The contract that every family keeps, checked on one table of families."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import CASES, CLASSES, COLUMNS, OUTSIDE, membership, with_holes
+from cases import CASES, CATEGORIES, CLASSES, COLUMNS, OUTSIDE, membership, with_holes
 from numpyro.distributions import gof
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln, logsumexp
@@ -185,6 +186,12 @@ def test_predictive_is_scipys(case, rng):
             theirs = (
                 gammaln(2.5 + cells) - gammaln(2.5) - gammaln(cells + 1) + betaln(a + 2.5, b + cells) - betaln(a, b)
             )
+        case "joint categorical":
+            ones = np.eye(CATEGORIES**COLUMNS, dtype=int)[
+                np.ravel_multi_index(new.T.astype(int), (CATEGORIES,) * COLUMNS)
+            ]
+            theirs = np.stack([stats.dirichlet_multinomial.logpmf(ones, a, 1) for a in posterior.concentration], 1)
+            theirs = theirs[..., None]
         case "exponential":
             theirs = stats.lomax.logpdf(cells, posterior.concentration, scale=posterior.rate)
         case "multivariate gaussian":
@@ -253,13 +260,16 @@ def _log_density(family, parameters):
 def test_forgetting_everything_gives_the_prior_and_no_cells_change_nothing(case, rng):
     x, m = table(case, rng, 8)
     counted = case.family.statistics(x, m)
-    leaves_close(case.family.update(counted - counted), case.family)
+    prior = case.family
+    if case.name == "joint categorical":
+        prior = replace(prior, concentration=np.repeat(prior.concentration, CATEGORIES**COLUMNS, axis=1))
+    leaves_close(case.family.update(counted - counted), prior)
     if case.missing:
         empty = np.full_like(x, np.nan)
         leaves_close(case.family.update(case.family.statistics(empty, m)), case.family)
         np.testing.assert_array_equal(case.family.row_log_predictive(empty), np.zeros((8, CLASSES)))
     zero = case.family.statistics(x, m * 0.0)
-    leaves_close(case.family.update(zero), case.family)
+    leaves_close(case.family.update(zero), prior)
 
 
 def test_marginals_have_the_moments_of_draws(case, rng):
@@ -311,6 +321,11 @@ def test_likelihood_draws_follow_its_density(case, rng):
                 cells.astype(int) if case.family.cell == "category" else cells
             )
         )
+    if case.family.joint and case.family.support.is_discrete:
+        _, first, counts = np.unique(cells, axis=0, return_index=True, return_counts=True)
+        keep = probs[first] * n > 5
+        assert gof.multinomial_goodness_of_fit(probs[first][keep], counts[keep], total_count=n) > 1e-4
+        return
     if case.family.joint:
         assert gof.vector_density_goodness_of_fit(cells, probs) > 1e-4
         return
@@ -352,7 +367,7 @@ def test_hyperparameters_shift_the_mode_and_maximum_likelihood(case, rng):
             near[name] = np.asarray(value) * noise
             if name == "covariance":
                 near[name] = (near[name] + near[name].swapaxes(-1, -2)) / 2
-            elif np.ndim(value) > 2 or case.family.cell == "count vector":
+            elif np.ndim(value) > 2 or case.family.cell == "count vector" or case.name == "joint categorical":
                 near[name] = near[name] / near[name].sum(-1, keepdims=True)
             elif name == "prob":
                 near[name] = np.clip(near[name], 0, 1)
@@ -409,6 +424,7 @@ def test_the_family_fits_predicts_and_simulates_in_a_model(case, rng):
 def test_evidence_of_one_column_is_an_integral(case, rng):
     """One class, one column, quadrature over its parameter."""
     several = {"categorical", "multinomial", "gaussian", "log normal", "hurdle", "histogram", "multivariate gaussian"}
+    several |= {"joint categorical"}
     if (case.like or case.name) in several:
         pytest.skip("more than one dimension; the Beta and gamma families stand for the method")
     x = case.cells(rng, 6)
