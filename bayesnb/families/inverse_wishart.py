@@ -39,7 +39,7 @@ def draw_inverse_wishart(df: Any, scale: Any, rng: np.random.Generator, shape: t
     With :math:`\Psi = L L^T` and a lower triangular T, of independent elements
     :math:`T_{ii}^2 \sim \chi^2_{\nu - i + 1}` and :math:`T_{ij} \sim \mathrm{Normal}(0, 1)`, the matrix
     :math:`L (T T^T)^{-1} L^T` is a draw: Anderson (2003), *An Introduction to Multivariate Statistical Analysis*,
-    corollary 7.2.1 and theorem 7.7.1.
+    sections 7.2 and 7.7.
 
     Parameters
     ----------
