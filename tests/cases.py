@@ -17,6 +17,7 @@ import bayesnb as nb
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
+from bayesnb.statistics.occurrences import Occurrences
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -52,7 +53,13 @@ class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
 
     def cell_log_predictive(self, x):
-        return jnp.log(self.concentration / self.rate) - (self.concentration + 1) * jnp.log1p(x / self.rate)
+        return _log_lomax(x, self.concentration, self.rate)
+
+
+# Compiled as a whole. One by one, the operations of these formulas would be compiled anew for each of many shapes.
+@jax.jit
+def _log_lomax(x, concentration, rate):
+    return jnp.log(concentration / rate) - (concentration + 1) * jnp.log1p(x / rate)
 
 
 @jax.tree_util.register_dataclass
@@ -137,7 +144,7 @@ class Coins(nb.ConjugateFamily):
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
-        return xlogy(statistics.total, prob) + xlog1py(statistics.n - statistics.total, -prob)
+        return _xlogy(statistics.total, prob) + _xlog1py(statistics.n - statistics.total, -prob)
 
     def update(self, statistics):
         return Coins(self.ones + statistics.total, self.zeros + statistics.n - statistics.total)
@@ -164,6 +171,7 @@ class Coins(nb.ConjugateFamily):
         }
 
 
+@jax.jit
 def _log_beta(a, b):
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
@@ -189,10 +197,15 @@ class _Dirichlet(nb.ConjugateFamily):
             return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
 
     def _log_ratio(self, statistics):
-        def log_norm(a):
-            return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
+        return _log_norm(self.concentration + statistics.total) - _log_norm(self.concentration)
 
-        return log_norm(self.concentration + statistics.total) - log_norm(self.concentration)
+
+@jax.jit
+def _log_norm(a):
+    return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
+
+
+_xlogy, _xlog1py = jax.jit(xlogy), jax.jit(xlog1py)
 
 
 @jax.tree_util.register_dataclass
@@ -220,7 +233,7 @@ class Symbols(_Dirichlet):
         return nb.Counts(n, total, np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
-        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
+        return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
 
     def predictive(self):
         return dist.Categorical(probs=jnp.asarray(self.concentration / self.concentration.sum(axis=-1, keepdims=True)))
@@ -251,7 +264,7 @@ class Tokens(_Dirichlet):
         return nb.Counts(n, membership.T @ x, log_base)
 
     def log_likelihood(self, parameters, statistics):
-        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
+        return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
 
     def predictive(self, total_count=1):
         return dist.DirichletMultinomial(self.concentration, total_count=total_count)
@@ -537,7 +550,7 @@ class Sampled:
     log_density : callable
         From cells and the parameters by name.
     grid : array
-        Evenly spaced numbers that cover the support.
+        Evenly spaced numbers that cover the support; every count of a family of counts.
     estimates : bool
         Whether the family gives a mode and a maximum of the likelihood.
     """
@@ -585,6 +598,14 @@ SAMPLED = [
         lambda rng, first: rng.vonmises(np.where(first[:, None], 3.1, 1.5), [2.0, 9.0], (len(first), 2)),
         lambda x, loc, concentration: scipy.stats.vonmises.logpdf(x, concentration, loc),
         np.linspace(-np.pi, np.pi, 20001),
+    ),
+    Sampled(
+        "learned negative binomial",
+        nb.NegativeBinomial(loc=4.0, scale=1.0, rate=2.0),
+        lambda rng, first: rng.negative_binomial([1.5, 4.0], np.where(first[:, None], 0.2, 0.4), (len(first), 2)) * 1.0,
+        lambda x, mean, dispersion: scipy.stats.nbinom.logpmf(x, 1 / dispersion, 1 / (1 + dispersion * mean)),
+        np.arange(400.0),
+        statistics=Occurrences,
     ),
 ]
 """Families without a closed form, the first from outside the package."""
