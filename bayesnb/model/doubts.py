@@ -29,8 +29,8 @@ FEW, EQUAL, DISTINCT, MARKS = "few", "equal", "distinct", "marks"
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
-    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. Cut the numbers into bins "
-    "(pandas.cut) or write families={{{name!r}: nb.Categorical()}}",
+    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
+    "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
     DISTINCT: "most values are distinct, and categories are taken (Categorical), which say nothing of values not seen. "
     "Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
