@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb as nb
 from bayesnb import estimators
+from bayesnb.selection.models import _same
 
 WORDS = ["ape", "bee", "cat"]
 FAMILIES = {
@@ -715,7 +716,7 @@ class TestScore:
         X, y = nb.datasets.penguins()
         X = X.assign(island=pd.Categorical(X["island"].where(np.arange(len(X)) % 7 > 0)))
         assert X.isna().any().sum() == 6
-        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X), X, y), num_draws=1)["estimate"].nlargest(3)
+        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X, y), X, y), num_draws=1)["estimate"].nlargest(3)
         selection = SelectFromModel(
             estimators.NaiveBayesClassifier(),
             importance_getter=lambda fitted: nb.mutual_information(fitted, num_draws=1)["estimate"].to_numpy(),
@@ -727,7 +728,7 @@ class TestScore:
         assert pipe[0].get_feature_names_out().tolist() == kept
         assert "island" in kept
         pd.testing.assert_frame_equal(pipe[0].transform(X), X[kept])
-        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept]), X[kept], y).predict_proba(X[kept])
+        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept], y), X[kept], y).predict_proba(X[kept])
         np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
         with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
             SelectKBest(nb.mutual_information_score, k=3).fit(X, y)
@@ -930,3 +931,14 @@ class TestPictures:
         boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
         assert len(boxes) > 1
         assert not [1 for one, other in itertools.combinations(boxes, 2) if one.overlaps(other)]
+
+
+def test_data_are_the_same_up_to_the_rounding_of_the_largest_number():
+    same = _same
+    assert same([np.array([1e9, 0.1])], [np.array([1e9, 0.6])])
+    assert not same([np.array([1e9, 0.0])], [np.array([1e9, 1.5])])
+    assert not same([np.array([1e-3, 0.0])], [np.array([1e-3, 5e-10])])
+    assert not same([np.array([1.0])], [np.array([1.0 + 1.5e-8])])
+    assert not same([np.array([1.0]), np.array([2.0])], [np.array([1.0]), np.array([3.0])])
+    assert same([np.array([])], [np.array([])])
+    assert same([np.array([0.0])], [np.array([0.0])])
