@@ -49,7 +49,9 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.log_normal": ["LogNormal"],
         "families.histogram": ["Histogram"],
         "families.hurdle": ["Hurdle"],
+        "families.joint_categorical": ["JointCategorical"],
         "families.multinomial": ["Multinomial"],
+        "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],
         "families.proportions": ["Beta"],
@@ -90,5 +92,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "statistics.counts": ["Counts"],
         "statistics.levels": ["Levels"],
         "statistics.moments": ["Moments"],
+        "statistics.scatter": ["Scatter"],
     },
 )
