@@ -51,6 +51,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.hurdle": ["Hurdle"],
         "families.joint_categorical": ["JointCategorical"],
         "families.multinomial": ["Multinomial"],
+        "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],
         "families.proportions": ["Beta"],
@@ -89,5 +90,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "statistics.counts": ["Counts"],
         "statistics.levels": ["Levels"],
         "statistics.moments": ["Moments"],
+        "statistics.scatter": ["Scatter"],
     },
 )

@@ -13,6 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.inverse_wishart import draw_inverse_wishart
 
 __all__ = ["draw", "log_gammas"]
 
@@ -86,6 +87,17 @@ def _(distribution: dist.InverseGamma, rng: np.random.Generator, shape: tuple[in
 @_draw.register
 def _(distribution: dist.Normal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return rng.normal(distribution.loc, distribution.scale, shape)
+
+
+@_draw.register
+def _(distribution: dist.MultivariateNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    standard = rng.standard_normal((*shape, *distribution.event_shape, 1))
+    return np.asarray(distribution.loc) + (np.asarray(distribution.scale_tril) @ standard)[..., 0]
+
+
+@_draw.register
+def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return draw_inverse_wishart(distribution.concentration, distribution.scale_matrix, rng, shape)
 
 
 @_draw.register

@@ -20,6 +20,7 @@ from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.joint_categorical import JointCategorical
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.families.proportions import Beta
@@ -49,6 +50,7 @@ FAMILIES: tuple[type[Family], ...] = (
     JointCategorical,
     LogNormal,
     Multinomial,
+    MultivariateGaussian,
     NegativeBinomial,
     Poisson,
     VonMises,
