@@ -197,6 +197,7 @@ def _places(old: tuple, new: tuple) -> np.ndarray:
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
     """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
             return leaf

@@ -154,7 +154,9 @@ class Combinations:
         codes = _joined(self.categories[:, columns], tuple(sizes[columns].tolist()))
         order = np.argsort(codes, kind="stable")
         shown, starts, number = np.unique(codes[order], return_index=True, return_counts=True)
-        log_unseen = self.log_each(log_prob)[..., -1:] if self.num_unseen else np.full((*log_prob.shape[:-1], 1), -np.inf)
+        log_unseen = (
+            self.log_each(log_prob)[..., -1:] if self.num_unseen else np.full((*log_prob.shape[:-1], 1), -np.inf)
+        )
         with np.errstate(divide="ignore"):
             table = np.log(np.append(agreeing - number, agreeing)) + log_unseen
         if len(shown):

@@ -51,7 +51,8 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30) -> Any:
     if not len(grouping.table):
         raise ValueError("no columns were merged, so that there is nothing to draw: grouping.notes says why")
     shown = grouping.table.head(whole_number("max_merges", max_merges))
-    names = [f"{wrap(first, 40)}\n+ {wrap(second, 40)}" for first, second in zip(shown["first"], shown["second"])]
+    pairs = zip(shown["first"], shown["second"], strict=True)
+    names = [f"{wrap(first, 40)}\n+ {wrap(second, 40)}" for first, second in pairs]
     figure, axis = row_axis(names, row_height=0.3, width=7.5)
     for row, (_, merge) in enumerate(shown.iterrows()):
         factor, total = merge["log_bayes_factor"], merge["total"]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import batched
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ __all__ = ["ZERO_AND_ONE", "CategoryBlocks", "category_blocks"]
 
 ZERO_AND_ONE = (0, 1)
 """Categories of a `Bernoulli` column."""
+
+PAIRS = 64
+"""Pairs whose counts are in memory at a time."""
 
 TABLE_CELLS = 2**22
 """Entries of a table of counts that is filled; the combinations of larger ones are sorted."""
@@ -59,21 +63,30 @@ class CategoryBlocks:
 
     def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
-        return np.array([self._log_evidence_of(first.columns, second.columns) for first, second in pairs])
+        found = np.full(len(pairs), -np.inf)
+        numbers = [self._number((*first.columns, *second.columns)) for first, second in pairs]
+        allowed = [k for k, number in enumerate(numbers) if number <= MOST]
+        for some in batched(allowed, PAIRS):
+            # Tables of one size are computed together.
+            tables: dict[tuple[int, int], list[tuple[int, np.ndarray]]] = {}
+            for k in some:
+                first, second = pairs[k]
+                count = self._count(first.columns, second.columns)
+                tables.setdefault((numbers[k], count.shape[-1]), []).append((k, count))
+            for (number, _), of_size in tables.items():
+                members, counts = zip(*of_size, strict=True)
+                found[list(members)] = self._log_evidence_of(number, np.stack(counts))
+        return found
 
-    def _log_evidence_of(self, first: tuple[int, ...], second: tuple[int, ...]) -> float:
-        number = self._number((*first, *second))
-        if number > MOST:
-            return -np.inf
-        count = self._count(first, second)
-        concentration = self._concentration(number)
-        # The combinations that no row shows are one entry, by the aggregation property of the Dirichlet distribution.
-        unseen = number - count.shape[-1]
-        prior = np.repeat(concentration, count.shape[-1] + (unseen > 0), axis=-1)
-        if unseen:
-            prior[:, -1] *= unseen
-            count = np.append(count, np.zeros((self.num_classes, 1)), axis=-1)
-        return float(dirichlet_log_evidence(prior, count).sum())
+    def _log_evidence_of(self, number: int, count: np.ndarray) -> np.ndarray:
+        """Log evidence of blocks of so many combinations, shape (blocks,), given counts (blocks, classes, shown)."""
+        shown = count.shape[-1]
+        prior = np.repeat(self._concentration(number), shown, axis=-1)
+        if shown < number:
+            # The combinations that no row shows are one entry, by the aggregation property of the Dirichlet.
+            prior = np.append(prior, prior[:, :1] * (number - shown), axis=-1)
+            count = np.append(count, np.zeros((*count.shape[:-1], 1)), axis=-1)
+        return np.asarray(dirichlet_log_evidence(np.broadcast_to(prior, count.shape), count)).sum(axis=-1)
 
     def _number(self, columns: Sequence[int]) -> int:
         return math.prod(len(self.categories[column]) for column in columns)
@@ -147,7 +160,9 @@ def category_blocks(
         classes=codes,
         weights=None if (weights == 1).all() else weights,
         num_classes=num_classes,
-        _codes={(column,): (x.astype(np.intp), len(categories[column])) for column, x in zip(columns, cells.T, strict=True)},
+        _codes={
+            (column,): (x.astype(np.intp), len(categories[column])) for column, x in zip(columns, cells.T, strict=True)
+        },
     )
 
 

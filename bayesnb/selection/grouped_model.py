@@ -1,6 +1,6 @@
 """A model with joint blocks in the place of some of its columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,32 +41,39 @@ def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ..
         return model
     schema = bound.schema
     of_column = {column: columns for columns in merged for column in columns}
+    positions_of = schema.positions_of(model.features)
+    whole = {name for name, positions in positions_of.items() if of_column.keys().isdisjoint(positions)}
     features: dict[Any, tuple[Family, Any]] = {}
-    done: set[tuple[int, ...]] = set()
-
-    def add(name: Any, family: Family, columns: Any) -> None:
-        # Another feature may have the name of a column or of a block.
-        if name in features or (columns is not None and name in model.features):
-            name = f"{name} (columns)"
-        features[name] = family, columns
-
-    for name, positions in schema.positions_of(model.features).items():
+    placed: set[int] = set()
+    for name, positions in positions_of.items():
         family, columns = model.features[name]
-        if not any(position in of_column for position in positions):
-            add(name, family, columns)
+        if name in whole:
+            features[name] = family, columns
             continue
         for position in positions:
-            if position not in of_column:
-                add(schema.columns[position], _of_column(bound, family, position), None)
-            elif (block := of_column[position]) not in done:
-                done.add(block)
-                names = [schema.columns[column] for column in block]
-                add(block_label(names), merged[block], names)
+            if position in placed:
+                continue
+            block = of_column.get(position, (position,))
+            placed.update(block)
+            own = merged[block] if block in merged else _of_column(bound, family, position)
+            names = [schema.columns[column] for column in block]
+            wanted = block_label(names) if len(names) > 1 else names[0]
+            label = _free(wanted, {*features, *whole})
+            features[label] = own, None if label == names[0] else names
     if not isinstance(model, BoundModel):
         return replace(model, features=features)
-    categories = {column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns}
+    categories = {
+        column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
+    }
     description = replace(model.description, features=features)
     return BoundModel.of(description, replace(schema, categories=categories | dict(schema.categories)))
+
+
+def _free(name: Any, taken: Collection[Any]) -> Any:
+    """The name, changed if a feature has it."""
+    while name in taken:
+        name = f"{name} (columns)"
+    return name
 
 
 def _of_column(bound: BoundModel, family: Family, position: int) -> Family:

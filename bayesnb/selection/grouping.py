@@ -224,7 +224,10 @@ class _Rows:
 
 def _read_rows(problem: Problem, table: Table, y: Any, sample_weight: Any) -> _Rows:
     model = problem.model
-    codes, weights = encode_labels(y, table.num_rows, model.schema.classes), check_weights(sample_weight, table.num_rows)
+    codes, weights = (
+        encode_labels(y, table.num_rows, model.schema.classes),
+        check_weights(sample_weight, table.num_rows),
+    )
     kept = weights > 0
     # The problem has warned of values that are not among the categories.
     found = zip(model.blocks, model.read(table).whole(warn=False), strict=True)
@@ -293,8 +296,8 @@ def _as_frame(model: BoundModel, merges: Sequence[Merge], blocks: Mapping[str, B
 
 def _missing_cells(names: Sequence[Any]) -> str:
     return (
-        f"columns {name_columns(names)} have missing cells and are not merged, because a joint block is fitted to whole "
-        "rows: leave these rows out, or fill in the cells"
+        f"columns {name_columns(names)} have missing cells and are not merged, because a joint block is fitted to "
+        "whole rows: leave these rows out, or fill in the cells"
     )
 
 
@@ -306,8 +309,8 @@ def _notes(
         yield f"{message[0].upper()}{message[1:]}."
     if max((sum(part.kind == kind for part in parts) for kind in (NUMBERS, CATEGORIES)), default=0) < 2:
         yield (
-            "There are no two columns to merge: joint blocks are of columns that have nb.Gaussian(), or of columns that "
-            "have nb.Categorical() or nb.Bernoulli()."
+            "There are no two columns to merge: joint blocks are of columns that have nb.Gaussian(), or of columns "
+            "that have nb.Categorical() or nb.Bernoulli()."
         )
     if search.best_left is not None:
         first, second = (_label(model, part) for part in (search.best_left.first, search.best_left.second))

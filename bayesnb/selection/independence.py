@@ -35,7 +35,9 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
     try:
         total, plug_in, df, expected = _beside_chance(block, statistics)
     except NotImplementedError:
-        return dict.fromkeys(("estimate", "lower", "upper", "p_value"), np.full(len(labels_of_information(block)), np.nan))
+        return dict.fromkeys(
+            ("estimate", "lower", "upper", "p_value"), np.full(len(labels_of_information(block)), np.nan)
+        )
     # With one class or one value there is nothing to compare: no information, and no interval.
     known = (total > 0) & ~np.isnan(plug_in)
     compared = known & (df > 0)

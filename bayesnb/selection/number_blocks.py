@@ -10,7 +10,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.problem import Problem
-from bayesnb.selection.parts import Part, feature_of, name_columns, shortest
+from bayesnb.selection.parts import Part, name_columns, shortest
 from bayesnb.statistics.scatter import Scatter, scatter
 
 __all__ = ["NumberBlocks", "number_blocks"]
@@ -129,9 +129,7 @@ class _Prior:
     follows: frozenset[str]
 
 
-def number_blocks(
-    problem: Problem, parts: Sequence[Part], cells: np.ndarray, membership: np.ndarray
-) -> NumberBlocks:
+def number_blocks(problem: Problem, parts: Sequence[Part], cells: np.ndarray, membership: np.ndarray) -> NumberBlocks:
     """The statistics and the prior of the parts that are real numbers.
 
     Parameters
@@ -167,10 +165,10 @@ def number_blocks(
 
 
 def _prior_of(problem: Problem, part: Part) -> _Prior:
-    _, given = feature_of(problem.model, part)
+    given = problem.model.features[part.feature][0]
     block = next(block for block in problem.resolved.blocks if part.columns[0] in block.columns)
     family: Any = block.family
-    if isinstance(family, MultivariateGaussian):
+    if isinstance(given, MultivariateGaussian):
         follows = frozenset(name for name in ("loc", "scale") if getattr(given, name) is None)
         return _Prior(family.loc, family.kappa, family.df - part.width, family.scale, follows)
     assert isinstance(given, Gaussian)
@@ -207,4 +205,3 @@ def _require_alike(problem: Problem, one: tuple[Part, _Prior], other: tuple[Part
                 f"{told} is a number for columns {with_number} and follows the data for {without}, and a joint block "
                 f"has numbers for all its columns or for none: {way_out}"
             )
-

@@ -16,6 +16,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.joint_categorical import JointCategorical
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.problem import Problem
 from bayesnb.tables.columns import first_few
 
@@ -70,8 +71,9 @@ def require_numbers(model: BoundModel) -> None:
     for name, (family, _) in model.features.items():
         for field, value in family.hyperparameters().items():
             if type(family) in KINDS and isinstance(value, dist.Distribution):
+                where = "every column" if name is EVERY_COLUMN else repr(name)
                 raise ValueError(
-                    f"{name!r} has {type(family).__name__}({field}=...), which is learned, and evidences of blocks have "
+                    f"{where} has {type(family).__name__}({field}=...), which is learned, and evidences of blocks have "
                     f"a closed form for numbers only: give {field} a number"
                 )
 
