@@ -92,6 +92,14 @@ class Combinations:
         before = xp.asarray(self._codes - np.arange(len(self.held)))
         return number + xp.searchsorted(before, number, side="right")
 
+    def rows(self, entries: Any, numbers: Any) -> Any:
+        """Rows of codes, shape (..., columns), given their entries and which of the combinations not held they are."""
+        xp, _ = namespace(entries)
+        codes = xp.asarray(np.append(self._codes, 0))[entries]
+        if self.num_unseen:
+            codes = xp.where(entries == len(self.held), self.unseen(numbers), codes)
+        return self.split(codes).astype(float)
+
     def labels(self, categories: Sequence[Sequence[Any]]) -> tuple[str, ...]:
         """The entries in words, given the categories of each column."""
         named = [tuple(of_column[k] for of_column, k in zip(categories, row, strict=True)) for row in self.categories]
@@ -234,8 +242,4 @@ class CombinationOfCategories(dist.Distribution):
         own, key = jax.random.split(key)
         shape = (*sample_shape, *self.batch_shape)
         entry = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
-        codes = jnp.asarray((*self.combinations.held, 0))[entry]
-        if self.combinations.num_unseen:
-            other = self.combinations.unseen(jax.random.randint(key, shape, 0, self.combinations.num_unseen))
-            codes = jnp.where(entry == len(self.combinations.held), other, codes)
-        return self.combinations.split(codes).astype(float)
+        return self.combinations.rows(entry, jax.random.randint(key, shape, 0, max(self.combinations.num_unseen, 1)))

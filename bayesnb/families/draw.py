@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.inverse_wishart import draw_inverse_wishart
 
@@ -118,6 +119,13 @@ def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tupl
     edges = np.cumsum(np.asarray(distribution.probs), axis=-1)
     uniform = rng.uniform(size=shape)[..., None] * edges[..., -1:]
     return np.minimum((uniform >= edges).sum(axis=-1), edges.shape[-1] - 1).astype(np.float64)
+
+
+@_draw.register
+def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
+    combinations = distribution.combinations
+    return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
 
 
 @_draw.register

@@ -1,12 +1,18 @@
 """The inverse Wishart distribution of covariance matrices: draws, and the distribution of each element."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 from numpyro.distributions import constraints
 from scipy.optimize.elementwise import bracket_root, find_root
+
+from bayesnb.arrays import log_rising, namespace
 
 __all__ = ["CovarianceElement", "bartlett_of", "draw_inverse_wishart"]
 
@@ -136,11 +142,20 @@ class CovarianceElement(dist.Distribution):
         return np.where(rest > 3, known, np.inf)
 
     def cdf(self, value: Any) -> Any:
-        value = np.asarray(value, dtype=np.float64)
+        xp, special = namespace(value)
         variances, parts = self._parts
-        positive = np.where(value > 0, value, np.inf)
-        of_variance = np.where(value > 0, scipy.special.gammaincc(parts[0] / 2, parts[1] / 2 / positive), 0.0)
-        return np.where(variances, of_variance, _covariance_cdf(value, *parts))
+        positive = xp.where(value > 0, value, np.inf)
+        of_variance = xp.where(value > 0, special.gammaincc(parts[0] / 2, parts[1] / 2 / positive), 0.0)
+        return xp.where(variances, of_variance, _covariance_cdf(value, *parts))
+
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
+        xp, _ = namespace(value)
+        variances, (df, given, slope, spread) = self._parts
+        shape, rate = df / 2, given / 2
+        positive = xp.where(value > 0, value, 1.0)
+        constant = shape * np.log(rate) - scipy.special.gammaln(shape)
+        of_variance = xp.where(value > 0, constant - (shape + 1) * xp.log(positive) - rate / positive, -np.inf)
+        return xp.where(variances, of_variance, _covariance_log_density(value, df, given, slope, spread))
 
     def icdf(self, q: Any) -> Any:
         variances, parts = self._parts
@@ -165,8 +180,8 @@ class CovarianceElement(dist.Distribution):
         return identity, (reduced, given, slope, np.sqrt(left / (given * (reduced + 1))))
 
 
-def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> np.ndarray:
-    """Distribution function of the product of a variance and a coefficient.
+def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> Any:
+    """Distribution function of the product of a variance and a coefficient, for NumPy and JAX.
 
     Parameters
     ----------
@@ -176,6 +191,32 @@ def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) ->
     slope, spread : array
         Location and scale of the coefficient, Student-t with df + 1 degrees of freedom.
     """
+    xp, _ = namespace(value)
+
+    def below(log_variance: Any) -> Any:
+        away = (value * xp.exp(-log_variance) - slope) / spread
+        return scipy.special.stdtr(df + 1, away) if xp is np else dist.StudentT(df + 1).cdf(away)
+
+    return _average_over_variance(below, value, df, given, slope, spread)
+
+
+def _covariance_log_density(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> Any:
+    """Log density of the product of a variance and a coefficient, for NumPy and JAX; see `_covariance_cdf`."""
+    xp, _ = namespace(value)
+    constant = log_rising((df + 1) / 2, 0.5) - 0.5 * np.log(np.pi * (df + 1)) - np.log(spread)
+
+    def density(log_variance: Any) -> Any:
+        away = (value * xp.exp(-log_variance) - slope) / spread
+        return xp.exp(constant - (df + 2) / 2 * xp.log1p(away**2 / (df + 1)) - log_variance)
+
+    return xp.log(_average_over_variance(density, value, df, given, slope, spread))
+
+
+def _average_over_variance(
+    function: Callable[[Any], Any], value: Any, df: Any, given: Any, slope: Any, spread: Any
+) -> Any:
+    """Average of a function of the logarithm of the variance, by Gauss-Legendre quadrature in three parts."""
+    xp, _ = namespace(value)
     shape, log_rate = df / 2, np.log(given / 2)
     smallest = np.finfo(np.float64).tiny
     low = log_rate - np.log(scipy.special.gammainccinv(shape, TAIL))
@@ -183,21 +224,29 @@ def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) ->
     # The coefficient's distribution function, of the variance, is a step at value / slope, the steeper the more the
     # columns determine each other. Where both have different signs, it changes where value / variance is the spread.
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = value / slope
-        step = np.log(np.maximum(np.where(ratio > 0, ratio, np.abs(value) / spread), smallest))
+        ratio = value / np.where(slope == 0, 1.0, slope)
+        step = xp.log(xp.maximum(xp.where((ratio > 0) & (slope != 0), ratio, abs(value) / spread), smallest))
     mode = log_rate - np.log(shape)
-    first, second = (np.clip(end(mode, step), low, high) for end in (np.minimum, np.maximum))
-    total, mass = np.zeros(np.shape(step)), np.zeros(np.shape(step))
+    first, second = (xp.clip(end(mode, step), low, high) for end in (xp.minimum, xp.maximum))
+
+    def part(start: Any, end: Any, node: Any, weight: Any) -> tuple[Any, Any]:
+        # Most nodes are near the ends of each part.
+        log_variance = start + (end - start) * node**2 * (3 - 2 * node)
+        # Less the log density at its largest, so that nothing overflows.
+        distance = mode - log_variance
+        log_density = shape * (distance + 1 - xp.exp(xp.minimum(distance, LARGEST_LOG)))
+        mass = weight * 6 * node * (1 - node) * (end - start) * xp.exp(log_density)
+        return mass * function(log_variance), mass
+
+    total, mass = 0.0, 0.0
     for start, end in ((low, first), (first, second), (second, high)):
-        for node, weight in zip(*_NODES, strict=True):
-            # Most nodes are near the ends of each part.
-            log_variance = start + (end - start) * node**2 * (3 - 2 * node)
-            # Less the log density at its largest, so that nothing overflows.
-            distance = log_rate - np.log(shape) - log_variance
-            log_density = shape * (distance + 1 - np.exp(np.minimum(distance, LARGEST_LOG)))
-            part = weight * 6 * node * (1 - node) * (end - start) * np.exp(log_density)
-            mass += part
-            total += part * scipy.special.stdtr(df + 1, (value * np.exp(-log_variance) - slope) / spread)
+        if xp is np:
+            for at in zip(*_NODES, strict=True):
+                found = part(start, end, *at)
+                total, mass = total + found[0], mass + found[1]
+        else:
+            parts = jax.vmap(partial(part, start, end))(*map(jnp.asarray, _NODES))
+            total, mass = total + parts[0].sum(axis=0), mass + parts[1].sum(axis=0)
     return total / mass
 
 

@@ -28,9 +28,6 @@ __all__ = ["JointCategorical"]
 MOST = 1_000_000
 """Largest number of combinations."""
 
-WEIGHT = 10.0
-"""Rows that the default prior weighs at most."""
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -59,9 +56,10 @@ class JointCategorical(ConjugateFamily):
     ----------
     concentration : float or array of shape (classes, 1), optional
         Prior weight of each combination, whether it occurs or not: the prior as a whole weighs as much as
-        concentration * K rows. By default 10 / K, and at most 1: all combinations together weigh ten rows, however
-        many there are. With 1 for each combination, a prior on a thousand combinations would outweigh the rows of most
-        classes. Below one, `MAP` finds no mode while a combination is unseen.
+        concentration * K rows. By default it weighs as much as a `Categorical` column does, the geometric mean of
+        the numbers of categories: :math:`\alpha = K^{1/D} / K`, columns of one category not counted. Each of D columns
+        with equally many categories then has, alone, the default prior of `Categorical`, one for each category. Below
+        one, `MAP` finds no mode while a combination is unseen.
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of every column.
     other : bool, default False
@@ -74,15 +72,18 @@ class JointCategorical(ConjugateFamily):
 
     Notes
     -----
-    The evidence follows the concentration: with 1 for each of many combinations, nearly every row is a surprise, and
-    separate columns have the higher evidence although they depend on each other. With the default, the evidence
-    compares dependence with independence at equal weight. `bayesnb.sensitivity` shows how much the posterior follows
-    it; a distribution in its place learns it.
+    The evidence follows the concentration. With the default it compares with that of separate `Categorical` columns:
+    the priors differ in dependence, and hardly in what they say of a column alone. With 1 for each combination, the
+    prior outweighs the rows where there are many combinations, and separate columns have the higher evidence although
+    they depend on each other. The default predicts well where few combinations have most of the rows. Where rows are
+    spread over nearly all combinations, 1 predicts better; `EmpiricalBayes` finds a number from the data, for a
+    distribution in its place. `bayesnb.sensitivity` shows how much the posterior follows it.
 
     The number of combinations grows as the product of the numbers of categories. A million are the most.
 
-    Tables that a posterior simulates spread new combinations evenly, row by row. `NaiveBayes.simulate` and
-    `bayesnb.sbc` draw a probability for every combination instead.
+    Rows that a posterior simulates spread over the unseen combinations evenly, each on its own, as do the replicates
+    of `bayesnb.check`. `BoundModel.simulate` and `bayesnb.sbc` draw a probability for every combination instead. Draws
+    of mutual information take the unseen combinations as one.
 
     Numerical domain: all weights and concentrations, as for `Categorical`.
 
@@ -95,9 +96,9 @@ class JointCategorical(ConjugateFamily):
     >>> model = nb.NaiveBayes({"both": (nb.JointCategorical(), [0, 1])})
     >>> posterior = nb.fit(model, answers, ["a", "a", "a", "b", "b", "b"])
     >>> posterior.predict_proba([["yes", "yes"], ["no", "yes"], ["no", None]]).round(3)
-    array([[0.75, 0.25],
-           [0.25, 0.75],
-           [0.429, 0.571]])
+    array([[0.833, 0.167],
+           [0.167, 0.833],
+           [0.4  , 0.6  ]])
     """
 
     concentration: Hyperparameter = None
@@ -107,7 +108,7 @@ class JointCategorical(ConjugateFamily):
     held: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "category"
-    joint: ClassVar[bool] = True  # type: ignore[misc]
+    joint: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = True
     informs_as_one: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer
@@ -129,8 +130,8 @@ class JointCategorical(ConjugateFamily):
                 f"more than {MOST:,}: give separate columns nb.Categorical(), make smaller blocks, or join rare "
                 "categories, nb.JointCategorical(categories={column: [...]}, other=True)"
             )
-        given = self.concentration
-        numbers = np.asarray(min(1.0, WEIGHT / max(number, 1)) if given is None else given, dtype=np.float64)
+        given = _default_concentration(sizes) if self.concentration is None else self.concentration
+        numbers = np.asarray(given, dtype=np.float64)
         if numbers.shape not in {(), (num_classes, 1)}:
             raise ValueError(
                 f"JointCategorical(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one "
@@ -215,7 +216,8 @@ class JointCategorical(ConjugateFamily):
         return replace(self, concentration=self._weights + self._by_entry(statistics))
 
     def log_likelihood(self, parameters: Parameters, statistics: CombinationCounts) -> Any:
-        return times(self._by_entry(statistics), log_of(parameters, "prob")).sum(axis=-1, keepdims=True)
+        log_prob = self._combinations.log_each(log_of(parameters, "prob"))
+        return times(self._by_entry(statistics), log_prob).sum(axis=-1, keepdims=True)
 
     def log_evidence(self, statistics: CombinationCounts) -> Any:
         total = self._by_entry(statistics)
@@ -291,5 +293,11 @@ class JointCategorical(ConjugateFamily):
         return {"concentration": self.update(statistics).concentration + change}
 
     def story(self) -> tuple[str, list[str]]:
-        weight = "10 / combinations, at most 1" if self.concentration is None else format_number(self.concentration)
+        weight = "mean categories / combinations" if self.concentration is None else format_number(self.concentration)
         return "JointCategorical(prob)", [f"prob ~ Dirichlet({weight})"]
+
+
+def _default_concentration(sizes: tuple[int, ...]) -> float:
+    """The geometric mean of the numbers of categories, shared by all combinations."""
+    logs = np.log([size for size in sizes if size > 1])
+    return float(np.exp(logs.mean() - logs.sum())) if len(logs) else 1.0

@@ -84,7 +84,7 @@ class MLE(_PointEstimate):
         if known is None and n.sum() == 0:
             raise ValueError("all weights are zero: no maximum likelihood estimate of the class probabilities exists")
         blocks = []
-        for block, counted in zip(problem.model.blocks, statistics.blocks, strict=True):
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
             estimate = block.family.maximum_likelihood(counted)
             assert estimate is not None
             _require_estimate(problem, block, estimate, "maximum likelihood", block.family.why_no_maximum_likelihood)

@@ -172,5 +172,10 @@ def check_support(model: BoundModel, parameters: ModelParameters) -> None:
 
 
 def _in_words(support: Any) -> str:
-    words = {"UnitInterval": "between 0 and 1", "Positive": "positive", "Simplex": "probabilities that sum to one"}
+    words = {
+        "UnitInterval": "between 0 and 1",
+        "Positive": "positive",
+        "Simplex": "probabilities that sum to one",
+        "PositiveDefinite": "symmetric positive definite matrices",
+    }
     return words.get(str(support).split("(")[0], f"in {support}")

@@ -62,7 +62,7 @@ def function_of_array(
     return log_joint
 
 
-def _codes(sizes: Sequence[int]) -> np.ndarray:
+def _codes(sizes: Sequence[int]) -> Any:
     """The codes of a block's categories as `encoded` takes them, given the number of categories of each column."""
     if len({*sizes}) == 1:
         return np.float64(sizes[0])

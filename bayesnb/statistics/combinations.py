@@ -42,6 +42,11 @@ class CombinationCounts(Statistics):
     def without_rounding(self, before: Self) -> Self:
         return type(self)(clear_rounding(self.n, before.n), self.seen.without_rounding(before.seen))
 
+    def split(self, parts: int) -> list[Self]:
+        n = np.split(np.asarray(self.n), parts)
+        part, place = np.divmod(np.asarray(self.seen.place), len(n[0]))
+        return [type(self)(n[i], self.seen.kept(part == i, place)) for i in range(parts)]
+
     def pooled(self) -> Self:
         seen = Tally.of(np.zeros_like(self.seen.place), self.seen.number, self.seen.weight)
         return type(self)(self.n.sum(axis=0, keepdims=True), seen)
