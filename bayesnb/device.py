@@ -164,7 +164,7 @@ def _count(
     size: int,
     num_classes: int,
 ) -> tuple[ModelStatistics, Any]:
-    """Statistics of some rows without the first `skipped` ones, and whether the model allows their cells."""
+    """Statistics of some rows without the first `skipped` ones, and whether the model counts their cells."""
     rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(jnp.float64)
     codes = jax.lax.dynamic_slice_in_dim(codes, start, size)
     weight = 1.0 if weights is None else jax.lax.dynamic_slice_in_dim(weights, start, size)[:, None]
@@ -173,6 +173,8 @@ def _count(
     blocks, fine = [], jnp.bool_(True)
     for family, which in zip(families, cells, strict=True):
         x, allowed = encoded(family, rows, *which)
+        if family.whole_rows:
+            allowed &= ~jnp.isnan(x).any(axis=1)
         blocks.append(family.device_statistics(x, codes, membership))
         fine &= allowed.all()
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks)), fine

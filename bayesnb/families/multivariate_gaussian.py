@@ -25,7 +25,7 @@ from bayesnb.families.multivariate_t import (
 )
 from bayesnb.families.student_t import default_rate
 from bayesnb.statistics.moments import Moments
-from bayesnb.statistics.scatter import Scatter, scatter
+from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
 __all__ = ["MultivariateGaussian"]
 
@@ -178,6 +178,9 @@ class MultivariateGaussian(ConjugateFamily):
 
     def statistics(self, x: np.ndarray, membership: np.ndarray) -> Scatter:
         return scatter(x, membership)
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Scatter:
+        return device_scatter(x, codes, membership)
 
     def possible(self, statistics: Scatter) -> Any:
         squares = statistics.of_columns.ssd

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from bayesnb.arrays import namespace
 from bayesnb.statistics.base import ROUNDING, Statistics, clear_rounding, safe_ratio
 from bayesnb.statistics.moments import Moments
 
-__all__ = ["Scatter", "scatter"]
+__all__ = ["Scatter", "device_scatter", "scatter"]
 
 
 @jax.tree_util.register_dataclass
@@ -125,8 +126,30 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
     return Scatter(n, mean, _without_rounding_of_cells(n, mean, sums))
 
 
-def _without_rounding_of_cells(n: np.ndarray, mean: np.ndarray, sums: np.ndarray) -> np.ndarray:
+def device_scatter(x: Any, codes: Any, membership: Any) -> Scatter:
+    """As `scatter`, for JAX to compile, and for rows in one class each.
+
+    Parameters
+    ----------
+    x : jax.Array, float64, shape (rows, columns)
+    codes : jax.Array of int, shape (rows,)
+    membership : jax.Array, float64, shape (rows, classes)
+    """
+    n = membership.sum(axis=0)[:, None]
+    cells = jnp.where(jnp.isnan(x), 0.0, x)
+    approximate = safe_ratio(membership.T @ cells, n)
+    deviations = cells - approximate[codes]
+    correction = safe_ratio(membership.T @ deviations, n)
+    # One class at a time: all together would take memory for rows times classes times columns.
+    products = jax.lax.map(lambda weight: (deviations * weight[:, None]).T @ deviations, membership.T)
+    sums = (products + jnp.swapaxes(products, -1, -2)) / 2 - n[..., None] * _outer(correction)
+    mean = approximate + correction
+    return Scatter(n, mean, _without_rounding_of_cells(n, mean, sums))
+
+
+def _without_rounding_of_cells(n: Any, mean: Any, sums: Any) -> Any:
     """Scatter matrices in which a constant column has no spread."""
-    squares = np.diagonal(sums, axis1=-2, axis2=-1)
+    xp, _ = namespace(sums)
+    squares = xp.diagonal(sums, axis1=-2, axis2=-1)
     still = squares <= n * (4 * np.finfo(np.float64).eps * mean) ** 2
-    return np.where(still[..., None] | still[..., None, :], 0.0, sums)
+    return xp.where(still[..., None] | still[..., None, :], 0.0, sums)
