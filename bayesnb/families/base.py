@@ -513,7 +513,7 @@ class Family(Params, ABC):
         """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
         return ()
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         """The family with the constants that follow from the cells of its columns.
 
         A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
@@ -523,6 +523,8 @@ class Family(Params, ABC):
         ----------
         cells : mapping
             By column, cells of shape (rows,), missing ones NaN.
+        weights : array, shape (rows,), optional
+            Each row counts as that many rows; by default once.
         """
         return self
 

@@ -141,9 +141,9 @@ class Hurdle(ConjugateFamily):
     def must_see(self, column: Any) -> tuple[str, ...]:
         return self.family.must_see(column)
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
-        nonzero = {column: x[x != 0] for column, x in cells.items()}
-        return replace(self, family=self.family.having_seen(nonzero))
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
+        nonzero = {column: _parts(x)[1] for column, x in cells.items()}
+        return replace(self, family=self.family.having_seen(nonzero, weights))
 
     @property
     def describes(self) -> str:
