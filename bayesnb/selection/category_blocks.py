@@ -64,38 +64,45 @@ class CategoryBlocks:
     def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
         found = np.full(len(pairs), -np.inf)
-        numbers = [self._number((*first.columns, *second.columns)) for first, second in pairs]
-        allowed = [k for k, number in enumerate(numbers) if number <= MOST]
+        sizes = [tuple(sorted(self._sizes((*first.columns, *second.columns)))) for first, second in pairs]
+        allowed = [k for k, of_block in enumerate(sizes) if math.prod(of_block) <= MOST]
         for some in batched(allowed, PAIRS):
             # Tables of one size are computed together.
-            tables: dict[tuple[int, int], list[tuple[int, np.ndarray]]] = {}
+            tables: dict[tuple[tuple[int, ...], int], list[tuple[int, np.ndarray]]] = {}
             for k in some:
                 first, second = pairs[k]
                 count = self._count(first.columns, second.columns)
-                tables.setdefault((numbers[k], count.shape[-1]), []).append((k, count))
-            for (number, _), of_size in tables.items():
-                members, counts = zip(*of_size, strict=True)
-                found[list(members)] = self._log_evidence_of(number, np.stack(counts))
+                tables.setdefault((sizes[k], count.shape[-1]), []).append((k, count))
+            for (of_block, _), alike in tables.items():
+                members, counts = zip(*alike, strict=True)
+                found[list(members)] = self._log_evidence_of(of_block, np.stack(counts))
         return found
 
-    def _log_evidence_of(self, number: int, count: np.ndarray) -> np.ndarray:
-        """Log evidence of blocks of so many combinations, shape (blocks,), given counts (blocks, classes, shown)."""
-        shown = count.shape[-1]
-        prior = np.repeat(self._concentration(number), shown, axis=-1)
+    def _log_evidence_of(self, sizes: tuple[int, ...], count: np.ndarray) -> np.ndarray:
+        """Log evidence of blocks whose columns have so many categories, shape (blocks,).
+
+        Parameters
+        ----------
+        sizes : tuple of int
+        count : array, shape (blocks, classes, shown)
+            Weight of the rows of each combination that rows show.
+        """
+        number, shown = math.prod(sizes), count.shape[-1]
+        prior = np.repeat(self._concentration(sizes), shown, axis=-1)
         if shown < number:
             # The combinations that no row shows are one entry, by the aggregation property of the Dirichlet.
             prior = np.append(prior, prior[:, :1] * (number - shown), axis=-1)
             count = np.append(count, np.zeros((*count.shape[:-1], 1)), axis=-1)
         return np.asarray(dirichlet_log_evidence(np.broadcast_to(prior, count.shape), count)).sum(axis=-1)
 
-    def _number(self, columns: Sequence[int]) -> int:
-        return math.prod(len(self.categories[column]) for column in columns)
+    def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
+        return tuple(len(self.categories[column]) for column in columns)
 
-    def _concentration(self, number: int) -> np.ndarray:
-        """Prior weight of each of so many combinations, shape (classes, 1)."""
+    def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
+        """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
         if self.total is not None:
-            return self.total / number
-        ((_, family),) = JointCategorical().spread(self.num_classes, ("",), (number,))
+            return self.total / math.prod(sizes)
+        ((_, family),) = JointCategorical().spread(self.num_classes, tuple(range(len(sizes))), sizes)
         return np.asarray(family.concentration)
 
     def _count(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
@@ -121,7 +128,7 @@ class CategoryBlocks:
     def family(self, columns: Sequence[int]) -> JointCategorical:
         """The family of a block of these columns, with the hyperparameters that they have in the model."""
         listed = {self.names[column]: self.listed[column] for column in columns if self.listed[column] is not None}
-        concentration = None if self.total is None else shortest(self._concentration(self._number(columns)))
+        concentration = None if self.total is None else shortest(self._concentration(self._sizes(columns)))
         return JointCategorical(concentration, listed or None, self.other)
 
 

@@ -140,9 +140,10 @@ def group_columns(
     - ``Gaussian(loc, kappa, concentration, rate)`` becomes ``MultivariateGaussian(loc, kappa, df, scale)`` with df
       twice the concentration plus the number of columns minus one, and a diagonal scale of twice the rates. Defaults
       that follow the data stay defaults. `kappa` and `concentration` must be the same for all columns.
-    - Columns of categories with the default concentration, one, become ``JointCategorical()``, whose default is a
-      prior of its own: all combinations together weigh ten rows at most. A column with another concentration keeps
-      its prior exactly if the weights of its categories are equal, and their sum is that of every other column.
+    - Columns of categories with the default concentration, one, become ``JointCategorical()``. Each column keeps its
+      prior if all have as many categories; otherwise all combinations weigh as much as the geometric mean of the
+      numbers of categories. Other concentrations are carried over if each column gives all its categories the same
+      weight, and the sum of these weights is that of every other column.
 
     `columns` leaves out those that differ.
 
