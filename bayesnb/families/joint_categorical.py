@@ -257,10 +257,10 @@ class JointCategorical(ConjugateFamily):
         entry = self._combinations.entries(self._combinations.codes(np.where(partly[:, None], 0, x)).astype(np.int64))
         count, n = self._by_entry(statistics)[codes, entry], statistics.n[codes, 0]
         rest, others = clear_rounding(count - weights, count), np.maximum(clear_rounding(n - weights, n), 0.0)
-        prior, multiplicity = np.asarray(self._weights)[codes], self._combinations.multiplicity
+        prior, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
         impossible = partly | (rest < 0)
-        share = prior[np.arange(len(codes)), entry] + np.where(impossible, 0.0, rest)
-        return np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1) + others), impossible
+        share = prior[codes, entry] + np.where(impossible, 0.0, rest)
+        return np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others), impossible
 
     def maximum_likelihood(self, statistics: CombinationCounts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

@@ -87,6 +87,7 @@ class TestBesidePastedLabels:
             two = nb.fit(dense(concentration), pasted(X), y, inference).log_joint(new)
             np.testing.assert_allclose(np.exp(one), np.exp(two), rtol=1e-12, atol=1e-16)
 
+    @pytest.mark.slow
     def test_learned_concentration(self, rng):
         X, y = table(rng)
         one = nb.fit(joint(dist.Gamma(1.0, 1.0)), X, y, nb.EmpiricalBayes())
@@ -291,6 +292,29 @@ class TestHeldCombinations:
             again.log_joint(EVERY_PAIR), nb.fit(dense(), pasted(X), y).log_joint(pasted(EVERY_PAIR)), rtol=1e-12
         )
 
+    @pytest.mark.usefixtures("float64")
+    def test_combinations_that_are_not_held_share_their_probability_evenly(self, rng):
+        """A family that holds some of the combinations is a model of its own, whatever the rows show."""
+        family = nb.JointCategorical(np.array([[0.4], [1.5]]), sizes=(2, 3, 2), held=(1, 4, 5, 9))
+        x = np.stack(np.unravel_index(rng.integers(0, 12, 30), (2, 3, 2)), axis=-1).astype(float)
+        weight = np.eye(2)[rng.integers(0, 2, 30)] * rng.uniform(0.2, 2.0, (30, 1))
+        counted = family.statistics(x, weight)
+        posterior = family.update(counted)
+        each = [posterior.log_evidence(family.statistics(row[None], np.ones((1, 2))))[:, 0] for row in x]
+        np.testing.assert_allclose(posterior.row_log_predictive(x), each, rtol=1e-12)
+        prob = rng.dirichlet(np.ones(5), 2)
+        by_rows = (family.row_log_likelihood({"prob": prob}, x) * weight).sum(axis=0)
+        np.testing.assert_allclose(family.log_likelihood({"prob": prob}, counted)[:, 0], by_rows, rtol=1e-12)
+        every = np.stack(np.unravel_index(np.arange(12), (2, 3, 2)), axis=-1).astype(float)
+        np.testing.assert_allclose(np.exp(family.row_log_likelihood({"prob": prob}, every)).sum(axis=0), 1.0)
+        without, impossible = family.log_density_without(x, weight.argmax(axis=1), weight.max(axis=1), counted)
+        assert not impossible.any()
+        for i in range(30):
+            rest = family.update(family.statistics(np.delete(x, i, 0), np.delete(weight, i, 0)))
+            assert without[i] == pytest.approx(rest.row_log_predictive(x[[i]])[0, weight[i].argmax()], rel=1e-11)
+        flat = nb.JointCategorical(np.ones((2, 1)), sizes=(2, 3, 2), held=(1, 4)).mode()["prob"]
+        np.testing.assert_allclose(flat, np.tile([1 / 12, 1 / 12, 10 / 12], (2, 1)))
+
     def test_files_keep_them(self, rng, tmp_path):
         X, y = table(rng)
         given = nb.from_parameters(
@@ -390,6 +414,7 @@ def test_rows_that_were_never_data_are_not_forgotten_or_left_out(rng):
 class TestDraws:
     """Tables that a posterior and a prior give."""
 
+    @pytest.mark.slow
     def test_rows_follow_the_probabilities_and_share_the_rest_evenly(self):
         combinations = Combinations((1, 4, 5), (2, 4))
         prob = np.array([0.3, 0.2, 0.1, 0.4])
@@ -429,6 +454,7 @@ class TestDraws:
         assert nb.sbc(bound, num_simulations=100).uniform
 
 
+@pytest.mark.slow
 def test_the_program_is_the_density_of_the_rows(rng):
     X, y = table(rng)
     bound = joint().bind(X, y)
