@@ -16,6 +16,9 @@ from bayesnb.arrays import namespace
 
 __all__ = ["Distances", "distances", "distances_on_device", "log_det", "squared_distance"]
 
+SMALLEST_SHARE = 1e-14
+"""Smallest share of a column's variance that the columns before it may leave."""
+
 ROWS = 256
 """Rows with missing cells that JAX computes at a time: each row has a matrix for every class."""
 
@@ -95,19 +98,22 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     Raises
     ------
     ValueError
-        If the matrix is not positive definite, up to the digits of float64.
+        If a column has no variance of its own beside the others, up to the digits of float64; under NumPy only.
     """
     xp, _ = namespace(matrix)
     size = xp.sqrt(xp.diagonal(matrix, axis1=-2, axis2=-1))
     scaled = matrix / size[..., :, None] / size[..., None, :]
     try:
-        return xp.linalg.cholesky(scaled), size
+        factor = xp.linalg.cholesky(scaled)
+        singular = xp is np and (np.diagonal(factor, axis1=-2, axis2=-1) ** 2 < SMALLEST_SHARE).any()
     except np.linalg.LinAlgError:
+        singular = True
+    if singular:
         raise ValueError(
-            "a matrix of MultivariateGaussian is not positive definite in float64: columns of the block determine each "
-            "other and its `scale` is too small beside their spread; leave `scale` out, give a larger one, or drop a "
-            "column"
-        ) from None
+            "a matrix of MultivariateGaussian is singular in float64: columns of the block determine each other, and "
+            "`scale` is too small beside their spread; leave `scale` out, give a larger one, or drop a column"
+        )
+    return factor, size
 
 
 def distances_on_device(x: Any, centre: Any, matrix: Any) -> Distances:

@@ -47,7 +47,7 @@ class MultivariateGaussian(ConjugateFamily):
     .. math:: \kappa' = \kappa + n, \quad \nu' = \nu + n, \quad m' = \frac{\kappa m + n \bar x}{\kappa + n}, \quad
               \Psi' = \Psi + S + \frac{\kappa n}{\kappa + n} (\bar x - m)(\bar x - m)^T
 
-    (Murphy 2007, *Conjugate Bayesian analysis of the Gaussian distribution*, Eqs. 250 to 254; Gelman et al. 2013,
+    (Murphy 2007, *Conjugate Bayesian analysis of the Gaussian distribution*, Eqs. 251 to 254; Gelman et al. 2013,
     *Bayesian Data Analysis*, section 3.6). The predictive of a row of p columns is multivariate Student-t with
     :math:`\nu - p + 1` degrees of freedom, location m and scale matrix
     :math:`\Psi (\kappa + 1) / (\kappa (\nu - p + 1))` (Murphy 2007, Eq. 258).
@@ -104,9 +104,9 @@ class MultivariateGaussian(ConjugateFamily):
     >>> y = ["together"] * 20 + ["against"] * 20
     >>> posterior = nb.fit(nb.MultivariateGaussian(), X, y)
     >>> posterior.predict_proba([[0.5, 0.5], [0.5, -0.5], [0.5, np.nan]]).round(2)
-    array([[0.02, 0.98],
-           [0.98, 0.02],
-           [0.5 , 0.5 ]])
+    array([[0. , 1. ],
+           [1. , 0. ],
+           [0.5, 0.5]])
     """
 
     loc: Hyperparameter = None
