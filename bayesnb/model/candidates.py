@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
-from bayesnb.families.choose_bins import resolution
+from bayesnb.families.choose_bins import NUMBERS_OF_BINS, resolution
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.geometric import Geometric
@@ -66,9 +66,8 @@ class Candidate:
         What results call it.
     family : ConjugateFamily
         As a user would give it.
-    width_of_zero : float or None
-        Width on which the probability of a zero is spread, so that it becomes a density; None if zeros are compared as
-        they are.
+    correction : float
+        Added to the log evidence of the family, so that all candidates of the column are on one scale.
     smooth : bool
         Whether it describes cells, zeros of a hurdle apart, by a density without bins.
     counts : bool
@@ -79,7 +78,7 @@ class Candidate:
 
     name: str
     family: ConjugateFamily
-    width_of_zero: float | None = None
+    correction: float = 0.0
     smooth: bool = False
     counts: bool = False
     hurdle: bool = False
@@ -120,21 +119,48 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
 def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]:
     if ((cells == 0) | (cells == 1)).all():
         return (Candidate("Bernoulli", Bernoulli()),)
-    nonzero = cells[cells != 0]
     if weights.sum() < MIN_CELLS:
         return (Candidate("Gaussian", Gaussian(), smooth=True),)
     few = _are_few_whole_numbers(cells)
-    alone = _holding(COUNTS if few else DENSITIES, cells)
-    found = [Candidate(name, family, smooth=name in SMOOTH, counts=few) for name, family in alone.items()]
-    if weights[cells == 0].sum() > 0:
-        beside_zero = {"Histogram": Histogram()} if few else _holding(DENSITIES, nonzero)
-        # Probabilities of whole numbers are compared as they are. A histogram has no bin narrower than the resolution.
-        width = None if few else resolution(np.unique(cells[np.isfinite(cells) & (weights > 0)]))
+    found = [
+        Candidate(name, family, _of_edges(name, cells, weights), name in SMOOTH, few)
+        for name, family in _holding(COUNTS if few else DENSITIES, cells).items()
+    ]
+    of_zeros = weights[cells == 0].sum()
+    if of_zeros > 0:
+        apart = cells != 0
+        # Probabilities of whole numbers are compared as they are.
+        of_zeros *= 0.0 if few else -np.log(resolution(_distinct(cells, weights)))
         found += [
-            Candidate(f"Hurdle({name})", Hurdle(family), width, name in SMOOTH, few, hurdle=True)
-            for name, family in beside_zero.items()
+            Candidate(
+                f"Hurdle({name})",
+                Hurdle(family),
+                of_zeros + _of_edges(name, cells[apart], weights[apart]),
+                name in SMOOTH,
+                few,
+                hurdle=True,
+            )
+            for name, family in _holding({"Histogram": Histogram()} if few else DENSITIES, cells[apart]).items()
         ]
     return tuple(found)
+
+
+def _of_edges(name: str, cells: np.ndarray, weights: np.ndarray) -> float:
+    """Log of the share of edges that the cells leave open, for a histogram, whose edges were taken from the cells.
+
+    They are one of ten sets. Beside these, n uniform cells tell either end of their range to a share 1 / n of it, or to
+    a step of the resolution, where that is coarser.
+    """
+    values = _distinct(cells, weights)
+    if name != "Histogram" or not len(values):
+        return 0.0
+    steps = (values[-1] - values[0]) / resolution(values) + 1
+    return -np.log(2 * len(NUMBERS_OF_BINS)) - 2 * np.log(max(1.0, min(weights.sum(), steps)))
+
+
+def _distinct(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The values of the cells that count. An infinite one is refused where the cells are counted."""
+    return np.unique(cells[(weights > 0) & np.isfinite(cells)])
 
 
 def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict[str, ConjugateFamily]:

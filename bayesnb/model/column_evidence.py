@@ -48,7 +48,7 @@ class Compared:
     ----------
     candidate : Candidate
     log_evidence : float
-        Log density of the column's cells given the labels, the parameters integrated out.
+        Log density of the column's cells given the labels, the parameters integrated out, with the correction.
     """
 
     candidate: Candidate
@@ -131,14 +131,5 @@ def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> 
             log_evidence = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
         for j, position in enumerate(block.columns):
             candidate = candidate_of[position]
-            of_zeros = _log_density_of_zeros(rows, position, candidate.width_of_zero)
-            found.append((position, Compared(candidate, float(log_evidence[j] + of_zeros))))
+            found.append((position, Compared(candidate, float(log_evidence[j] + candidate.correction))))
     return found
-
-
-def _log_density_of_zeros(rows: LabelledTable, position: int, width: float | None) -> float:
-    """What all zeros of a column add to its log evidence if their probability is spread on a width."""
-    if width is None:
-        return 0.0
-    cells = rows.table.numbers([position], slice(None))[:, 0]
-    return -float(rows.weights[cells == 0].sum() * np.log(width))

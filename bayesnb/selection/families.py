@@ -36,10 +36,10 @@ class FamilyChoice:
         The model with the families chosen and those that were given.
     table : pandas.DataFrame
         A row for each column and family that can hold it: ``column``; ``family``; ``log_evidence``, the log density of
-        the column's cells given the labels, the parameters integrated out, in nats; ``log_bayes_factor``, that minus
-        the highest one of the column; ``elpd_difference``, the leave-one-out log score of the labels with this family
-        minus the one with the family chosen, the other columns as chosen (``criterion="labels"`` only); and ``chosen``.
-        The family of the highest evidence is the first of its column.
+        the column's cells given the labels, the parameters integrated out, in nats, all families of a column on one
+        scale; ``log_bayes_factor``, that minus the highest one of the column; ``elpd_difference``, the leave-one-out
+        log score of the labels with this family minus the one with the family chosen, the other columns as chosen
+        (``criterion="labels"`` only); and ``chosen``. The family of the highest evidence is the first of its column.
     criterion : str
         ``"evidence"`` or ``"labels"``.
     classes : tuple
@@ -191,9 +191,12 @@ def choose_families(
     spread on a width d, and so is a density of probability / d there. `log_evidence` of a hurdle is therefore that of
     `nb.fit` minus log d for each zero. A change of unit changes all candidates alike.
 
-    The priors are those of the families' defaults. Those of `Gaussian`, `LogNormal`, `Exponential` and `Poisson` follow
-    the scale of the column, and the edges of a `Histogram` are one of ten sets, which is worth a few nats: log Bayes
-    factors of less than about three decide nothing.
+    The edges of a `Histogram` are taken from the cells, and its evidence given them is too high: it would win in 63 %
+    of columns of 60 normal numbers. `log_evidence` is therefore less by log 10, since the edges are one of ten sets,
+    and by 2 log min(n, m), since n uniform cells tell either end of their range to a share 1 / n of it, or to one of
+    the m steps of the resolution within it. The priors are those of the families' defaults. Those of `Gaussian`,
+    `LogNormal`, `Exponential` and `Poisson` follow the scale of the column, which is worth a nat or two: log Bayes
+    factors of less than about two decide nothing.
 
     The families chosen have looked at the labels. The evidence of the model is too high by at most the log of the
     number of candidates for each column: a model that gives K candidates the same prior probability has an evidence of

@@ -401,3 +401,16 @@ def test_samples_agree_with_the_closed_form(rng):
     exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
     assert nb.compare(exact, sampled).agree
     assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
+
+
+@pytest.mark.parametrize("family", [nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["alone", "beside zeros"])
+def test_a_row_of_weight_two_counts_as_two_rows_for_the_edges(family):
+    rng = np.random.default_rng(4)
+    x = np.where(rng.random(150) < 0.2, 0.0, rng.gamma(2.0, 1.0, 150))
+    weight, y = (20 * (x > 3) + rng.integers(0, 3, 150)).astype(float), np.arange(150) % 2
+    rows = np.repeat(np.arange(150), weight.astype(int))
+    weighted = nb.fit(family, x[:, None], y, sample_weight=weight)
+    repeated = nb.fit(family, x[rows, None], y[rows])
+    assert weighted.log_evidence == pytest.approx(repeated.log_evidence, rel=1e-10)
+    counted_once = nb.NaiveBayes(family).bind(x[weight > 0, None], y[weight > 0])
+    assert weighted.log_evidence != pytest.approx(nb.fit(counted_once, x[rows, None], y[rows]).log_evidence)

@@ -61,10 +61,15 @@ class TestEvidence:
         for row in found.itertuples():
             model = nb.NaiveBayes({row.column: family_of(row.family)})
             expected = nb.fit(model, X, y, sample_weight=weight).log_evidence - of_labels
+            counted = ~X[row.column].isna().to_numpy()
             if row.column == "gain" and row.family.startswith("Hurdle"):
-                cells = X["gain"].to_numpy()
-                resolution = np.diff(np.unique(cells[~np.isnan(cells)])).min()
-                expected -= weight[cells == 0].sum() * np.log(resolution)
+                resolution = np.diff(np.unique(X["gain"][counted])).min()
+                expected -= weight[X["gain"] == 0].sum() * np.log(resolution)
+            if "Histogram" in row.family:
+                counted &= (X[row.column] != 0).to_numpy() | (row.family == "Histogram")
+                cells = X[row.column][counted]
+                steps = np.ptp(cells) / np.diff(np.unique(cells)).min() + 1
+                expected -= np.log(10) + 2 * np.log(min(weight[counted].sum(), steps))
             assert row.log_evidence == pytest.approx(expected, rel=1e-11), row
         best = found.groupby("column")["log_evidence"].transform("max")
         np.testing.assert_allclose(found["log_bayes_factor"], found["log_evidence"] - best)
@@ -76,6 +81,13 @@ class TestEvidence:
         one, other = (nb.choose_families(numbers * unit, y).table for unit in (1.0, 1e-3))
         assert one["family"].tolist() == other["family"].tolist()
         np.testing.assert_allclose(one["log_bayes_factor"], other["log_bayes_factor"], atol=1e-6)
+
+    @pytest.mark.parametrize("rows", [25, 60])
+    def test_takes_few_normal_cells_for_normal(self, rows):
+        """The edges of a histogram are taken from the cells. Without their cost it wins in 99 % and 63 % of columns."""
+        X = np.random.default_rng(1).normal(size=(rows, 60))
+        found = nb.choose_families(X, np.arange(rows) % 2).table
+        assert (found["family"][found["chosen"]] == "Gaussian").mean() > 0.8
 
     def test_chooses_the_family_that_made_the_cells(self):
         rng = np.random.default_rng(0)
