@@ -101,6 +101,7 @@ def log_rising(a: Any, x: Any) -> Any:
 
 
 @jax.custom_jvp
+@jax.jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
     # What both branches need is outside them, so that it is compiled once.
     small, by_series = a < 16, _rising_by_series(a, x)
@@ -149,10 +150,16 @@ def stirling_rest(z: Any) -> Any:
     function.
     """
     xp, _ = namespace(z)
-    small, by_series = z < 16, _rest_by_series(z)
     if xp is jnp:
-        return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
+        return _rest_in_jax(z)
+    small, by_series = z < 16, _rest_by_series(z)
     return np.where(small, _rest_of_small(z), by_series) if np.any(small) else by_series
+
+
+@jax.jit
+def _rest_in_jax(z: Any) -> Any:
+    small, by_series = z < 16, _rest_by_series(z)
+    return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
 
 
 def _rest_of_small(z: Any) -> Any:

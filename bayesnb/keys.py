@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-__all__ = ["as_key", "random_generator"]
+__all__ = ["as_key", "random_generator", "split"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -25,6 +25,15 @@ def as_key(key: Any) -> jax.Array:
     if isinstance(key, jax.Array):
         return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
     raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
+
+
+def split(key: jax.Array, number: int) -> list[jax.Array]:
+    """The keys of `jax.random.split`.
+
+    To unpack an array of keys, JAX compiles a program of as many outputs as there are keys. NumPy needs none.
+    """
+    numbers = np.asarray(jax.random.key_data(jax.random.split(key, number)))
+    return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers]
 
 
 def random_generator(key: Any) -> np.random.Generator:

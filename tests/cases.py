@@ -52,7 +52,13 @@ class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
 
     def cell_log_predictive(self, x):
-        return jnp.log(self.concentration / self.rate) - (self.concentration + 1) * jnp.log1p(x / self.rate)
+        return _log_lomax(x, self.concentration, self.rate)
+
+
+# Compiled as a whole. One by one, the operations of these formulas would be compiled anew for each of many shapes.
+@jax.jit
+def _log_lomax(x, concentration, rate):
+    return jnp.log(concentration / rate) - (concentration + 1) * jnp.log1p(x / rate)
 
 
 @jax.tree_util.register_dataclass
@@ -137,7 +143,7 @@ class Coins(nb.ConjugateFamily):
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
-        return xlogy(statistics.total, prob) + xlog1py(statistics.n - statistics.total, -prob)
+        return _xlogy(statistics.total, prob) + _xlog1py(statistics.n - statistics.total, -prob)
 
     def update(self, statistics):
         return Coins(self.ones + statistics.total, self.zeros + statistics.n - statistics.total)
@@ -164,6 +170,7 @@ class Coins(nb.ConjugateFamily):
         }
 
 
+@jax.jit
 def _log_beta(a, b):
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
@@ -189,10 +196,15 @@ class _Dirichlet(nb.ConjugateFamily):
             return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
 
     def _log_ratio(self, statistics):
-        def log_norm(a):
-            return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
+        return _log_norm(self.concentration + statistics.total) - _log_norm(self.concentration)
 
-        return log_norm(self.concentration + statistics.total) - log_norm(self.concentration)
+
+@jax.jit
+def _log_norm(a):
+    return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
+
+
+_xlogy, _xlog1py = jax.jit(xlogy), jax.jit(xlog1py)
 
 
 @jax.tree_util.register_dataclass
@@ -220,7 +232,7 @@ class Symbols(_Dirichlet):
         return nb.Counts(n, total, np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
-        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
+        return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
 
     def predictive(self):
         return dist.Categorical(probs=jnp.asarray(self.concentration / self.concentration.sum(axis=-1, keepdims=True)))
@@ -251,7 +263,7 @@ class Tokens(_Dirichlet):
         return nb.Counts(n, membership.T @ x, log_base)
 
     def log_likelihood(self, parameters, statistics):
-        return xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
+        return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
 
     def predictive(self, total_count=1):
         return dist.DirichletMultinomial(self.concentration, total_count=total_count)

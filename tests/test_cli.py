@@ -1,3 +1,4 @@
+import inspect
 import io
 
 import numpy as np
@@ -8,6 +9,8 @@ from typer.testing import CliRunner
 
 import bayesnb as nb
 from bayesnb.cli import app
+from bayesnb.cli.check import check_command
+from bayesnb.cli.tables import read_for
 
 QUICK = ["--warmup", "300", "--samples", "500"]
 
@@ -276,3 +279,20 @@ def test_compare_makes_its_folder_before_it_samples(command, tmp_path):
     assert result.stdout == ""
     assert "cannot be the folder of the results" in result.stderr
     assert "--out" in result.stderr
+
+
+@pytest.mark.parametrize(("labels", "text"), [([0, 1, 0, 1, 0, 1], False), (["0", "1", "0", "1", "0", "1"], True)])
+def test_labels_are_read_as_they_were_at_the_fit(tmp_path, labels, text):
+    model = nb.fit(nb.NaiveBayes.from_frame(TABLE[["size", "code"]]), TABLE[["size", "code"]], labels).model
+    TABLE.assign(kind=labels).to_csv(tmp_path / "table.csv", index=False)
+    rows = read_for(model, str(tmp_path / "table.csv"), None, also="kind")
+    assert rows["kind"].tolist() == labels
+    assert all(isinstance(label, str) == text for label in rows["kind"].tolist())
+    assert rows["code"].tolist() == TABLE["code"].tolist()
+
+
+def test_the_command_takes_the_numbers_of_the_function():
+    for command, function in ((check_command, nb.check),):
+        of_command, of_function = (inspect.signature(thing).parameters for thing in (command, function))
+        assert of_command["replicates"].default == of_function["num_replicates"].default
+        assert of_command["seed"].default == of_function["key"].default

@@ -326,9 +326,11 @@ def _leaving_out(rng):
     return nb.loo(nb.fit(Exponential(), X, y), X, y).elpd_i.values
 
 
-def _averaged_over_subsets(rng):
+def _averaged_and_under_draws(rng):
     X, y = rng.exponential(size=(30, 2)), np.arange(30) % 3
-    return nb.fit(nb.NaiveBayes(Exponential(), feature_inclusion=0.4), X, y).log_joint(X)
+    averaged = nb.fit(nb.NaiveBayes(Exponential(), feature_inclusion=0.4), X, y).log_joint(X)
+    under_draws = [nb.fit(family, X.round(), y).log_joint_draws(X.round()) for family in (nb.Gaussian(), nb.Poisson())]
+    return averaged, *under_draws
 
 
 def _convergence(rng):
@@ -378,7 +380,7 @@ def _number_of_replicates(rng):
 
 IN_PIECES = {
     "bayesnb.checks.left_out_fixed_prior.PIECE_CELLS": _leaving_out,
-    "bayesnb.rows.PIECE_CELLS": _averaged_over_subsets,
+    "bayesnb.rows.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.convergence.SLAB_CELLS": _convergence,
     "bayesnb.checks.comparison.densities.PIECE_CELLS": _densities_of_draws,
     "bayesnb.checks.comparison.marginals.SLAB_CELLS": _tests_of_marginals,

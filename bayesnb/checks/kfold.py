@@ -18,7 +18,7 @@ from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
-from bayesnb.keys import as_key, random_generator
+from bayesnb.keys import as_key, random_generator, split
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -122,7 +122,7 @@ def kfold(
     (-1.0, -5.8)
     """
     X, y = split_labels(X, y)
-    whole_key, folds_key = jax.random.split(as_key(key))
+    whole_key, folds_key = split(as_key(key), 2)
     gathered = GatheredWarnings("kfold")
     fitted: Posterior
     # A closed form draws nothing, and the search of EmpiricalBayes begins as it does by default.

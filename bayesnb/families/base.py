@@ -648,7 +648,10 @@ def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) 
 
         def of_row(row: Any) -> Any:
             observed, cells = filled_cells(family, row)
-            return family.likelihood_of_observed(observed, **parameters).log_prob(cells)
+            try:
+                return family.likelihood_of_observed(observed, **parameters).log_prob(cells)
+            except NotImplementedError:
+                return jnp.where(observed.all(), family.likelihood(**parameters).log_prob(cells), jnp.nan)
 
         return jax.vmap(of_row, out_axes=-2)(x)
     axis = -4 if family.cell == "category" else -3

@@ -1,4 +1,4 @@
-"""Formulas of NumPyro's distributions, compiled as a whole where JAX can trace them."""
+"""NumPyro's distributions and formulas of them, compiled as a whole where JAX can trace them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 
-from bayesnb.arrays import in_float64
+from bayesnb.arrays import in_float64, to_numpy
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "made"]
 
 
 @in_float64
@@ -34,6 +34,26 @@ def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
     except (TypeError, ValueError):
         # A family of the user's may need numbers, for NumPy's functions or a condition. Its own errors come again.
         return formula(*arguments)
+
+
+def made(kind: Callable[..., Any], *parameters: Any) -> Any:
+    """A distribution of NumPyro whose parameters are valid, with NumPy arrays in it.
+
+    NumPyro checks parameters with several operations, and combines them with others. JAX would compile each of them for
+    every shape. In a compiled function the checks are left out, and the rest is one program.
+
+    Parameters
+    ----------
+    kind : callable
+        A class of distributions.
+    *parameters
+        Its parameters, numbers that are known to be valid.
+
+    Returns
+    -------
+    numpyro.distributions.Distribution
+    """
+    return to_numpy(compiled(kind, *parameters))
 
 
 @partial(jax.jit, static_argnums=0)

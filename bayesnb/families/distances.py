@@ -52,17 +52,18 @@ def distances(x: np.ndarray, centre: np.ndarray, matrix: np.ndarray) -> Distance
     shape = (*centre.shape[:-2], len(x), centre.shape[-2])
     squared, log_dets = np.zeros(shape), np.zeros(shape)
     for rows, columns in _patterns(observed):
-        some = matrix[..., columns[:, None], columns]
-        away = x[rows][:, columns] - centre[..., None, columns]
+        whole = len(columns) == x.shape[1]
+        some, middle = (matrix, centre) if whole else (matrix[..., columns[:, None], columns], centre[..., columns])
+        away = x[rows][:, slice(None) if whole else columns] - middle[..., None, :]
         squared[..., rows, :] = np.swapaxes(squared_distance(some[..., None, :, :], away), -1, -2)
         log_dets[..., rows, :] = log_det(some)[..., None, :]
     return Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
 
 
-def _patterns(observed: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
     """Rows in which the same cells are observed, and these columns; rows without a cell are left out."""
     if observed.all():
-        return [(np.arange(len(observed)), np.arange(observed.shape[1]))]
+        return [(slice(None), np.arange(observed.shape[1]))]
     kinds, which = np.unique(observed, axis=0, return_inverse=True)
     pairs = ((np.flatnonzero(which == k), np.flatnonzero(kind)) for k, kind in enumerate(kinds))
     return [(rows, columns) for rows, columns in pairs if len(columns)]
@@ -75,12 +76,13 @@ def squared_distance(matrix: Any, away: Any) -> Any:
     """
     xp, _ = namespace(matrix, away)
     factor, size = _cholesky(matrix)
-    scaled = away / size
     if factor.shape[-3:-2] == (1,):
-        # One matrix for many vectors: a single solution of many columns.
-        solved = xp.linalg.solve(factor[..., 0, :, :], xp.swapaxes(scaled, -1, -2))
-        return (solved**2).sum(axis=-2)
-    return (xp.linalg.solve(factor, scaled[..., None])[..., 0] ** 2).sum(axis=-1)
+        # One matrix for many vectors: its root once, and a product of matrices.
+        root = xp.linalg.inv(factor[..., 0, :, :]) / size
+        solved = away @ xp.swapaxes(root, -1, -2)
+    else:
+        solved = xp.linalg.solve(factor, (away / size)[..., None])[..., 0]
+    return (solved**2).sum(axis=-1)
 
 
 def log_det(matrix: Any) -> Any:

@@ -9,6 +9,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace, sqrt
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.compiled import made
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
@@ -151,8 +152,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def marginals(self) -> dict[str, dist.Distribution]:
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         return {
-            "mean": dist.StudentT(2.0 * self.concentration, self.loc, scale),
-            "variance": dist.InverseGamma(self.concentration, self.rate),
+            "mean": made(dist.StudentT, 2.0 * self.concentration, self.loc, scale),
+            "variance": made(dist.InverseGamma, self.concentration, self.rate),
         }
 
     def mode(self) -> dict[str, Any]:

@@ -2,30 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
 
+import bayesnb.families as package
 from bayesnb.families.base import Family
-from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.binomial import Binomial
-from bayesnb.families.categorical import Categorical
-from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
-from bayesnb.families.gamma import Gamma
-from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.geometric import Geometric
-from bayesnb.families.histogram import Histogram
-from bayesnb.families.hurdle import Hurdle
-from bayesnb.families.joint_categorical import JointCategorical
-from bayesnb.families.log_normal import LogNormal
-from bayesnb.families.multinomial import Multinomial
-from bayesnb.families.multivariate_gaussian import MultivariateGaussian
-from bayesnb.families.negative_binomial import NegativeBinomial
-from bayesnb.families.poisson import Poisson
-from bayesnb.families.proportions import Beta
-from bayesnb.families.von_mises import VonMises
-from bayesnb.families.waiting_times import Exponential
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
@@ -33,29 +18,7 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.tables.schema import Schema
 
-__all__ = ["FAMILIES", "read_model", "write_model"]
-
-FAMILIES: tuple[type[Family], ...] = (
-    Bernoulli,
-    Beta,
-    Binomial,
-    Categorical,
-    DirichletMultinomial,
-    Exponential,
-    Gamma,
-    Gaussian,
-    Geometric,
-    Histogram,
-    Hurdle,
-    JointCategorical,
-    LogNormal,
-    Multinomial,
-    MultivariateGaussian,
-    NegativeBinomial,
-    Poisson,
-    VonMises,
-)
-"""Families that `read_model` knows by their names."""
+__all__ = ["read_model", "write_model"]
 
 
 def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
@@ -92,7 +55,7 @@ def read_model(
     Raises
     ------
     ValueError
-        If it uses a family that is neither one of `FAMILIES` nor one of `families`, and that no module has defined.
+        If it uses a family that is neither the package's nor one of `families`, and that no module has defined.
     """
     features: dict[Any, Any] = {}
     for feature in text["features"]:
@@ -167,13 +130,18 @@ def _fits_json(value: Any) -> bool:
 
 def _name_of(family: type[Family]) -> str:
     """Name of a family's class in files; with its module, unless the package has it."""
-    return family.__qualname__ if family in FAMILIES else f"{family.__module__}.{family.__qualname__}"
+    return family.__qualname__ if _of_package(family) else f"{family.__module__}.{family.__qualname__}"
+
+
+def _of_package(family: type[Family]) -> bool:
+    return family.__module__.startswith(f"{package.__name__}.")
 
 
 def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
     """The class of a saved family: among those given, those of the package, and those that are defined.
 
-    No module is imported, because that would run code that a file names.
+    Of modules only those of the package are imported: the name of another comes from the file, and importing it would
+    run code that the file chooses.
 
     Raises
     ------
@@ -181,11 +149,14 @@ def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
         If there is no such class.
     """
     module, _, alone = name.rpartition(".")
+    for file in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(file.name)
+    defined = list(_defined(Family.__subclasses__()))
     # An older file names the class alone, and a class may have moved to another module.
     for found in (
-        [family for family in (*families, *FAMILIES) if name == _name_of(family)],
+        [family for family in (*families, *filter(_of_package, defined)) if name == _name_of(family)],
         [family for family in families if alone == family.__name__],
-        [family for family in _defined(Family.__subclasses__()) if name == _name_of(family)],
+        [family for family in defined if name == _name_of(family)],
     ):
         if found:
             return found[0]

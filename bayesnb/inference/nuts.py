@@ -19,8 +19,9 @@ from bayesnb.arrays import to_numpy
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
+from bayesnb.inference.path_length import with_good_paths
 from bayesnb.inference.targets import Target, target_of
-from bayesnb.keys import as_key, random_generator
+from bayesnb.keys import as_key, random_generator, split
 from bayesnb.model.ways import has_closed_form
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
@@ -128,7 +129,7 @@ class NUTS(Inference):
         self.check(problem)
         target = target_of(problem)
         settings = self._settings(target)
-        start_key, chain_key, draw_key = jax.random.split(as_key(key), 3)
+        start_key, chain_key, draw_key = split(as_key(key), 3)
         with jax.enable_x64(True):
             arguments = target.arguments
             keys = jax.random.split(chain_key, self.num_chains)
@@ -137,17 +138,18 @@ class NUTS(Inference):
             given = {"coordinates": beginning.coordinates, "arguments": arguments, **compiled}
             states = _begin(beginning.points, beginning.variance, keys, **given)
             advance = partial(_advance, **given)
-            sites, stats = self._run(advance, states, settings.num_warmup)
+            sites, stats = self._run(advance, states, settings)
         stats = _rename(stats, self.max_tree_depth)
         posterior = target.posterior(sites, stats, random_generator(draw_key), self)
         _warn(posterior.diagnostics, self.num_samples, settings, problem)
         return posterior
 
-    def _run(self, advance: Callable, states: list[Any], num_warmup: int) -> Any:
+    def _run(self, advance: Callable, states: list[Any], settings: "_Settings") -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
         # Two threads that need the same function at once would both compile it. It is therefore compiled before they
         # start.
         advance(states[0], 0)
+        num_warmup = settings.num_warmup
         total = num_warmup + self.num_samples
         stopped, one_at_a_time = Event(), Lock()
 
@@ -155,13 +157,14 @@ class NUTS(Inference):
             kept = []
             done, steps = 0, FIRST_STEPS
             while done < total and not stopped.is_set():
-                steps = min(steps, _most_steps(state), total - done)
+                if done == num_warmup and not settings.adapt_mass_matrix:
+                    state = _with_good_paths(state)
+                steps = min(steps, _most_steps(state), (num_warmup if done < num_warmup else total) - done)
                 began = time.perf_counter()
                 state, draws = advance(state, steps)
                 draws = to_numpy(draws)  # which waits for the chain
-                if done + steps > num_warmup:
-                    after_warmup = slice(None), slice(max(num_warmup - done, 0), steps)
-                    kept.append(jax.tree.map(itemgetter(after_warmup), draws))
+                if done >= num_warmup:
+                    kept.append(jax.tree.map(itemgetter((slice(None), slice(steps))), draws))
                 took = time.perf_counter() - began
                 done += steps
                 with one_at_a_time:
@@ -225,6 +228,13 @@ def _begin(
 
     together = jax.vmap(one_chain)(points, keys)
     return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
+
+
+def _with_good_paths(state: Any) -> Any:
+    """The state after warm-up, its step size made smaller where paths would not turn in time."""
+    adapted = state.adapt_state
+    better = np.vectorize(with_good_paths, otypes=[float])(to_numpy(adapted.step_size))
+    return state._replace(adapt_state=adapted._replace(step_size=jnp.asarray(better, adapted.step_size.dtype)))
 
 
 def _most_steps(state: Any) -> int:

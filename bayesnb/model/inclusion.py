@@ -1,6 +1,6 @@
 """Whether a feature depends on the class, or has one distribution for all classes.
 
-The features of a model are its columns; count vectors are one feature a block. Each has two hypotheses, a parameter for
+The features of a model are its columns; a joint block is one feature. Each has two hypotheses, a parameter for
 every class or one that all classes share, and both have a closed-form evidence. Features are independent given the
 labels, so that sums over all subsets of them are products over features.
 """
@@ -97,7 +97,8 @@ def spread_inclusion(where: str, value: Any, blocks: Sequence[Block]) -> tuple[n
         if numbers.ndim and len(numbers) != len(names):
             raise ValueError(
                 f"{where} has {len(numbers)} numbers, the model has {len(names)} features: give one number, or one "
-                "for each feature in the order of the table's columns (a block of count vectors is one feature)"
+                "for each feature in the order of the table's columns (a block that is one observation, "
+                "such as count vectors, is one feature)"
             )
         by_name = dict(zip(names, np.broadcast_to(numbers, len(names)).tolist(), strict=True))
     return tuple(np.array([by_name[name] for name in features_of(block)]) for block in blocks)

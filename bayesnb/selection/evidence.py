@@ -46,8 +46,8 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     Returns
     -------
     pandas.DataFrame
-        ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block of
-        count vectors is one feature, under the block's name.
+        ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block
+        that is one observation, such as count vectors, is one feature, under the block's name.
 
     Raises
     ------

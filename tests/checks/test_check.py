@@ -490,3 +490,9 @@ def test_dependence_where_cells_are_missing_is_the_correlation_of_the_pairs_that
         expected = np.cov(both.T, ddof=0)
         np.testing.assert_allclose(covariance[k], expected[0, 1], rtol=1e-9)
         np.testing.assert_allclose(variances[:, k], np.diag(expected), rtol=1e-9)
+
+
+def test_the_tail_of_a_one_sided_statistic_is_at_most_a_half():
+    p_values = pd.DataFrame({"p_value": [0.9, 0.5, 0.97, 0.02]}, index=["shape", "mean", "sd", "z"])
+    check = Check(p_values, pd.DataFrame(), (), one_sided=("shape",))
+    assert check.by_extremity.index.tolist() == ["z", "sd", "shape", "mean"]

@@ -6,11 +6,13 @@ import inspect
 import pkgutil
 import re
 import tomllib
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
 
 import bayesnb as nb
+from bayesnb import estimators
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
@@ -45,6 +47,57 @@ def test_every_public_name_is_documented(name):
     if inspect.isfunction(thing):
         for parameter in inspect.signature(thing).parameters:
             assert parameter in inspect.getdoc(thing), f"{name}({parameter})"
+
+
+DEFAULT = re.compile(r"^ *(\w+(?:, \w+)*) : .*?\bdefault (.+?)\s*$", re.MULTILINE)
+"""Names of parameters and their default, in the line of a numpydoc section."""
+
+
+def public():
+    """Names and objects of all functions, classes and methods."""
+    for module in (nb, estimators):
+        for name in sorted(module.__all__):
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Warning)):
+                yield name, thing
+            if inspect.isclass(thing):
+                for member, value in inspect.getmembers(thing, inspect.isfunction):
+                    if not member.startswith("_"):
+                        yield f"{name}.{member}", value
+
+
+def documented_defaults(thing):
+    found = DEFAULT.findall(inspect.getdoc(thing) or "")
+    return {parameter: value for names, value in found for parameter in names.split(", ")}
+
+
+def test_defaults_are_those_that_are_documented():
+    # The first is that of X, the second is made for each object, and the third line gives two parameters two defaults.
+    others = {("BoundModel.program", "num_rows"), ("Hurdle", "family")}
+    others |= {("DirichletMultinomialNB", parameter) for parameter in ("concentration", "rate")}
+    compared = 0
+    for name, thing in public():
+        parameters = inspect.signature(thing).parameters
+        for parameter, value in documented_defaults(thing).items():
+            if parameter in parameters and (name, parameter) not in others:
+                assert literal_eval(value) == parameters[parameter].default, (name, parameter)
+                compared += 1
+    assert compared > 200
+    assert documented_defaults(estimators.DirichletMultinomialNB)["rate"] == "1.5 and 0.1"
+    of_words = inspect.signature(estimators.DirichletMultinomialNB).parameters
+    assert (of_words["concentration"].default, of_words["rate"].default) == (1.5, 0.1)
+
+
+def test_defaults_that_are_not_documented_are_the_same_everywhere():
+    shared = inspect.signature(estimators.BernoulliNB).parameters
+    for name, thing in public():
+        parameters = inspect.signature(thing).parameters
+        assert "key" not in parameters or parameters["key"].default in (0, inspect.Parameter.empty), name
+        if thing in map(vars(estimators).get, estimators.__all__):
+            for parameter in {"decay", "fit_prior", "force_alpha", "predictive"} & {*parameters}:
+                assert parameters[parameter].default == shared[parameter].default, (name, parameter)
+            bursts = thing is estimators.DirichletMultinomialNB  # without a closed form
+            assert parameters["inference"].default == ("map" if bursts else "exact")
 
 
 @pytest.mark.parametrize("name", MODULES)

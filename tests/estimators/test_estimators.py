@@ -34,6 +34,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     NaiveBayesClassifier,
     PoissonNB,
+    categorical,
     read,
 )
 
@@ -500,3 +501,11 @@ def test_a_column_without_a_number_has_one_category():
 def test_gaussian_nb_takes_a_prior_of_gaussian_columns(prior):
     with pytest.raises(TypeError, match=r"prior is .*: give nb\.Gaussian"):
         GaussianNB(prior=prior).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+
+
+def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):
+    monkeypatch.setattr(categorical, "MOST_CATEGORIES", 7)
+    y = [0, 1, 0]
+    assert estimators.CategoricalNB().fit([[0, 1], [3, 2], [1, 0]], y).n_categories_.tolist() == [4, 3]
+    with pytest.raises(ValueError, match="column 0 holds the number 4"):
+        estimators.CategoricalNB().fit([[0, 1], [4, 2], [1, 0]], y)

@@ -23,6 +23,7 @@ from bayesnb.families.circle import Direction, Winding, nearest_turn
 from bayesnb.families.maximum import maximum
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
+from bayesnb.statistics.counts import Counts
 
 CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
 Y = np.array(["a", "b"] * 30)
@@ -531,3 +532,12 @@ def test_hard_columns_are_sampled_without_a_warning(family: nb.Family, x: np.nda
     assert posterior.sample_stats["diverging"].sum() == 0
     assert posterior.diagnostics.ess_bulk.min() > 500
     assert np.isfinite(posterior.log_joint(x[:, None])).all()
+
+
+def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_shape() -> None:
+    shape = np.geomspace(0.05, 1e4, 200)
+    gap = np.log(shape) - scipy.special.digamma(shape)  # log E[x] - E[log x]
+    total = np.stack([np.ones_like(shape), -gap], axis=-1)[None]
+    found = nb.Gamma().estimate(Counts(np.ones((1, 200)), total, np.zeros((1, 200))))
+    np.testing.assert_allclose(found["concentration"][0], shape, rtol=0.016)
+    np.testing.assert_array_equal(found["mean"], 1.0)

@@ -763,3 +763,17 @@ def test_the_longest_document_of_a_class():
     x = np.array([[3.0, 2.0], [0.0, 1.0], [40.0, 2.0]])
     counted = nb.DirichletMultinomial().statistics(x, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     assert [dirichlet_multinomial._OneClass.of(counted, c).longest for c in (0, 1)] == [5.0, 42.0]
+
+
+def test_sparse_rows_are_counted_as_they_are(monkeypatch):
+    seen = []
+    count = nb.DirichletMultinomial.statistics
+
+    def spy(self, x, membership):
+        seen.append(scipy.sparse.issparse(x))
+        return count(self, x, membership)
+
+    monkeypatch.setattr(nb.DirichletMultinomial, "statistics", spy)
+    rows = scipy.sparse.csr_array([[2, 0, 1], [0, 3, 0]])
+    nb.NaiveBayes(nb.DirichletMultinomial()).bind(rows, [0, 1]).read(rows).count(np.array([0, 1]))
+    assert seen == [True]

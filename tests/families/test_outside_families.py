@@ -554,6 +554,18 @@ class TestWaits:
             nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
         assert nb.mutual_information(posterior)["estimate"].isna().all()
 
+    def test_powers_of_prior_and_likelihood_are_computed_in_float64(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class InJax(nb.Poisson):
+            def update(self, statistics: Any) -> Any:
+                total = jnp.asarray(self.concentration) + statistics.total
+                return type(self)(total, jnp.asarray(self.rate) + statistics.n)
+
+        X = np.array([[3.0], [1.0], [4.0], [1.0], [5.0]]) * 1001
+        mine, package = (nb.sensitivity(nb.fit(family(0.3, 0.7), X, self.y)).table for family in (InJax, nb.Poisson))
+        np.testing.assert_allclose(mine.select_dtypes("number"), package.select_dtypes("number"), rtol=1e-12)
+
     def test_a_mode_is_computed_in_float64(self) -> None:
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)

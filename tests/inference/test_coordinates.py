@@ -228,6 +228,20 @@ class TestChoice:
         again = np.stack([stored(point) for point in points])
         np.testing.assert_allclose(again, drawn.value, rtol=1e-7, atol=1e-300)
 
+    @pytest.mark.parametrize("kind", [dist.Gamma, dist.InverseGamma])
+    def test_the_log_normaliser_of_a_gamma_prior(self, kind):
+        shape, rate = np.array([1.0, 0.1, 3.5]), np.array([2.0, 0.7, 5.0])
+        found = begin_with(kind(shape, rate)).coordinates["site"].log_normaliser
+        # At one, the densities of a gamma variable and of its inverse are the normaliser times exp(-rate).
+        assert found == pytest.approx((stats.gamma(shape, scale=1 / rate).logpdf(1.0) + rate).sum())
+
+    def test_the_log_normaliser_of_a_dirichlet_prior(self):
+        concentration = np.array([[1.0, 0.2, 2.5], [0.3, 0.3, 0.3]])
+        found = begin_with(dist.Dirichlet(concentration)).coordinates["site"].log_normaliser
+        middle = np.full(3, 1 / 3)
+        kernel = ((concentration - 1) * np.log(middle)).sum(axis=-1)
+        assert found == pytest.approx(sum(stats.dirichlet(a).logpdf(middle) for a in concentration) - kernel.sum())
+
     def test_a_normal_with_a_closed_form_is_anchored(self):
         found = begin_with(dist.Normal(np.zeros(2), 2.0), dist.Normal(np.array([3.0, 4.0]), 0.5))
         coordinate = found.coordinates["site"]

@@ -72,6 +72,14 @@ def test_chains_apart_and_short_chains(change, kinds):
     assert all("raise num_samples" in words for words in found.values())
 
 
+@pytest.mark.parametrize(("steps", "known"), [(3, False), (4, True)])
+def test_four_draws_a_chain_are_the_fewest_that_are_judged(steps, known):
+    found = diagnose({"x": DRAWS[:, :steps]}, {})
+    assert (np.isfinite(found.r_hat) == known).all()
+    assert ((found.ess_bulk > 0) == known).all()
+    assert ((found.ess_tail > 0) == known).all()
+
+
 def test_every_chain_adds_to_the_draws_that_are_needed():
     found = diagnose({"x": DRAWS}, STATS)
     limit = found.ess_bulk.min() / 4

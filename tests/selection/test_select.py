@@ -828,6 +828,14 @@ class TestCompareModels:
         (note,) = found.notes
         assert re.search(difference, note)
 
+    def test_other_data_are_refused_whatever_their_unit_is(self):
+        X, y = np.array([[1.0], [2.0], [3.0], [5.0]]), [0, 1, 0, 1]
+        for unit in (1e-12, 1.0, 1e12):
+            posterior = nb.fit(nb.Gaussian(), X * unit, y)
+            nb.compare_models({"fitted": posterior, "new": nb.Gaussian()}, X * unit * (1 + 1e-12), y)
+            with pytest.raises(ValueError, match="'fitted' was fitted to other data"):
+                nb.compare_models({"fitted": posterior, "new": nb.Gaussian()}, X * unit * (1 + 1e-4), y)
+
     def test_refuses_other_data(self, compared, penguins):
         size, y, models, _ = compared
         both = models["both"]

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
+from bayesnb.tables.weighted import weighted_table
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])
@@ -422,6 +423,14 @@ def test_labels_of_any_type(y):
     np.testing.assert_allclose(again.predict_proba(ROWS), expected.predict_proba(ROWS), rtol=1e-12)
 
 
+def test_labels_beyond_the_range_of_int64():
+    y = np.array([2**63, 2**63 + 1, 2**63], dtype=np.uint64)
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0], [1]], y)
+    assert posterior.classes.tolist() == [2**63, 2**63 + 1]
+    assert posterior.predict([[1], [0]]).tolist() == [2**63, 2**63 + 1]
+    np.testing.assert_array_equal(posterior.problem.statistics.classes.n, [2, 1])
+
+
 @pytest.mark.parametrize("y", [["a", 1, 1, "a", "a", 1], [(0, 1), "b", "b", "b", (0, 1), "b"]], ids=str)
 def test_labels_of_mixed_types(y):
     labels = np.empty(6, dtype=object)
@@ -756,3 +765,12 @@ def test_a_whole_number_after_the_last_category_is_unseen(dtype):
     with pytest.warns(UserWarning, match=r"categories.*3"):
         proba = posterior.predict_proba(np.array([[3], [1]], dtype))
     np.testing.assert_allclose(proba[0], [0.5, 0.5])
+
+
+def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
+    table = weighted_table(sp.csr_array([[0, 2.0], [1, 0], [0, 0]]), [0, 1, 1])
+    numbers = table.numbers([0, 1], slice(None))
+    assert isinstance(numbers, np.ndarray)
+    assert numbers.dtype == np.float64
+    np.testing.assert_array_equal(numbers, [[0, 2], [1, 0], [0, 0]])
+    assert sp.issparse(table.numbers([0, 1], slice(None), sparse=True))

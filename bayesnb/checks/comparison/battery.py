@@ -18,7 +18,7 @@ from bayesnb.checks.comparison.densities import Rows, exact_reference, log_densi
 from bayesnb.checks.comparison.dependence import dependence
 from bayesnb.checks.comparison.legendre import ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_frame, without_cdf
-from bayesnb.keys import as_key, random_generator
+from bayesnb.keys import as_key, random_generator, split
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
@@ -69,7 +69,7 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     ValueError
         If every parameter is certain.
     """
-    key_of_rows, key_of_draws, key_of_joints = jax.random.split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
+    key_of_rows, key_of_draws, key_of_joints = split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
     rng = random_generator(key_of_draws)
     by_site = sampled.model.sites.by_name(sampled.parameters)
     parameters = exact.model.sites.parameters(by_site, exact.class_posterior.probs)
