@@ -492,4 +492,4 @@ class TestBadInput:
         length = table[0]["length"]
         X = pd.DataFrame({"one": length, "copy": length})
         tiny = nb.Gaussian(loc=0.0, rate=1e-40)
-        self.refuses("columns 'one', 'copy'.*not positive definite.*drop a column", tiny, X, table[1])
+        self.refuses("columns 'one', 'copy'.*singular.*drop a column", tiny, X, table[1])
