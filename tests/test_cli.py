@@ -98,7 +98,7 @@ def test_a_table_of_ones_own(run, tmp_path, rng):
     options = ["--target", "y", "--categorical", "code", "--missing", "?", "--out", tmp_path / "out", *QUICK]
     result = run(tmp_path / "table.csv", *options)
     assert result.exit_code == 0, result.output
-    assert "1 rows have no y" in result.output
+    assert "1 row has no y and is left out." in result.output
     assert "colour, code ~ Categorical(prob)" in result.output
 
 

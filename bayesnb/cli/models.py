@@ -24,12 +24,15 @@ def fit_exactly(
     """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
     features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
     model = choose_model(features, labels, categorical)
-    framed(model, title=f"The model, chosen by {len(features)} rows")
+    rows = len(features)
+    framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
     if unlabelled:
-        say(f"{unlabelled} rows have no {labels.name} and are left out.")
+        left_out = "row has no {} and is" if unlabelled == 1 else "rows have no {} and are"
+        say(f"{unlabelled} {left_out.format(labels.name)} left out.")
     cells = int(features.isna().to_numpy().sum())
     if cells:
-        say(f"{cells} cells are missing and are skipped, which is exact.")
+        skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
+        say(f"{cells} {skipped} skipped, which is exact.")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")

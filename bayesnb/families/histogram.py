@@ -102,6 +102,9 @@ class Histogram(ConjugateFamily):
     mean_predicts: ClassVar[bool] = True
     by_column: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
+    why_no_mode: ClassVar[str] = (
+        "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode exists"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _read_edges(self.edges))

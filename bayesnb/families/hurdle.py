@@ -126,6 +126,11 @@ class Hurdle(ConjugateFamily):
         return self.family.mean_predicts
 
     @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Zero, if the inner family has a density."""
+        return () if self.family.support.is_discrete else (0.0, *self.family.atoms)
+
+    @property
     def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
         """Why `maximum_likelihood` may be NaN."""
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"

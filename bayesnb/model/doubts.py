@@ -36,8 +36,8 @@ FEW, EQUAL, MASS, DISTINCT, MARKS = "few", "equal", "mass", "distinct", "marks"
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
-    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. Cut the numbers into bins "
-    "(pandas.cut) or write families={{{name!r}: nb.Categorical()}}",
+    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
+    "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
     MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
     "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
     DISTINCT: "most values are distinct, and categories are taken (Categorical), which say nothing of values not seen. "

@@ -119,6 +119,14 @@ def test_draws_follow_the_density(rng):
     assert stats.kstest(-1.0 - x[codes == 0], "lomax", (1, 0, 1.0)).pvalue > 1e-4
 
 
+def test_a_part_without_cells_has_a_mode_for_a_concentration_of_one():
+    X, y = [[0.5], [2.5], [0.7], [2.1]], ["a", "b", "a", "b"]
+    with pytest.raises(ValueError, match=r"column 0 in class 'a'.*nb\.Histogram\(concentration=1\.0\) a mode exists"):
+        nb.fit(nb.Histogram([0, 1, 2, 3], 0.5), X, y, nb.MAP())
+    found = nb.fit(nb.Histogram([0, 1, 2, 3], 1.0), X, y, nb.MAP())
+    np.testing.assert_allclose(found.mean()["0_prob"][0], [0, 1, 0, 0, 0], atol=1e-12)
+
+
 def test_mutual_information_is_that_of_the_parts():
     prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     found = nb.Histogram((0.0, 1.0)).mutual_information(np.array([[[0.4], [0.6]]]), {"prob": prob[None, :, None]})
