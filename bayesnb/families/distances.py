@@ -107,7 +107,7 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     scaled = matrix / size[..., :, None] / size[..., None, :]
     try:
         factor = xp.linalg.cholesky(scaled)
-        singular = xp is np and (np.diagonal(factor, axis1=-2, axis2=-1) ** 2 < SMALLEST_SHARE).any()
+        singular = xp is np and bool((np.diagonal(factor, axis1=-2, axis2=-1) ** 2 < SMALLEST_SHARE).any())
     except np.linalg.LinAlgError:
         singular = True
     if singular:

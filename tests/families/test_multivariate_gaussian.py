@@ -186,6 +186,11 @@ class TestStatistics:
         np.testing.assert_allclose(pooled.mean, together.mean, rtol=1e-14)
         np.testing.assert_allclose(pooled.scatter, together.scatter, rtol=1e-8)
 
+    def test_they_keep_their_digits_at_a_mean_that_is_rounded(self, rng):
+        near = rng.integers(-4, 5, (1001, 2)) / 4
+        found = scatter(near + 2.0**47, np.ones((1001, 1))).scatter[0]
+        np.testing.assert_allclose(found, np.cov(near.T, ddof=0) * 1001, rtol=1e-12)
+
     def test_same_rows_are_known_again(self, rng):
         X, weights = rng.normal(1e6, 1.0, (40, 3)), np.ones((40, 1))
         whole = scatter(X, weights)
