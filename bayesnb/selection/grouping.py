@@ -322,7 +322,11 @@ def _notes(
     if search.best_left is not None:
         first, second = (_label(model, part) for part in (search.best_left.first, search.best_left.second))
         factor = search.best_left.log_bayes_factor
-        yield f"No other merge raises it; the best, of {first!r} and {second!r}, has log Bayes factor {factor:.1f}."
+        more = "other " if search.merges else ""
+        yield (
+            f"No {more}merge raises the log evidence: the best, of {first!r} and {second!r}, has log Bayes factor "
+            f"{factor:.1f}."
+        )
     if search.too_wide:
         yield f"Blocks of more than {max_width} columns were not tried, as max_width={max_width} says."
     if search.too_many:

@@ -161,6 +161,24 @@ def test_the_greedy_search_finds_the_best_of_all_partitions(table, kind):
     assert grouping.table["total"].iloc[-1] == pytest.approx(evidences[found] - alone, abs=1e-8)
 
 
+def test_columns_are_merged_exactly_where_the_evidence_rises():
+    rng = np.random.default_rng(2)
+    (a, b), y = rng.normal(size=(2, 100)), np.arange(100) % 2
+    joint = nb.NaiveBayes({"both": (nb.MultivariateGaussian(), [0, 1])})
+    differences = []
+    for strength in np.linspace(0.0, 0.6, 25):
+        X = np.column_stack([a, strength * a + b])
+        differences.append(nb.fit(joint, X, y).log_evidence - nb.fit(nb.Gaussian(), X, y).log_evidence)
+        grouping = nb.group_columns(nb.Gaussian(), X, y)
+        assert len(grouping.table) == (differences[-1] > 0)
+        if not len(grouping.table):
+            assert grouping.notes == (
+                f"No merge raises the log evidence: the best, of '0' and '1', has log Bayes factor {differences[-1]:.1f}.",
+            )
+    assert min(abs(difference) for difference in differences) < 0.5
+    assert min(differences) < 0 < max(differences)
+
+
 def test_weights_count_as_rows(table):
     frame, y = table
     X, weights = frame[["length", "width", "hue", "dark"]], np.arange(120) % 3
@@ -209,7 +227,10 @@ def test_a_column_that_depends_on_no_other_stays_alone(banknotes):
     grouping = nb.group_columns(nb.Gaussian(), X, y)
     assert grouping.blocks == {"left & right": ("left", "right")}
     assert grouping.model.features["other"] == (nb.Gaussian(), None)
-    assert any("No other merge raises it; the best, of 'left & right' and 'other'" in note for note in grouping.notes)
+    assert any(
+        "No other merge raises the log evidence: the best, of 'left & right' and 'other'" in note
+        for note in grouping.notes
+    )
 
 
 def test_other_columns_keep_their_families_and_places(table):
