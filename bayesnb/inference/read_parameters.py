@@ -174,7 +174,9 @@ def check_support(model: BoundModel, parameters: ModelParameters) -> None:
 def _in_words(support: Any) -> str:
     words = {
         "UnitInterval": "between 0 and 1",
+        "Probability": "between 0 and 1",
         "Positive": "positive",
+        "PositiveVector": "positive",
         "Simplex": "probabilities that sum to one",
         "PositiveDefinite": "symmetric positive definite matrices",
     }
