@@ -145,7 +145,7 @@ def group_columns(
       numbers of categories. Other concentrations are carried over if each column gives all its categories the same
       weight, and the sum of these weights is that of every other column.
 
-    `columns` leaves out those that differ.
+    Columns that differ can be left out with `columns`.
 
     The search reads the cells once. For real numbers all evidences follow from one scatter matrix for each class, and
     for categories from counts of the rows. Blocks of more than a million combinations of categories are not tried.
