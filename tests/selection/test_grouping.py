@@ -311,6 +311,15 @@ def test_zeros_and_ones_keep_both_values(table):
     assert np.isfinite(posterior.log_joint(X[frame["dark"] == 1].assign(dark=0.0))).all()
 
 
+@pytest.mark.parametrize("kind", [bool, int, "boolean", "Int64"])
+def test_zeros_and_ones_may_be_of_any_type(table, kind):
+    frame, y = table
+    X = frame[["dark"]].assign(warm=frame["hue"] != "green").astype(float).astype(kind)
+    grouping = nb.group_columns(nb.Bernoulli(), X, y)
+    gain = nb.fit(grouping.model, X, y).log_evidence - nb.fit(nb.Bernoulli(), X, y).log_evidence
+    assert grouping.table["total"].item() == pytest.approx(gain, abs=1e-8)
+
+
 def test_a_bound_model_stays_bound_and_keeps_its_numbers(table):
     frame, y = table
     X = frame[["length", "width", "hue", "dark"]]
