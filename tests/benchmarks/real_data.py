@@ -192,6 +192,15 @@ def cases():
     others = {"GaussianNB, mean imputed": impute, "LogisticRegression, mean imputed, standardised": regression}
     yield "breast_w", X, y, None, "Gaussian, missing skipped", ours.GaussianNB, others
     yield "breast_w", X, y, None, *_grouped(X, nb.Gaussian(), ours.GaussianNB)
+    for label, by in (("chosen by evidence", "evidence"), ("chosen by labels", "labels")):
+        others = {
+            "bayesnb: Gaussian": ours.GaussianNB,
+            "LogisticRegression, indicators": lambda: logistic(X, _numeric(X)),
+        }
+        yield "breast_w", X, y, None, f"{label}, missing skipped", lambda by=by: Families(by), others
+    X, y = nb.datasets.penguins()
+    for label, make, others in _ways(X):
+        yield "penguins", X, np.asarray(y), None, label, make, others
     X, y = read("titanic_891", target="survived", as_text=False, drop=("alive",))
     for label, make, others in _ways(X):
         yield "titanic_891", X, y, None, label, make, others
