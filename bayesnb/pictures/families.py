@@ -19,7 +19,7 @@ SHARE_SHOWN = 0.99
 
 
 ROOM = 1.6
-"""Height of a panel, in heights of its highest bar."""
+"""Largest height of a panel, in heights of its highest bar."""
 
 
 @runtime_checkable
@@ -121,7 +121,7 @@ def _draw(
     grid = (edges[:-1] + edges[1:]) / 2 if counts else np.linspace(edges[0], edges[-1], GRID)
     if without_zeros:
         grid = grid[grid != 0]
-    highest = 0.0
+    highest = peak = 0.0
     for axis, each, posterior in zip(axes, families, posteriors, strict=True):
         inside = grid[np.asarray(each.family.support(grid))]
         density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))
@@ -133,13 +133,15 @@ def _draw(
             drawn: dict[str, Any] = (
                 {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
             )
+            peak = max(peak, density[c].max(initial=0.0))
             axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
         axis.set_title(wrap(f"{column}: {each.name}", 36), fontsize=8)
         axis.set_xlim(edges[0], edges[-1])
         axis.set_yticks([])
-    # A density may be high where no cell is: the bars set the scale, the same for both families.
+    # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
+    top = max(1.05 * highest, min(ROOM * highest, 1.05 * peak))
     for axis in axes:
-        axis.set_ylim(0.0, ROOM * highest or 1.0)
+        axis.set_ylim(0.0, top or 1.0)
 
 
 def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
