@@ -312,7 +312,7 @@ class TestPoints:
         top, *heights = np.asarray(log_posterior(family, counted, np.stack([best, *neighbours]), prior=prior))
         assert max(heights) < top
 
-    @pytest.mark.parametrize("prior", [False, True], ids=["MLE", "MAP"])
+    @pytest.mark.parametrize("prior", [pytest.param(False, marks=pytest.mark.slow), True], ids=["MLE", "MAP"])
     def test_scipys_optimiser_finds_the_same(self, prior, family, rng, float64):
         counted = family.statistics(documents(rng, 60), membership(rng, 60))
         downhill = jax.jit(
