@@ -755,7 +755,7 @@ def test_vectors_of_gammas_of_any_number_of_axes(shape, rng):
     assert (vectors.batch_shape, vectors.event_shape) == (shape[:-1], shape[-1:])
     assert vectors.sample(jax.random.key(0), (5,)).shape == (5, *shape)
     np.testing.assert_allclose(
-        vectors.log_prob(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
+        jax.jit(vectors.log_prob)(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
     )
 
 

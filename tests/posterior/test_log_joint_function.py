@@ -151,7 +151,7 @@ def mixed(rng):
         {
             "size": rng.normal(size=ROWS),
             "colour": rng.choice(["red", "green", "blue"], ROWS),
-            "visits": rng.poisson(2.0, ROWS),
+            "visits": rng.exponential(2.0, ROWS),
             "shape": rng.choice(["round", "flat"], ROWS),
             "width": rng.normal(size=ROWS),
             "left": rng.integers(0, 2, ROWS),
@@ -160,7 +160,7 @@ def mixed(rng):
     X.loc[::7, "size"], X.loc[1::7, "colour"] = np.nan, None
     model = nb.NaiveBayes(
         {
-            "visits": nb.Poisson(),
+            "visits": nb.Exponential(),
             "shape": nb.Categorical(),
             "both": (nb.Gaussian(), ["width", "size"]),
             "colour": nb.Categorical(other=True),
