@@ -17,6 +17,7 @@ import scipy.special
 
 __all__ = [
     "close",
+    "digamma_rise",
     "in_float64",
     "log",
     "log_beta",
@@ -114,12 +115,17 @@ def _rising_in_jax(a: Any, x: Any) -> Any:
 def _(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
     """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
     (a, x), (da, dx) = at, direction
-    at_end = jax.scipy.special.digamma(a + x)
+    return _rising_in_jax(a, x), digamma_rise(a, x) * da + jax.scipy.special.digamma(a + x) * dx
+
+
+def digamma_rise(a: Any, x: Any) -> Any:
+    """Difference of the digamma functions of a + x and of a, under JAX, for a > 0 and x >= 0.
+
+    For a >= 16 by series, as in `log_rising`: the functions themselves are nearly equal if a is large and x small.
+    """
     large = jnp.maximum(a, 16.0)
-    # As in `_rising_by_series`: a difference of digamma functions loses digits if a is large and x small.
     by_series = jnp.log1p(x / large) + (_digamma_rest(large + x) - _digamma_rest(large))
-    slope = jnp.where(a < 16, at_end - jax.scipy.special.digamma(a), by_series)
-    return _rising_in_jax(a, x), slope * da + at_end * dx
+    return jnp.where(a < 16, jax.scipy.special.digamma(a + x) - jax.scipy.special.digamma(a), by_series)
 
 
 def _digamma_rest(z: Any) -> Any:

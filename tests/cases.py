@@ -17,6 +17,7 @@ import bayesnb as nb
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
+from bayesnb.statistics.occurrences import Occurrences
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -527,7 +528,7 @@ class Sampled:
     log_density : callable
         From cells and the parameters by name.
     grid : array
-        Evenly spaced numbers that cover the support.
+        Evenly spaced numbers that cover the support; every count of a family of counts.
     estimates : bool
         Whether the family gives a mode and a maximum of the likelihood.
     """
@@ -575,6 +576,14 @@ SAMPLED = [
         lambda rng, first: rng.vonmises(np.where(first[:, None], 3.1, 1.5), [2.0, 9.0], (len(first), 2)),
         lambda x, loc, concentration: scipy.stats.vonmises.logpdf(x, concentration, loc),
         np.linspace(-np.pi, np.pi, 20001),
+    ),
+    Sampled(
+        "learned negative binomial",
+        nb.NegativeBinomial(loc=4.0, scale=1.0, rate=2.0),
+        lambda rng, first: rng.negative_binomial([1.5, 4.0], np.where(first[:, None], 0.2, 0.4), (len(first), 2)) * 1.0,
+        lambda x, mean, dispersion: scipy.stats.nbinom.logpmf(x, 1 / dispersion, 1 / (1 + dispersion * mean)),
+        np.arange(400.0),
+        statistics=Occurrences,
     ),
 ]
 """Families without a closed form, the first from outside the package."""

@@ -98,7 +98,7 @@ def test_a_table_of_ones_own(run, tmp_path, rng):
     options = ["--target", "y", "--categorical", "code", "--missing", "?", "--out", tmp_path / "out", *QUICK]
     result = run(tmp_path / "table.csv", *options)
     assert result.exit_code == 0, result.output
-    assert "1 rows have no y" in result.output
+    assert "1 row has no y and is left out." in result.output
     assert "colour, code ~ Categorical(prob)" in result.output
 
 
@@ -260,15 +260,16 @@ def test_names_in_brackets_are_shown_as_they_are(command, tmp_path):
     assert "[bold].nc" in result.output
 
 
-def test_advice_on_a_guess_is_told_in_options(command, tmp_path):
-    table = pd.DataFrame({"grade": [1, 2, 3, 4] * 6, "size": np.linspace(0.3, 9.1, 24), "kind": ["a", "b"] * 12})
+def test_advice_on_a_choice_is_told_in_options(command, tmp_path):
+    names = [f"person {row}" for row in range(24)]
+    table = pd.DataFrame({"name": names, "size": np.linspace(0.3, 9.1, 24), "kind": ["a", "b"] * 12})
     table.to_csv(tmp_path / "table.csv", index=False)
     arguments = ["fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc"]
     result = command(*arguments)
     assert result.exit_code == 0, result.output
-    assert "'grade' (4 values)" in result.stderr
-    assert "--categorical NAME" in result.stderr
-    assert command(*arguments, "--categorical", "grade").stderr == ""
+    assert "'name' (24 values in 24 cells)" in result.stderr
+    assert "--drop NAME" in result.stderr
+    assert command(*arguments, "--drop", "name").stderr == ""
 
 
 def test_compare_makes_its_folder_before_it_samples(command, tmp_path):

@@ -1,3 +1,5 @@
+"""Random keys."""
+
 import jax
 import numpy as np
 import pytest

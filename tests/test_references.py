@@ -25,6 +25,14 @@ SKEWED = nb.Gaussian(loc=1.0, kappa=0.5, concentration=2.5, rate=3.0)
 CAREFUL = nb.NUTS(target_accept_prob=0.9)
 WIDE = nb.Gaussian(loc=0.0, kappa=0.1, concentration=2.0, rate=1.0)
 
+SUCCESSES: dict[int, nb.Family] = {
+    0: nb.Exponential(1.5, 2.0),
+    1: nb.LogNormal(loc=1.0, kappa=0.5, concentration=2.5, rate=3.0),
+    2: nb.Geometric(2.0, 1.5),
+    3: nb.Binomial(7, 1.0, 2.0),
+    4: nb.NegativeBinomial(2.5, 1.5, 2.0),
+}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -47,8 +55,39 @@ CLOSED = {
         nb.NaiveBayes({0: WIDE, 1: nb.Categorical(), 2: nb.Bernoulli(), 3: nb.Poisson(1.0, 0.5)}),
         {"mean": "0_mean", "variance": "0_variance", "colour_prob": "1_prob", "flag_prob": "2_prob", "rate": "3_rate"},
     ),
+    "waits_and_successes": Case(
+        nb.NaiveBayes(SUCCESSES),
+        {
+            "rate": "0_rate",
+            "mean": "1_mean",
+            "variance": "1_variance",
+            "prob_of_try": "2_prob",
+            "prob_of_pass": "3_prob",
+            "prob_of_end": "4_prob",
+        },
+    ),
 }
 SAMPLED = {
+    "means_and_concentrations": Case(
+        nb.NaiveBayes(
+            {
+                0: nb.Gamma(4.0, 1.0, 1.5, 0.1),
+                1: nb.Beta(1.5, 2.0, 1.5, 0.05),
+                2: nb.VonMises(1.5, 0.1),
+                3: nb.NegativeBinomial(loc=4.0, scale=1.0, concentration=1.5, rate=2.0),
+            }
+        ),
+        {
+            "amount_mean": "0_mean",
+            "amount_shape": "0_concentration",
+            "share_mean": "1_mean",
+            "share_size": "1_concentration",
+            "angle_loc": "2_loc",
+            "angle_size": "2_concentration",
+            "visits_mean": "3_mean",
+            "dispersion": "3_dispersion",
+        },
+    ),
     "dirichlet_multinomial": Case(
         nb.NaiveBayes(nb.DirichletMultinomial(1.5, 0.5)), {"concentration": "x_concentration"}
     ),
@@ -153,6 +192,7 @@ def test_the_closed_form_is_the_reference(name):
         pytest.param("learned_concentration", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("unlabelled", nb.NUTS(), marks=pytest.mark.slow),
         pytest.param("dirichlet_multinomial", nb.NUTS(), marks=pytest.mark.slow),
+        pytest.param("means_and_concentrations", CAREFUL, marks=pytest.mark.slow),
         *(pytest.param(name, CAREFUL, marks=pytest.mark.slow) for name in CLOSED),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
@@ -173,6 +213,16 @@ def test_draws_are_the_reference(name, inference):
         pytest.param("gaussian", nb.Gaussian(1.0, 0.5, 3.0, 3.0), id="one half on the inverse gamma's shape"),
         pytest.param("poisson", nb.Poisson(2.0, 1 / 0.7), id="gamma's scale for its rate"),
         pytest.param("multinomial", nb.Multinomial(0.6), id="concentration of words"),
+        *(
+            pytest.param("waits_and_successes", SUCCESSES | {at: wrong}, id=name)
+            for name, at, wrong in (
+                ("exponential's scale for its rate", 0, nb.Exponential(1.5, 0.5)),
+                ("variance of the log times kappa", 1, nb.LogNormal(1.0, 2.0, 2.5, 3.0)),
+                ("geometric's successes and failures swapped", 2, nb.Geometric(1.5, 2.0)),
+                ("binomial's successes and failures swapped", 3, nb.Binomial(7, 2.0, 1.0)),
+                ("another number of successes", 4, nb.NegativeBinomial(3.0, 1.5, 2.0)),
+            )
+        ),
     ],
 )
 def test_a_wrong_prior_is_seen(name, features):

@@ -79,8 +79,8 @@ class Calibration:
         rows, classes = self.predictions["posterior"].shape
         score, error = self.table["posterior"], self.table["posterior_se"]
         return (
-            f"Calibration on {rows} rows, {classes} classes: confidence {score['confidence']:.3f}, accuracy "
-            f"{score['accuracy']:.3f};\ncalibration error {score['calibration_error']:.3f}, "
+            f"Calibration on {rows} row{'s' * (rows != 1)}, {classes} classes: confidence {score['confidence']:.3f}, "
+            f"accuracy {score['accuracy']:.3f};\ncalibration error {score['calibration_error']:.3f}, "
             f"{score['calibration_error_by_chance']:.3f} ± {error['calibration_error_by_chance']:.3f} by chance"
         )
 

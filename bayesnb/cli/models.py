@@ -8,7 +8,7 @@ import typer
 
 from bayesnb.api import fit
 from bayesnb.cli.console import framed, say
-from bayesnb.cli.tables import guess_model, labelled_rows, read_csv
+from bayesnb.cli.tables import choose_model, labelled_rows, read_csv
 from bayesnb.loading import load
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -21,15 +21,18 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of baye
 def fit_exactly(
     table: str, target: str, drop: list[str] | None, categorical: list[str] | None, missing: list[str] | None
 ) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
-    """Guess a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
+    """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
     features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
-    model = guess_model(features, categorical)
-    framed(model, title=f"The model, guessed from {len(features)} rows")
+    model = choose_model(features, labels, categorical)
+    rows = len(features)
+    framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
     if unlabelled:
-        say(f"{unlabelled} rows have no {labels.name} and are left out.")
+        left_out = "row has no {} and is" if unlabelled == 1 else "rows have no {} and are"
+        say(f"{unlabelled} {left_out.format(labels.name)} left out.")
     cells = int(features.isna().to_numpy().sum())
     if cells:
-        say(f"{cells} cells are missing and are skipped, which is exact.")
+        skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
+        say(f"{cells} {skipped} skipped, which is exact.")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")

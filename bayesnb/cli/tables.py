@@ -20,7 +20,7 @@ __all__ = [
     "MissingText",
     "TableFile",
     "TargetColumn",
-    "guess_model",
+    "choose_model",
     "labelled_rows",
     "read_csv",
     "read_for",
@@ -103,13 +103,13 @@ def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
             raise ValueError(f"column {column!r} is not there: the columns are {list(table.columns)}")
 
 
-def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveBayes:
-    """A model of a table by the types of its columns; those in `categorical` hold categories.
+def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
+    """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories, or its type probably misleads; what the latter advises in
+        If a column holds dates, which count as categories, or its family probably misleads; what the latter advises in
         Python is told in options too.
     """
     require_columns(features, categorical or [])
@@ -117,7 +117,8 @@ def guess_model(features: pd.DataFrame, categorical: list[str] | None) -> NaiveB
         _warn_of_dates(features[column])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = NaiveBayes.from_frame(features, families={column: Categorical() for column in categorical or []})
+        families = {column: Categorical() for column in categorical or []}
+        model = NaiveBayes.from_frame(features, labels, families=families)
     for warning in caught:
         warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
     return model

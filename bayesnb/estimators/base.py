@@ -56,8 +56,8 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     random_state: Any
 
     @abstractmethod
-    def _model(self, table: Table) -> Model:
-        """The model to fit to a table. `classes_` is already set."""
+    def _model(self, table: Table, labels: Any, weight: Any) -> Model:
+        """The model to fit to a table, its labels and weights. `classes_` is already set."""
 
     @abstractmethod
     def _read(self, X: Any, *, reset: bool) -> Table:
@@ -256,7 +256,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         check_decay(self.decay)
         weight = self._weight(sample_weight, table)
-        self._settle(read_table(self._model(table), table, labels, weight, self.classes_))
+        self._settle(read_table(self._model(table, labels, weight), table, labels, weight, self.classes_))
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""

@@ -110,7 +110,7 @@ class BernoulliNB(Smoothed):
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         return above if missing is None or not missing.any() else np.where(missing, np.nan, above)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         return NaiveBayes(
             Bernoulli(self._concentration(), self._concentration()),
             class_probs=self._class_probs(),

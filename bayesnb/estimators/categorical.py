@@ -88,7 +88,7 @@ class CategoricalNB(Discrete):
                 return replace(table, array=_whole_numbers(table.array))
         return table
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         minimum = self._check_min_categories()
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
         highest = highest_numbers(table)

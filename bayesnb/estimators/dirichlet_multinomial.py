@@ -72,7 +72,7 @@ class DirichletMultinomialNB(Counting):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_counts(self, X, reset=reset)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = DirichletMultinomial(self.concentration, self.rate, fractional=True)
         return NaiveBayes(family, class_probs=class_probs(self.classes_, self.class_prior, self.fit_prior))
 

@@ -77,7 +77,7 @@ class GaussianNB(Estimator):
         self._dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
         return named(self, X)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = Gaussian() if self.prior is None else self.prior
         if type(family) is not Gaussian:
             raise TypeError(f"prior is {family!r}: give nb.Gaussian(...)")

@@ -7,13 +7,14 @@ from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
+from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.table import Table
 
 __all__ = ["NaiveBayesClassifier"]
 
 
 class NaiveBayesClassifier(Estimator):
-    """Any naive Bayes model as an estimator; by default a model with a family for each column by its type.
+    """Any naive Bayes model as an estimator; by default one whose families the labels choose.
 
     After the fit, columns of a data frame that the fit did not have are ignored, as `Posterior.predict` and
     scikit-learn's ``ColumnTransformer`` do. The columns of the fit must all be there, in their order.
@@ -21,10 +22,12 @@ class NaiveBayesClassifier(Estimator):
     Parameters
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
-        The model. None guesses a family for each column from its type, as `NaiveBayes.from_frame` does, with its
-        warning; ``NaiveBayes.from_frame(X, families={...})`` is a model in which some families are given. `get_params`
-        and `set_params` name the parameters of a model, such as ``model__island__concentration``, and those of one
-        family for all columns, such as ``model__concentration``.
+        The model. None chooses a family for each column by its evidence given the labels, as `NaiveBayes.from_frame`
+        does, with its warning; the columns of a sparse matrix get a family by their type. `partial_fit` chooses by its
+        first batch. ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some families are given, and
+        ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
+        parameters of a model, such as ``model__island__concentration``, and those of one family for all columns, such
+        as ``model__concentration``.
     inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
 
@@ -66,17 +69,19 @@ class NaiveBayesClassifier(Estimator):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)
 
-    def _model(self, table: Table) -> Model:
-        model = self._given_model(table)
+    def _model(self, table: Table, labels: Any, weight: Any) -> Model:
+        model = self._given_model(table, labels, weight)
         return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
 
-    def _given_model(self, table: Table) -> Model:
+    def _given_model(self, table: Table, labels: Any, weight: Any) -> Model:
         if self.model is None:
-            return NaiveBayes.from_frame(table)
+            if isinstance(table, SparseTable):
+                return NaiveBayes.from_frame(table)
+            return NaiveBayes.from_frame(table, labels, sample_weight=weight)
         if isinstance(self.model, Family):
             return NaiveBayes(self.model)
         if not isinstance(self.model, Model):
-            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None for a guess")
+            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None for a choice")
         return self.model
 
     def _note(self, problem: Problem) -> None:

@@ -61,7 +61,7 @@ class MultinomialNB(Smoothed):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_counts(self, X, reset=reset)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = Multinomial(self._concentration(), fractional=True)
         return NaiveBayes(family, class_probs=self._class_probs())
 

@@ -63,7 +63,7 @@ class PoissonNB(Estimator):
         check_non_negative(X, f"{type(self).__name__} (input X)")
         return named(self, X)
 
-    def _model(self, table: Table) -> NaiveBayes:
+    def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = Poisson() if self.prior is None else self.prior
         if not isinstance(family, Poisson):
             raise TypeError(f"prior is {family!r}: give nb.Poisson(...)")

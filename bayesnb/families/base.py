@@ -92,6 +92,8 @@ class Family(Params, ABC):
     mean_predicts
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
+    atoms
+        Values with a probability of their own, where the other cells have a density.
     why_no_maximum_likelihood, why_no_mode
         Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages.
     categories, other
@@ -109,6 +111,7 @@ class Family(Params, ABC):
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
+    atoms: ClassVar[tuple[float, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.
@@ -348,9 +351,9 @@ class Family(Params, ABC):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
-        The default uses NumPyro's likelihood. It sums over counts below 4096, and integrates over the quantiles of
-        other numbers (``icdf``, or ``cdf`` and bisection). Without ``cdf`` it integrates over the support, up to 40
-        standard deviations from each class's mean.
+        The default uses NumPyro's likelihood. It sums over counts, with an integral in place of most of the sum where
+        they reach 4096, and integrates over the quantiles of other numbers (``icdf``, or ``cdf`` and bisection).
+        Without ``cdf`` it integrates over the support, up to 40 standard deviations from each class's mean.
 
         Parameters
         ----------
@@ -431,7 +434,7 @@ class Family(Params, ABC):
         """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
         return ()
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         """The family with the constants that follow from the cells of its columns.
 
         A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
@@ -441,6 +444,8 @@ class Family(Params, ABC):
         ----------
         cells : mapping
             By column, cells of shape (rows,), missing ones NaN.
+        weights : array, shape (rows,), optional
+            Each row counts as that many rows; by default once.
         """
         return self
 

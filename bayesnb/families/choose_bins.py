@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families.bins import Bins
 from bayesnb.families.dirichlet import dirichlet_log_evidence
 
-__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins"]
+__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins", "resolution"]
 
 NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
 """Numbers of bins whose evidences are compared."""
@@ -19,7 +19,9 @@ ROUNDING = 8 * np.finfo(np.float64).eps
 """Values that differ by less than this share of their size differ by rounding."""
 
 
-def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | None = None) -> tuple[float, ...]:
+def chosen_edges(
+    x: Any, num_bins: int | None = None, concentration: float | None = None, weights: np.ndarray | None = None
+) -> tuple[float, ...]:
     """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
 
     The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side, if
@@ -32,31 +34,34 @@ def chosen_edges(x: Any, num_bins: int | None = None, concentration: float | Non
     num_bins : int, optional
     concentration : float, optional
         Prior weight of each bin and tail.
+    weights : array, shape (rows,), optional
+        Each row counts as that many rows; by default once.
 
     Raises
     ------
     ValueError
         If the range is infinite in float64.
     """
-    x = x[np.isfinite(x)]
-    values = np.unique(x)
+    counted = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
+    values, place = np.unique(x[counted], return_inverse=True)
+    number = np.bincount(place, None if weights is None else weights[counted], minlength=len(values))
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     # Twice the range, because the edges lie beyond it.
     if not np.isfinite(2 * (high - low)):
         raise ValueError(
             f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
         )
-    step = _resolution(values)
+    step = resolution(values)
     ranges = [(low, high)]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
         first, last = float(values[extreme]), float(values[-1 - extreme])
         # A value of many cells is no outlier.
-        if ((x < first) | (x > last)).sum() <= 2 * max(1, len(x) // 100):
+        if number[(values < first) | (values > last)].sum() <= 2 * max(1.0, float(number.sum()) // 100):
             ranges.append((first, last))
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
-    return max(candidates, key=lambda edges: log_evidence_of_bins(x, edges, concentration))
+    return max(candidates, key=lambda edges: log_evidence_of_bins(values, edges, concentration, number))
 
 
 def default_concentration(num_parts: int) -> float:
@@ -64,17 +69,20 @@ def default_concentration(num_parts: int) -> float:
     return PRIOR_ROWS / num_parts
 
 
-def log_evidence_of_bins(x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None) -> float:
+def log_evidence_of_bins(
+    x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None, weights: np.ndarray | None = None
+) -> float:
     """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
     bins = Bins(edges)
-    counts = np.bincount(bins.codes(x).astype(np.intp), minlength=bins.size)
+    counts = np.bincount(bins.codes(x).astype(np.intp), weights, minlength=bins.size)
     of_counts = dirichlet_log_evidence(
         np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
     )
-    return float(of_counts + bins.log_density(x).sum())
+    within = bins.log_density(x)
+    return float(of_counts + (within.sum() if weights is None else weights @ within))
 
 
-def _resolution(values: np.ndarray) -> float:
+def resolution(values: np.ndarray) -> float:
     """The smallest distance of sorted values that differ; of a single value its size."""
     steps = np.diff(values)
     steps = steps[steps > ROUNDING * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))]

@@ -45,8 +45,7 @@ class Histogram(ConjugateFamily):
     resolution is the smallest distance of values that differ. Edges are whole steps of it apart, so that they lie
     half-way between the values of a lattice, and no bin is narrower: a narrower bin around one value would raise the
     evidence without limit. The number of bins is `num_bins`, or the one among 5, 10, 20, 50 and 100 that has the
-    highest evidence. A change of unit changes no prediction. Labels are not looked at, and of weights only whether they
-    are zero.
+    highest evidence. A change of unit changes no prediction. Labels are not looked at.
 
     Such edges are constants of the bound model: updates, `loo` and `kfold` keep them, and the evidence is given these
     edges. An evidence is then too high by as much as the choice among ten sets of edges can gain, log 10 nats, and by
@@ -103,6 +102,9 @@ class Histogram(ConjugateFamily):
     mean_predicts: ClassVar[bool] = True
     by_column: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
+    why_no_mode: ClassVar[str] = (
+        "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode exists"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _read_edges(self.edges))
@@ -150,12 +152,12 @@ class Histogram(ConjugateFamily):
     def must_see(self, column: Any) -> tuple[str, ...]:
         return ("edges",) if self._edges_of(column) is None else ()
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         known = dict(self.edges or ())
         concentration = _one_number(self.concentration)
         for column, x in cells.items():
             try:
-                known[column] = chosen_edges(x, self.num_bins, concentration)
+                known[column] = chosen_edges(x, self.num_bins, concentration, weights)
             except ValueError as error:
                 raise ValueError(f"column {column!r}: {error}") from None
         return replace(self, edges=tuple(known.items()), num_bins=None)

@@ -126,6 +126,11 @@ class Hurdle(ConjugateFamily):
         return self.family.mean_predicts
 
     @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Zero, if the inner family has a density."""
+        return () if self.family.support.is_discrete else (0.0, *self.family.atoms)
+
+    @property
     def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
         """Why `maximum_likelihood` may be NaN."""
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
@@ -141,9 +146,9 @@ class Hurdle(ConjugateFamily):
     def must_see(self, column: Any) -> tuple[str, ...]:
         return self.family.must_see(column)
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray]) -> Self:
-        nonzero = {column: x[x != 0] for column, x in cells.items()}
-        return replace(self, family=self.family.having_seen(nonzero))
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
+        nonzero = {column: _parts(x)[1] for column, x in cells.items()}
+        return replace(self, family=self.family.having_seen(nonzero, weights))
 
     @property
     def describes(self) -> str:

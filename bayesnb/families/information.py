@@ -46,6 +46,9 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
 COUNTED = 4096
 """Counts below this are summed one by one; above, an integral replaces the sum."""
 
+SUMMED = 512
+"""Of distributions that reach beyond `COUNTED`, so many counts at each end are summed one by one."""
+
 LOST = 1e-9
 """Largest probability of the counts that a sum leaves out."""
 
@@ -144,7 +147,7 @@ def from_likelihood(
     """Mutual information under any NumPyro likelihood of numbers.
 
     A continuous density is integrated over its own quantiles, class by class, or over its support if it has neither
-    ``icdf`` nor ``cdf``. Counts are summed up to 4096.
+    ``icdf`` nor ``cdf``. Counts below 4096 are summed; of larger ones, an integral replaces most of the sum.
 
     Parameters
     ----------
@@ -157,19 +160,19 @@ def from_likelihood(
     Returns
     -------
     array, shape (draws, columns)
-        NaN where the integral over the support is not accurate.
+        NaN where an integral is not accurate.
 
     Raises
     ------
     NotImplementedError
-        If cells are neither counts of moderate size nor numbers with quantiles or moments; the error says which.
+        If cells are neither counts nor numbers with quantiles or moments; the error says which.
     """
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
         if distribution.event_shape:
             raise NotImplementedError(f"the likelihood {type(distribution).__name__} is one of vectors")
         if distribution.is_discrete:
-            return divergence(class_prob, _of_counts(distribution))
+            return _over_counts(likelihood, class_prob, parameters)
         if distribution.support is constraints.circular:
             return _over_support(likelihood, class_prob, parameters)  # an angle has no first and last quantile
         edges = np.arange(-TAIL, TAIL)[:, None] + (1 + NODES) / 2
@@ -229,23 +232,95 @@ def _over_support(
     return result
 
 
-def _of_counts(distribution: dist.Distribution) -> np.ndarray:
-    """Probabilities of the values from zero on, shape (draws, classes, columns, values)."""
+def _over_counts(
+    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+) -> np.ndarray:
+    """As `from_likelihood`, for counts: a sum over all values, or, where they are many, sums and an integral."""
+    whole = likelihood(**parameters)
+    last = _last_count(whole)
+    if last < COUNTED:
+        return divergence(class_prob, _probabilities(whole, np.arange(last + 1)))
+    num_draws, num_classes, num_columns = np.shape(whole.mean)
+    class_prob = np.broadcast_to(class_prob, (num_draws, num_classes, num_columns))
+    result = np.empty((num_draws, num_columns))
+    for draws, columns in _pieces(num_draws, num_columns, num_classes * (SUMMED + 512 * num_classes)):
+        piece = draws, slice(None), columns
+        with dist.distribution.validation_enabled(False):  # the integral takes numbers between counts
+            some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
+            result[draws, columns] = _over_many_counts(some, class_prob[piece], last)
+    return result
+
+
+def _last_count(distribution: dist.Distribution) -> float:
+    """The largest count that matters: the end of the support, or what leaves a probability below `LOST` out.
+
+    Infinite if a support without an end has probabilities beyond `COUNTED`.
+    """
     support = distribution.support
     if support is constraints.nonnegative_integer:
         highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
-    elif np.all(np.asarray(getattr(support, "lower_bound", 1)) == 0):
-        highest = np.max(np.asarray(support.upper_bound))
+        while highest < COUNTED:
+            if (_probabilities(distribution, np.arange(highest + 1)).sum(axis=-1) > 1 - LOST).all():
+                return float(highest)
+            # The tail of a geometric distribution reaches farther in standard deviations than that of a Poisson one.
+            highest = min(2 * highest, COUNTED - 1.0) if highest < COUNTED - 1 else np.inf
+        return np.inf
+    if support is constraints.boolean:
+        return 1.0
+    if np.all(np.asarray(getattr(support, "lower_bound", 1)) == 0):
+        return float(np.max(np.asarray(support.upper_bound)))
+    raise NotImplementedError(
+        f"the likelihood {type(distribution).__name__} is one of whole numbers that do not begin at zero"
+    )
+
+
+def _probabilities(distribution: dist.Distribution, x: np.ndarray) -> np.ndarray:
+    """Probabilities of numbers, shape (draws, classes, columns, numbers).
+
+    Parameters
+    ----------
+    x : array, shape (numbers,) or (draws, columns, numbers)
+    """
+    spread = x.reshape(-1, 1, 1, 1) if x.ndim == 1 else np.moveaxis(x, -1, 0)[:, :, None]
+    return np.moveaxis(np.exp(np.asarray(distribution.log_prob(spread))), 0, -1)
+
+
+def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, last: float) -> np.ndarray:
+    """`divergence` of counts up to `last`; NaN where the probabilities do not add up to one.
+
+    The first and the last values are summed one by one, because probabilities may change much from one to the next
+    there. Between them the sum is an integral with the first correction of Euler and Maclaurin: a sum from a to b is
+    the integral from a - 1/2 to b + 1/2, minus a 24th of the difference between the slopes there. The points of the
+    integral are standard deviations away from the means, as in `_over_support`, and powers of two away from the ends,
+    because densities of overdispersed counts fall like a power of the count.
+    """
+    centre, scale = (np.asarray(value) for value in (distribution.mean, np.sqrt(distribution.variance)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        farthest = centre + FAR[-1] * (scale + scale**2 / centre)
+    farthest = min(last, float(np.max(farthest, where=np.isfinite(farthest), initial=2.0 * SUMMED)))
+    steps = SUMMED * 2.0 ** np.arange(1, np.ceil(np.log2(farthest / SUMMED)) + 1)
+    first = SUMMED - 0.5
+    if np.isfinite(last):
+        end = last - SUMMED + 0.5
+        summed, slopes = [np.arange(end + 0.5, last + 1)], [(first, 1.0), (end, -1.0)]
+        steps = np.concatenate([steps, last - steps])
     else:
-        highest = 1.0 if support is constraints.boolean else np.inf
-    while highest < COUNTED:
-        counts = np.arange(highest + 1).reshape(-1, *[1] * len(distribution.batch_shape))
-        probs = np.exp(np.asarray(distribution.log_prob(counts)))
-        if support is not constraints.nonnegative_integer or (probs.sum(axis=0) > 1 - LOST).all():
-            return np.moveaxis(probs, 0, -1)
-        # The tail of a geometric distribution reaches farther in standard deviations than that of a Poisson one.
-        highest = min(2 * highest, COUNTED - 1.0) if highest < COUNTED - 1 else np.inf
-    raise NotImplementedError(f"the likelihood {type(distribution).__name__} may give counts of {COUNTED} or more")
+        end, summed, slopes = max(farthest, steps[-1]), [], [(first, 1.0)]
+    with np.errstate(invalid="ignore"):
+        breaks = np.moveaxis(centre[..., None] + scale[..., None] * FAR_BREAKS, 1, 2)
+    breaks = breaks.reshape(*breaks.shape[:2], -1)
+    ends = np.broadcast_to(np.concatenate([steps, [first, end]]), (*breaks.shape[:2], len(steps) + 2))
+    x, weight = _gauss_legendre(np.clip(np.concatenate([breaks, ends], axis=-1), first, end))
+    parts = [(x, weight)]
+    parts += [(counts, np.ones((1, 1, len(counts)))) for counts in (np.arange(SUMMED), *summed)]
+    parts += [(np.array([at - 0.5, at + 0.5]), sign * np.array([[[-1.0, 1.0]]]) / 24) for at, sign in slopes]
+    mass: Any = 0.0
+    found: Any = 0.0
+    for values, weights in parts:
+        density = _probabilities(distribution, values)
+        mass = mass + (density * weights[:, None]).sum(axis=-1)
+        found = found + divergence(class_prob, density, weights)
+    return np.where((np.abs(mass - 1) < MASS_ERROR).all(axis=1), found, np.nan)
 
 
 def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:

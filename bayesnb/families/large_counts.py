@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import digamma
 
-from bayesnb.arrays import namespace, stirling_rest
+from bayesnb.arrays import digamma_rise, namespace, stirling_rest
 
 __all__ = [
     "LOG_2_PI",
@@ -102,7 +102,7 @@ def log_poisson(x: Any, rate: Any) -> Any:
 
 @with_slopes(
     lambda x, a, b: digamma(a + x) - digamma(x + 1) - jnp.log1p(b),
-    lambda x, a, b: digamma(a + x) - digamma(a) - jnp.log1p(1 / b),
+    lambda x, a, b: digamma_rise(a, x) - jnp.log1p(1 / b),
     lambda x, a, b: (a / b - x) / (1 + b),
 )
 def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:

@@ -12,10 +12,14 @@ from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.gamma_rate import RateFamily
 from bayesnb.families.large_counts import log_gamma
+from bayesnb.rows import row_pieces
 from bayesnb.statistics.base import safe_ratio
 from bayesnb.statistics.counts import Counts
 
 __all__ = ["Exponential"]
+
+LEFT = 1e-6
+"""Share of a sum that is left without one cell, below which the difference has lost too many digits."""
 
 
 class _Exponential(dist.Exponential):
@@ -105,6 +109,29 @@ class Exponential(RateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
+
+    def row_log_refitted(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
+    ) -> np.ndarray:
+        if self.rate is not None:
+            return np.full(held.shape, np.nan)
+        found = np.empty(held.shape)
+        pooled = statistics.pooled()
+        for rows in row_pieces(len(x), x.shape[1] * held.shape[1]):
+            observed = ~np.isnan(x[rows])[:, None, :]
+            cells = np.where(observed, x[rows][:, None, :], 0.0)
+            weight = observed * weights[rows, None, None]
+            own = weight * (codes[rows, None] == np.arange(held.shape[1]))[..., None]
+            others, rest = pooled.n - weight, pooled.total - weight * cells
+            # Where only a rounding error or nothing is left, the general way knows what to do.
+            n, total = statistics.n - own, statistics.total - own * cells
+            clear = (others > 0) & (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
+            a = self.concentration + n
+            with np.errstate(divide="ignore", invalid="ignore"):
+                b = self.concentration * rest / others + total
+                densities = np.log(a) - np.log(b) - (a + 1) * np.log1p(cells / b)
+            found[rows] = np.where(observed, np.where(clear, densities, np.nan), 0.0).sum(axis=-1)
+        return found
 
     def story(self) -> tuple[str, list[str]]:
         return "Exponential(rate)", self.prior_story()

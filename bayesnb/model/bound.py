@@ -481,8 +481,11 @@ class BoundModel:
         return repr(self.description)
 
 
-def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
-    """The model of a table; parameters and errors as for `NaiveBayes.bind`."""
+def bind(description: Description, X: Any, y: Any, classes: Any, weights: np.ndarray | None = None) -> BoundModel:
+    """The model of a table; parameters and errors as for `NaiveBayes.bind`.
+
+    The weights of the rows (rows,) count for the constants that families take from the cells.
+    """
     X, y = split_labels(X, y, description.features)
     table = as_table(X)
     if not table.names:
@@ -493,11 +496,11 @@ def bind(description: Description, X: Any, y: Any, classes: Any) -> BoundModel:
         position: learn_categories(table, position, listed, family.other)
         for position, family, listed in categorical_columns(description.features, schema)
     }
-    description = _with_constants(description, schema, table)
+    description = _with_constants(description, schema, table, weights)
     return BoundModel.of(description, replace(schema, categories=categories))
 
 
-def _with_constants(description: Description, schema: Schema, table: Table) -> Description:
+def _with_constants(description: Description, schema: Schema, table: Table, weights: np.ndarray | None) -> Description:
     """The description with the constants of its families that follow from the cells of a table.
 
     Raises
@@ -518,6 +521,6 @@ def _with_constants(description: Description, schema: Schema, table: Table) -> D
                 "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
                 f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
             )
-        cells = {schema.columns[position]: table.observed_numbers(position) for position in wanted}
-        features[name] = (family.having_seen(cells), columns)
+        cells = {schema.columns[position]: table.numbers([position], slice(None))[:, 0] for position in wanted}
+        features[name] = (family.having_seen(cells, weights), columns)
     return replace(description, features=features)

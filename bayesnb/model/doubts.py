@@ -1,4 +1,4 @@
-"""Columns whose guessed family may not fit: found in their cells, and told in one warning."""
+"""Columns whose guessed or chosen family may not fit: found in their cells, and told in one warning."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,14 @@ from bayesnb.tables.columns import Column, first_few
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.warn import warn
 
-__all__ = ["Doubt", "doubt_of_numbers", "doubts_of_text", "warn_of_doubts"]
+__all__ = [
+    "Doubt",
+    "doubt_of_numbers",
+    "doubts_of_density",
+    "doubts_of_text",
+    "warn_of_choice",
+    "warn_of_guess",
+]
 
 MIN_CELLS = 20
 """With fewer observed cells, a column is not judged."""
@@ -24,13 +31,15 @@ SAMPLED = 10_000
 MOST = 0.5
 """A share of the cells above this is most of them."""
 
-FEW, EQUAL, DISTINCT, MARKS = "few", "equal", "distinct", "marks"
+FEW, EQUAL, MASS, DISTINCT, MARKS = "few", "equal", "mass", "distinct", "marks"
 
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
-    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. Cut the numbers into bins "
-    "(pandas.cut) or write families={{{name!r}: nb.Categorical()}}",
+    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
+    "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
+    MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
+    "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
     DISTINCT: "most values are distinct, and categories are taken (Categorical), which say nothing of values not seen. "
     "Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
@@ -84,6 +93,25 @@ def _doubt(cells: np.ndarray, column: Column) -> Doubt | None:
     return None
 
 
+def doubts_of_density(cells: np.ndarray, column: Column, family: str) -> Iterable[Doubt]:
+    """The doubts about a column of numbers whose family, a density without bins, was chosen by its evidence.
+
+    Parameters
+    ----------
+    cells : array, shape (cells,)
+        The observed cells that the density describes.
+    column : hashable
+    family : str
+        Name of the family.
+    """
+    if cells.size < MIN_CELLS:
+        return
+    values, number = np.unique(cells, return_counts=True)
+    most = int(number.argmax())
+    if number[most] > MOST * cells.size:
+        yield Doubt(MASS, column, f"({family}, {number[most] / cells.size:.0%} of its cells are {values[most]:g})")
+
+
 def doubts_of_text(values: np.ndarray, column: Column) -> Iterable[Doubt]:
     """The doubts about a column of categories.
 
@@ -103,19 +131,32 @@ def doubts_of_text(values: np.ndarray, column: Column) -> Iterable[Doubt]:
         yield Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
 
 
-def warn_of_doubts(doubts: Iterable[Doubt]) -> None:
+def warn_of_guess(doubts: Iterable[Doubt]) -> None:
+    """Warn of columns whose family was taken from their type; see `_warn`."""
+    _warn(
+        "NaiveBayes.from_frame took the family of each column from its type. Other families may fit these columns "
+        "better; give them with families={...}, which also ends this warning",
+        doubts,
+    )
+
+
+def warn_of_choice(doubts: Iterable[Doubt]) -> None:
+    """Warn of columns whose family was chosen by the labels; see `_warn`."""
+    _warn(
+        "the family of each column was chosen among those that have a closed form. Other families, or other columns, "
+        "may be better than these; give families with families={...}, which also ends this warning",
+        doubts,
+    )
+
+
+def _warn(story: str, doubts: Iterable[Doubt]) -> None:
     """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
     by_kind: dict[str, list[Doubt]] = {}
     for doubt in doubts:
         by_kind.setdefault(doubt.kind, []).append(doubt)
-    if not by_kind:
-        return
-    lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
-    warn(
-        "NaiveBayes.from_frame took the family of each column from its type. Other families may fit these columns "
-        "better; give them with families={...}, which also ends this warning:\n" + "\n".join(lines),
-        UserWarning,
-    )
+    if by_kind:
+        lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
+        warn(f"{story}:\n" + "\n".join(lines), UserWarning)
 
 
 def _line(remedy: str, doubts: list[Doubt]) -> str:

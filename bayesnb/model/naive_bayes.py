@@ -4,11 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel, bind
+from bayesnb.model.choose import choose_features
+from bayesnb.model.column_evidence import labelled_table
 from bayesnb.model.describe import Description
 from bayesnb.model.guess import guess_features
+from bayesnb.model.open_columns import open_columns
 from bayesnb.model.program import refuse_subsets
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.named import with_names
 from bayesnb.tables.objects import shortened
 
@@ -81,24 +87,31 @@ class NaiveBayes(Description):
     def from_frame(
         cls,
         frame: Any,
+        y: Any = None,
         *,
         exclude: Sequence[Any] = (),
         families: Mapping[Any, Family] | None = None,
+        sample_weight: Any = None,
         **class_prior: Any,
     ) -> Self:
-        """Guess a family for each column from its type.
+        """Choose a family for each column by its evidence given labels, or guess it from the column's type.
 
-        Booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and categoricals
-        `Categorical`. The model's repr shows the guess. `Poisson` is better for counts, which the type of a column does
-        not distinguish from other integers.
+        Without labels, booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and
+        categoricals `Categorical`. With labels, the family of numbers is the one with the highest evidence, as
+        `choose_families` computes it. The model's repr shows the families.
 
         Parameters
         ----------
         frame : table, shape (rows, columns)
+        y : labels of shape (rows,) or str, optional
+            A text is the name of the label's column in the frame, which is then no feature. Rows whose label is missing
+            do not count.
         exclude : sequence, optional
-            Columns to leave out, such as the target or a row identifier.
+            Columns to leave out, such as a row identifier.
         families : mapping from column to Family, optional
-            Families of columns that are not guessed.
+            Families of columns that are not guessed or chosen.
+        sample_weight : array, shape (rows,), optional
+            Weights of the rows; they need labels.
         **class_prior
             `class_concentration` or `class_probs`, as for `NaiveBayes`.
 
@@ -108,15 +121,21 @@ class NaiveBayes(Description):
             If a column holds neither numbers nor categories (dates, lists), or `families` gives something else than a
             family.
         ValueError
-            If `exclude` or `families` names a column that is not there, or both name the same one.
+            If `exclude` or `families` names a column that is not there, or both name the same one; if there is not one
+            label and one weight for each row, or weights come without labels.
 
         Warns
         -----
         UserWarning
-            If the types of some columns probably mislead. One warning lists the columns of each kind with what to write
-            instead: whole numbers of at most 20 values; other numbers of which more than half are equal; text of which
-            more than half of the values are distinct; text that holds "?". Columns with fewer than 20 observed cells
-            are only searched for "?".
+            If some families probably mislead. One warning lists the columns of each kind with what to write instead:
+            numbers of which more than half are equal, if the family is a density; text of which more than half of the
+            values are distinct; text that holds "?"; without labels, whole numbers of at most 20 values. Columns with
+            fewer than 20 observed cells are only searched for "?".
+
+        Notes
+        -----
+        Families that are chosen by the labels have looked at the data to which the model is then fitted. Its evidence
+        is too high by at most the log of the number of candidates for each column; see `choose_families`.
 
         Examples
         --------
@@ -132,8 +151,30 @@ class NaiveBayes(Description):
               variance ~ InverseGamma(1, on the data's scale)
           pclass, sex ~ Categorical(prob)
               prob ~ Dirichlet(1)
+
+        With labels, skewed waiting times are log-normal:
+
+        >>> import numpy as np
+        >>> waits = pd.DataFrame({"minutes": np.exp(np.linspace(-3, 3, 40)), "late": ["no", "no", "no", "yes"] * 10})
+        >>> nb.NaiveBayes.from_frame(waits, "late")
+        NaiveBayes, features independent given the class:
+          class_prob ~ Dirichlet(1)
+          y ~ Categorical(class_prob)
+          minutes ~ LogNormal(mean, variance)
+              mean ~ Normal(on the data's scale, variance / 0.1)
+              variance ~ InverseGamma(1, on the data's scale)
         """
-        return cls(guess_features(frame, exclude, families), **class_prior)
+        frame, y = split_labels(frame, y)
+        columns = open_columns(frame, exclude, families)
+        if y is None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "sample_weight is given without y: families are chosen by labels and weights, and guessed by the "
+                    "types of the columns; give y, or leave the weights out"
+                )
+            return cls(guess_features(columns), **class_prior)
+        rows = labelled_table(columns.table, y, sample_weight, may_miss=True)
+        return cls(choose_features(columns, rows), **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
@@ -188,7 +229,7 @@ Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
 
 
-def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundModel:
+def of_table(model: Model, X: Any, y: Any = None, classes: Any = None, weights: np.ndarray | None = None) -> BoundModel:
     """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
 
     Parameters
@@ -198,9 +239,11 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None) -> BoundM
     y : labels of shape (rows,) or str, optional
     classes : sequence or int, optional
         Labels that may occur, also for a bound model.
+    weights : array, shape (rows,), optional
+        Weights of the rows.
     """
     if isinstance(model, NaiveBayes):
-        return model.bind(X, y, classes=classes)
+        return bind(model, X, y, classes, weights)
     return model if classes is None else model.with_classes(classes)
 
 

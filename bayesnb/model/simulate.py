@@ -13,6 +13,8 @@ from bayesnb.tables.schema import Schema
 
 __all__ = ["draw_cells", "to_table", "total_counts"]
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 @in_float64
 def draw_cells(
@@ -42,7 +44,22 @@ def draw_cells(
     cells = []
     for block, values in zip(blocks, parameters, strict=True):
         size = {"total_count": total_counts(total_count, num_rows)} if block.is_vector else {}
-        cells.append(draw(block.family.likelihood(**values, **size), rng))
+        drawn = draw(block.family.likelihood(**values, **size), rng)
+        cells.append(_inside(block.family.support, drawn) if block.family.cell == "number" else drawn)
+    return cells
+
+
+def _inside(support: Any, cells: np.ndarray) -> np.ndarray:
+    """Cells with the nearest number of the support in place of an end that it leaves out.
+
+    A small gamma variable is rounded to zero, and a share near one to one. The family would refuse such a cell.
+    """
+    for bound, beyond in (("lower_bound", np.inf), ("upper_bound", -np.inf)):
+        end = np.asarray(getattr(support, bound, np.inf), dtype=np.float64)
+        if end.ndim == 0 and np.isfinite(end) and not support(end):
+            # The nearest number to zero is subnormal, which JAX takes for zero.
+            nearest = np.copysign(TINY, beyond) if end == 0 else np.nextafter(end, beyond)
+            cells = np.where(cells == end, nearest, cells)
     return cells
 
 

@@ -42,7 +42,8 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
     ----------
     comparison : Comparison
     max_panels : int, default 24
-        The parameters with the largest absolute z, of location, spread, skewness or tails, are shown.
+        The parameters with the largest absolute z, of location, spread, skewness or tails, are shown. The title of a
+        panel names the one of the four that is largest there.
     columns : int, default 4
         Panels side by side.
 
@@ -74,8 +75,10 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
         axis.hist(draws, bins=40, range=(low, high), density=True, color="0.8", edgecolor="0.6", linewidth=0.3)
         grid = np.linspace(low, high, 200)
         axis.plot(grid, density(grid), color="C0", linewidth=1.8)
-        row = table.loc[label]
-        axis.set_title(f"{_wrap(label)}\nz mean {row.z_mean:+.1f}, z sd {row.z_sd:+.1f}", fontsize=8)
+        # The difference for which the panel is shown.
+        off = table.loc[label, differences].fillna(0.0)
+        worst_of = off.abs().idxmax()
+        axis.set_title(f"{_wrap(label)}\nz {worst_of.removeprefix('z_')} {off[worst_of]:+.1f}", fontsize=8)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.locator_params(axis="x", nbins=3)

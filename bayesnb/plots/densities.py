@@ -40,7 +40,9 @@ def plot_densities(
 
     The density is p(x_j | y=c, data), the parameters integrated out, or the average over draws for a sampled posterior,
     or the density itself for a point. It comes from `Posterior.log_joint` of rows in which every other cell is missing,
-    because a missing cell integrates to one. Counts have probabilities, drawn as points on thin lines.
+    because a missing cell integrates to one. Counts have probabilities, drawn as points on thin lines. A value with a
+    probability of its own, such as the zero of a `Hurdle`, has no density: the title of the panel gives its
+    probability, and the area under the line is that of the other values.
 
     Parameters
     ----------
@@ -97,16 +99,21 @@ def plot_densities(
         counts = bool(block.family.support.is_discrete)
         edges = _edges(low, high, whole_number("bins", bins), counts)
         grid = np.arange(edges[0] + 0.5, edges[-1]) if counts else np.linspace(low, high, GRID)
-        grid = grid[np.asarray(block.family.support(grid))]
+        grid = grid[np.asarray(block.family.support(grid)) & ~np.isin(grid, block.family.atoms)]
         density = _density(posterior, block.columns[j], grid)
         for c, observed in enumerate(by_class):
             if X is not None and observed.size:
-                weights = np.full(observed.size, 1 / observed.size) / np.diff(edges)[0]
+                # Values with a probability of their own are in the title. The bars of the others add up to their share.
+                weights = ~np.isin(observed, block.family.atoms) / observed.size / np.diff(edges)[0]
                 style = {"histtype": "stepfilled", "facecolor": f"C{c}", "edgecolor": f"C{c}", "linewidth": 0.4}
                 axis.hist(observed, edges, weights=weights, alpha=0.3, hatch=HATCHES[c], zorder=1, **style)
             drawn = {"color": f"C{c}", "linestyle": LINES[c], "linewidth": 0.7 if counts else 1.7, "zorder": 3}
             axis.plot(grid, density[:, c], marker=MARKERS[c] if counts else None, markersize=3, **drawn)
-        axis.set_title(wrap(block.labels[j], 34), fontsize=9)
+        told = []
+        for atom in block.family.atoms:
+            probs = zip(classes, _density(posterior, block.columns[j], np.array([atom]))[0], strict=True)
+            told.append(f"P({atom:g}) = " + ", ".join(f"{prob:.2g} ({label})" for label, prob in probs))
+        axis.set_title("\n".join([wrap(block.labels[j], 34), *(wrap(line, 44) for line in told)]), fontsize=9)
         axis.set_xlim(edges[0], edges[-1])
         axis.set_ylim(bottom=0.0)
         axis.set_yticks([])

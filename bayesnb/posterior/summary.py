@@ -37,7 +37,8 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
 
 def headline(name: str, classes: list[Any], problem: Problem | None, details: str) -> str:
     """A line with the class of the posterior, the number of rows of its data, and the labels."""
-    rows = "" if problem is None else f"{problem.statistics.classes.n.sum():g} rows, "
+    weight = 0.0 if problem is None else float(problem.statistics.classes.n.sum())
+    rows = "" if problem is None else f"{weight:g} row{'s' * (weight != 1)}, "
     if problem is not None and problem.unlabelled is not None:
         rows += f"{problem.unlabelled.weights.sum():g} without a label, "
     return f"{name}: {rows}classes {_elided(classes)}{details}"

@@ -82,8 +82,8 @@ def mutual_information(
     Warns
     -----
     UserWarning
-        If a family cannot compute the information of a column: its likelihood has neither ``icdf`` nor ``cdf`` and an
-        integral over its support is not accurate, or it gives counts of 4096 or more. The family then has to define
+        If a family cannot compute the information of a column: its likelihood has neither ``icdf`` nor ``cdf``, or
+        gives counts of 4096 or more, and an integral over its support is not accurate. The family then has to define
         ``mutual_information``.
 
     Notes

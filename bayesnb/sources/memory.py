@@ -45,8 +45,8 @@ def read_table(
     labels = None if y is None else read_labels(y, table.num_rows)
     if labels is not None and classes is None and isinstance(model, NaiveBayes):
         classes = labels.classes(may_miss=True)
-    bound = of_table(model, table, classes=classes)
-    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(bound.schema.classes, may_miss=True)
     weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    bound = of_table(model, table, classes=classes, weights=weights)
+    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(bound.schema.classes, may_miss=True)
     statistics, unlabelled = read_rows(bound, table, codes, weights)
     return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)

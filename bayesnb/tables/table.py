@@ -62,10 +62,6 @@ class Table(ABC):
     def values(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column in their own type, shape (rows,)."""
 
-    def observed_numbers(self, column: int) -> np.ndarray:
-        """Cells of one column as float64 in the rows that count, missing ones NaN, shape (rows,)."""
-        return self.numbers([column], slice(None))[:, 0]
-
     def distinct_values(self, column: int) -> np.ndarray:
         """Values of one column, shape (values,); each distinct value occurs at least once."""
         return self.values(column, slice(None))

@@ -84,9 +84,6 @@ class WeightedTable(Table):
         shown[~counted] = None
         return shown
 
-    def observed_numbers(self, column: int) -> np.ndarray:
-        return self.table.observed_numbers(column)[self.counted]
-
     def distinct_values(self, column: int) -> np.ndarray:
         return self.table.values(column, slice(None))[self.counted]
 

@@ -38,9 +38,6 @@ from bayesnb.estimators import (
     read,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:NaiveBayes.from_frame took the family")
-"""The tables here have small whole numbers, which NaiveBayesClassifier without a model takes as measurements."""
-
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
 CHECKED = {CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier}
 """Estimators that the fast suite gives to scikit-learn's checks: each of the kinds of tables that they take."""
@@ -275,9 +272,20 @@ def test_strings_and_pandas_categoricals_straight_in():
         CategoricalNB().fit([[0.5], [1.0]], [0, 1])
 
 
-def test_the_general_classifier_doubts_its_guess_as_from_frame_does(counts):
-    with pytest.warns(UserWarning, match=r"0 \(7 values\), 1 \(6 values\).*whole numbers with few values"):
-        NaiveBayesClassifier().fit(*counts)
+def test_the_general_classifier_doubts_its_choice_as_from_frame_does(penguins):
+    X, y = penguins
+    with pytest.warns(UserWarning, match=r"'name' \(344 values in 344 cells\).*exclude=\['name'\]"):
+        NaiveBayesClassifier().fit(X.assign(name=[f"bird {row}" for row in range(len(X))]), y)
+
+
+def test_the_general_classifier_chooses_its_families_by_labels_and_weights(penguins):
+    X, y = penguins
+    weight = np.arange(len(X)) % 3
+    model = nb.NaiveBayes.from_frame(X, y, sample_weight=weight)
+    assert repr(model) != repr(nb.NaiveBayes.from_frame(X))
+    fitted = NaiveBayesClassifier().fit(X, y, weight)
+    expected = nb.fit(model, X, y, sample_weight=weight)
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))
 
 
 def test_the_general_classifier_takes_any_table_and_any_model(penguins):

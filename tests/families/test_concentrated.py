@@ -20,11 +20,13 @@ from slow import names_fast
 import bayesnb as nb
 from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
+from bayesnb.families.concentrated import Concentrated
 from bayesnb.families.maximum import maximum
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
+from bayesnb.statistics.counts import Counts
 
-CASES = {case.name: case for case in SAMPLED if case.name != "durations"}
+CASES = {case.name: case for case in SAMPLED if isinstance(case.family, Concentrated)}
 Y = np.array(["a", "b"] * 30)
 
 
@@ -156,6 +158,20 @@ def test_simulated_rows_follow_scipys_distribution(name: str) -> None:
                 ),
             }[name]
             assert scipy.stats.kstest(of_cells(np.asarray(X)[np.asarray(y) == label, j]), "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("family", "ends"), [(nb.Beta(), (0.0, 1.0)), (nb.Gamma(), (0.0, np.inf))], ids=["beta", "gamma"]
+)
+def test_simulated_rows_are_no_ends_that_the_family_refuses(family: nb.Family, ends: tuple[float, float]) -> None:
+    """Most numbers of these distributions are nearer to an end than float64 can tell."""
+    parameters = {"mean": [[0.5]], "concentration": [[1e-3]]}
+    posterior = nb.from_parameters(family, classes=["a"], class_probs=[1.0], parameters=parameters)
+    cells = np.asarray(posterior.simulate(200, key=1)[0])
+    assert (cells > ends[0]).all()
+    assert (cells < ends[1]).all()
+    assert np.isfinite(posterior.log_joint(cells)).all()
+    assert len(np.unique(cells)) < 150
 
 
 SCIPY_FIT: dict[str, Callable[[np.ndarray], tuple[float, float]]] = {
@@ -531,3 +547,12 @@ def test_hard_columns_are_sampled_without_a_warning(family: nb.Family, x: np.nda
     assert posterior.sample_stats["diverging"].sum() == 0
     assert posterior.diagnostics.ess_bulk.min() > 500
     assert np.isfinite(posterior.log_joint(x[:, None])).all()
+
+
+def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_shape() -> None:
+    shape = np.geomspace(0.05, 1e4, 200)
+    gap = np.log(shape) - scipy.special.digamma(shape)  # log E[x] - E[log x]
+    total = np.stack([np.ones_like(shape), -gap], axis=-1)[None]
+    found = nb.Gamma().estimate(Counts(np.ones((1, 200)), total, np.zeros((1, 200))))
+    np.testing.assert_allclose(found["concentration"][0], shape, rtol=0.016)
+    np.testing.assert_array_equal(found["mean"], 1.0)

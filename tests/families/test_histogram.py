@@ -119,6 +119,14 @@ def test_draws_follow_the_density(rng):
     assert stats.kstest(-1.0 - x[codes == 0], "lomax", (1, 0, 1.0)).pvalue > 1e-4
 
 
+def test_a_part_without_cells_has_a_mode_for_a_concentration_of_one():
+    X, y = [[0.5], [2.5], [0.7], [2.1]], ["a", "b", "a", "b"]
+    with pytest.raises(ValueError, match=r"column 0 in class 'a'.*nb\.Histogram\(concentration=1\.0\) a mode exists"):
+        nb.fit(nb.Histogram([0, 1, 2, 3], 0.5), X, y, nb.MAP())
+    found = nb.fit(nb.Histogram([0, 1, 2, 3], 1.0), X, y, nb.MAP())
+    np.testing.assert_allclose(found.mean()["0_prob"][0], [0, 1, 0, 0, 0], atol=1e-12)
+
+
 def test_mutual_information_is_that_of_the_parts():
     prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     found = nb.Histogram((0.0, 1.0)).mutual_information(np.array([[[0.4], [0.6]]]), {"prob": prob[None, :, None]})
@@ -401,3 +409,16 @@ def test_samples_agree_with_the_closed_form(rng):
     exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
     assert nb.compare(exact, sampled).agree
     assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
+
+
+@pytest.mark.parametrize("family", [nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["alone", "beside zeros"])
+def test_a_row_of_weight_two_counts_as_two_rows_for_the_edges(family):
+    rng = np.random.default_rng(4)
+    x = np.where(rng.random(150) < 0.2, 0.0, rng.gamma(2.0, 1.0, 150))
+    weight, y = (20 * (x > 3) + rng.integers(0, 3, 150)).astype(float), np.arange(150) % 2
+    rows = np.repeat(np.arange(150), weight.astype(int))
+    weighted = nb.fit(family, x[:, None], y, sample_weight=weight)
+    repeated = nb.fit(family, x[rows, None], y[rows])
+    assert weighted.log_evidence == pytest.approx(repeated.log_evidence, rel=1e-10)
+    counted_once = nb.NaiveBayes(family).bind(x[weight > 0, None], y[weight > 0])
+    assert weighted.log_evidence != pytest.approx(nb.fit(counted_once, x[rows, None], y[rows]).log_evidence)

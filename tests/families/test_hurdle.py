@@ -102,6 +102,20 @@ def test_it_is_a_bernoulli_column_and_a_column_of_the_values_that_are_not_zero(n
     np.testing.assert_allclose(function(new), one.log_joint(new), rtol=1e-6)
 
 
+def test_the_figure_of_densities_gives_the_probability_of_zero():
+    X = np.array([[0.0], [1.0], [1.5], [2.0], [0.0], [0.0], [0.0], [3.0]])
+    y = np.repeat(["a", "b"], 4)
+    posterior = nb.fit(nb.Hurdle(nb.Gaussian()), X, y)
+    (axis,) = nb.plot_densities(posterior, X, y).axes
+    assert axis.get_title() == "0\nP(0) = 0.33 (a), 0.67 (b)"
+    line = axis.lines[0]
+    assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(4 / 6, abs=0.15)
+    of_class = [patch for patch in axis.patches if patch.get_facecolor()[:3] == axis.patches[0].get_facecolor()[:3]]
+    vertices = of_class[0].get_xy()
+    width = np.diff(np.unique(vertices[:, 0]))[0]
+    assert vertices[:, 1].max() == pytest.approx(0.25 / width)
+
+
 def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
     X, y = table(rng)
     one, two = (

@@ -44,7 +44,7 @@ class TestWarning:
         assert lines[1].startswith("- 'grade' (3 values): whole numbers with few values")
         assert "families={'grade': nb.Categorical()}" in lines[1]
         assert lines[2].startswith("- 'gain' (75% are 0): most cells are equal")
-        assert "pandas.cut" in lines[2]
+        assert "For many zeros write families={'gain': nb.Hurdle()}" in lines[2]
         assert lines[3].startswith("- 'name' (40 values in 40 cells): most values are distinct")
         assert "exclude=['name']" in lines[3]
         assert lines[4].startswith("- 'mark' holds '?' in 10 cells: counted as a category")

@@ -169,7 +169,10 @@ def test_proba_of_two_classes_shows_the_second(words):
     np.testing.assert_allclose(offsets(first)[:, 0] + offsets(second)[:, 0], 1.0)
     np.testing.assert_allclose(offsets(first)[:, 0], posterior.predict_proba(X)[:, 1])
     assert [text.get_text() for text in both.axes[0].get_yticklabels()][2] == "letter 2"
-    (unknown,) = markers(nb.plot_proba(posterior, X).axes[0])
+    alone = nb.plot_proba(posterior, X)
+    assert alone.legends == [], "the axis says what the only kind of mark is"
+    assert len(both.legends) == 1
+    (unknown,) = markers(alone.axes[0])
     assert (unknown.get_facecolors()[:, :3].min(axis=1) < 1).all(), "marks are filled where no label is known"
 
 

@@ -383,6 +383,7 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     text = repr(posteriors["exact"])
     assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
     assert "party ~ Categorical(prob)" in text
+    assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
     assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])
 
 

@@ -255,6 +255,107 @@ def hierarchical_density(draw: Draw, row: list, c: int) -> np.ndarray:
     return draw["class_prob"][:, c] * np.prod(cells, axis=0)
 
 
+def successes_table(rng: np.random.Generator) -> dict[str, Any]:
+    labels = rng.choice(2, 20, p=[0.5, 0.5])
+    wait = np.round(rng.exponential(np.array([0.5, 2.0])[labels]), 2)
+    price = np.round(rng.lognormal(np.array([0.0, 1.5])[labels], 0.7), 2)
+    tries = rng.geometric(np.array([0.6, 0.2])[labels]) - 1
+    passed = rng.binomial(7, np.array([0.3, 0.8])[labels])
+    visits = rng.negative_binomial(2.5, np.array([0.5, 0.2])[labels])
+    rows = [
+        [None if gap else cell for cell, gap in zip(row, gaps, strict=True)]
+        for row, gaps in zip(
+            zip(*(cells.tolist() for cells in (wait, price, tries, passed, visits)), strict=True),
+            rng.random((20, 5)) < 0.1,
+            strict=True,
+        )
+    ]
+    return {"rows": rows, "labels": labels.tolist(), "new_rows": [[0.4, 1.2, 0, 2, 3], [None, 6.0, 5, 6, 14]]}
+
+
+def successes(table: dict[str, Any]) -> pm.Model:
+    with pm.Model() as model:
+        class_prob = pm.Dirichlet("class_prob", np.ones(2))
+        pm.Categorical("y", p=class_prob, observed=table["labels"])
+        rate = pm.Gamma("rate", alpha=1.5, beta=2.0, shape=2)
+        cells, labels = column(table, 0)
+        pm.Exponential("wait", lam=rate[labels], observed=cells)
+        variance = pm.InverseGamma("variance", alpha=2.5, beta=3.0, shape=2)
+        mean = pm.Normal("mean", mu=1.0, sigma=pt.sqrt(variance / 0.5), shape=2)
+        cells, labels = column(table, 1)
+        pm.LogNormal("price", mu=mean[labels], sigma=pt.sqrt(variance[labels]), observed=cells)
+        prob_of_try = pm.Beta("prob_of_try", alpha=2.0, beta=1.5, shape=2)
+        cells, labels = column(table, 2)
+        pm.Geometric("tries", p=prob_of_try[labels], observed=cells + 1)
+        prob_of_pass = pm.Beta("prob_of_pass", alpha=1.0, beta=2.0, shape=2)
+        cells, labels = column(table, 3)
+        pm.Binomial("passed", n=7, p=prob_of_pass[labels], observed=cells)
+        prob_of_end = pm.Beta("prob_of_end", alpha=1.5, beta=2.0, shape=2)
+        cells, labels = column(table, 4)
+        pm.NegativeBinomial("visits", n=2.5, p=prob_of_end[labels], observed=cells)
+    return model
+
+
+def successes_density(draw: Draw, row: list, c: int) -> np.ndarray:
+    wait, price, tries, passed, visits = row
+    density = draw["class_prob"][:, c]
+    if wait is not None:
+        density = density * stats.expon.pdf(wait, scale=1 / draw["rate"][:, c])
+    density = density * stats.lognorm.pdf(price, np.sqrt(draw["variance"][:, c]), scale=np.exp(draw["mean"][:, c]))
+    density = density * stats.geom.pmf(tries + 1, draw["prob_of_try"][:, c])
+    density = density * stats.binom.pmf(passed, 7, draw["prob_of_pass"][:, c])
+    return density * stats.nbinom.pmf(visits, 2.5, draw["prob_of_end"][:, c])
+
+
+def concentrations_table(rng: np.random.Generator) -> dict[str, Any]:
+    labels = rng.choice(2, 30, p=[0.5, 0.5])
+    amount = np.round(rng.gamma(np.array([2.0, 8.0])[labels], np.array([2.0, 1.0])[labels]), 2)
+    share = np.round(rng.beta(np.array([2.0, 6.0])[labels], 5.0), 3)
+    angle = np.round(rng.vonmises(np.array([-0.5, 1.0])[labels], np.array([3.0, 8.0])[labels]), 3)
+    visits = rng.negative_binomial(np.array([1.5, 6.0])[labels], np.array([0.2, 0.5])[labels])
+    rows = [list(row) for row in zip(*(cells.tolist() for cells in (amount, share, angle, visits)), strict=True)]
+    rows[3][0], rows[4][1], rows[5][2], rows[6][3] = None, None, None, None
+    return {"rows": rows, "labels": labels.tolist(), "new_rows": [[3.0, 0.3, 0.2, 4], [None, 0.6, 1.1, 12]]}
+
+
+def concentrations(table: dict[str, Any]) -> pm.Model:
+    with pm.Model() as model:
+        class_prob = pm.Dirichlet("class_prob", np.ones(2))
+        pm.Categorical("y", p=class_prob, observed=table["labels"])
+        amount_mean = pm.LogNormal("amount_mean", mu=np.log(4.0), sigma=1.0, shape=2)
+        amount_shape = pm.Gamma("amount_shape", alpha=1.5, beta=0.1, shape=2)
+        cells, labels = column(table, 0)
+        pm.Gamma("amount", alpha=amount_shape[labels], beta=(amount_shape / amount_mean)[labels], observed=cells)
+        share_mean = pm.Beta("share_mean", alpha=1.5, beta=2.0, shape=2)
+        share_size = pm.Gamma("share_size", alpha=1.5, beta=0.05, shape=2)
+        cells, labels = column(table, 1)
+        of_ones, of_zeros = share_mean * share_size, (1 - share_mean) * share_size
+        pm.Beta("share", alpha=of_ones[labels], beta=of_zeros[labels], observed=cells)
+        angle_loc = pm.Uniform("angle_loc", lower=-np.pi, upper=np.pi, shape=2)
+        angle_size = pm.Gamma("angle_size", alpha=1.5, beta=0.1, shape=2)
+        cells, labels = column(table, 2)
+        pm.VonMises("angle", mu=angle_loc[labels], kappa=angle_size[labels], observed=cells)
+        visits_mean = pm.LogNormal("visits_mean", mu=np.log(4.0), sigma=1.0, shape=2)
+        dispersion = pm.Gamma("dispersion", alpha=1.5, beta=2.0, shape=2)
+        cells, labels = column(table, 3)
+        pm.NegativeBinomial("visits", mu=visits_mean[labels], alpha=1 / dispersion[labels], observed=cells)
+    return model
+
+
+def concentrations_density(draw: Draw, row: list, c: int) -> np.ndarray:
+    amount, share, angle, visits = row
+    of_class = {name: value[:, c] for name, value in draw.items()}
+    density = of_class["class_prob"]
+    if amount is not None:
+        shape = of_class["amount_shape"]
+        density = density * stats.gamma.pdf(amount, shape, scale=of_class["amount_mean"] / shape)
+    mean, size = of_class["share_mean"], of_class["share_size"]
+    density = density * stats.beta.pdf(share, mean * size, (1 - mean) * size)
+    density = density * stats.vonmises.pdf(angle, of_class["angle_size"], of_class["angle_loc"])
+    dispersion, mean = of_class["dispersion"], of_class["visits_mean"]
+    return density * stats.nbinom.pmf(visits, 1 / dispersion, 1 / (1 + dispersion * mean))
+
+
 def unlabelled_table(rng: np.random.Generator) -> dict[str, Any]:
     labels = rng.choice(2, 40, p=[0.65, 0.35])
     prob = np.array([[0.85, 0.2, 0.7, 0.3, 0.8], [0.25, 0.7, 0.2, 0.8, 0.3]])
@@ -330,6 +431,29 @@ REFERENCES = {
         mixed,
         ("class_prob", "mean", "variance", "colour_prob", "flag_prob", "rate"),
         mixed_density,
+    ),
+    "waits_and_successes": Reference(
+        "wait ~ Exponential, rate ~ Gamma(1.5, rate 2); price ~ LogNormal with variance ~ InverseGamma(2.5, scale 3), "
+        "mean ~ Normal(1, variance / 0.5); tries ~ Geometric from zero, Beta(2, 1.5); passed ~ Binomial(7), Beta(1, "
+        "2); visits ~ NegativeBinomial(2.5), Beta(1.5, 2); missing cells",
+        successes_table,
+        successes,
+        ("class_prob", "rate", "mean", "variance", "prob_of_try", "prob_of_pass", "prob_of_end"),
+        successes_density,
+    ),
+    "means_and_concentrations": Reference(
+        "amount ~ Gamma of a mean ~ LogNormal(log 4, 1) and a shape ~ Gamma(1.5, rate 0.1); share ~ Beta of a mean ~ "
+        "Beta(1.5, 2) and a concentration ~ Gamma(1.5, rate 0.05); angle ~ VonMises of a direction ~ Uniform and a "
+        "concentration ~ Gamma(1.5, rate 0.1); visits ~ NegativeBinomial of a mean ~ LogNormal(log 4, 1) and a "
+        "dispersion ~ Gamma(1.5, rate 2); missing cells",
+        concentrations_table,
+        concentrations,
+        (
+            "class_prob",
+            *("amount_mean", "amount_shape", "share_mean", "share_size", "angle_loc", "angle_size"),
+            *("visits_mean", "dispersion"),
+        ),
+        concentrations_density,
     ),
     "learned_concentration": Reference(
         "concentration ~ Gamma(shape 2, rate 1.5), one for all; prob[c, j] ~ Dirichlet(concentration) over 4 "

@@ -715,7 +715,7 @@ class TestScore:
         X, y = nb.datasets.penguins()
         X = X.assign(island=pd.Categorical(X["island"].where(np.arange(len(X)) % 7 > 0)))
         assert X.isna().any().sum() == 6
-        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X), X, y), num_draws=1)["estimate"].nlargest(3)
+        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X, y), X, y), num_draws=1)["estimate"].nlargest(3)
         selection = SelectFromModel(
             estimators.NaiveBayesClassifier(),
             importance_getter=lambda fitted: nb.mutual_information(fitted, num_draws=1)["estimate"].to_numpy(),
@@ -727,7 +727,7 @@ class TestScore:
         assert pipe[0].get_feature_names_out().tolist() == kept
         assert "island" in kept
         pd.testing.assert_frame_equal(pipe[0].transform(X), X[kept])
-        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept]), X[kept], y).predict_proba(X[kept])
+        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept], y), X[kept], y).predict_proba(X[kept])
         np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
         with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
             SelectKBest(nb.mutual_information_score, k=3).fit(X, y)

@@ -13,7 +13,10 @@ from bayesnb.model.bound import BoundModel
 __all__ = ["class_frequency", "mean", "of_columns", "variance", "zero_share"]
 
 TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
-TRY_ANOTHER_FAMILY = "try another family for the column (bins as nb.Categorical() take any shape), or another prior"
+TRY_ANOTHER_FAMILY = (
+    "try another family for the column (nb.Histogram() for measurements of any shape, nb.Hurdle() for many zeros, "
+    "nb.NegativeBinomial() for counts that spread widely), or another prior"
+)
 
 
 def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:

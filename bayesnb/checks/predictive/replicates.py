@@ -113,7 +113,7 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
             yield _at(flat, s)
         return
     size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
-    step = max(1, min(number, DRAW_BYTES // max(size, 1)))
+    step = max(1, DRAW_BYTES // max(size, 1))
     for start in range(0, number, step):
         flat = flatten(posterior.parameter_draws(1, min(step, number - start), int(rng.integers(2**31))))
         for s in range(len(flat.class_prob)):

@@ -16,7 +16,7 @@ from bayesnb.model.bound import BoundModel
 __all__ = ["shape"]
 
 TRY_ANOTHER_SHAPE = (
-    "try another family for the column: bins as nb.Categorical() take any shape, nb.Gaussian() of the logarithm takes "
+    "try another family for the column: nb.Histogram() takes any shape, nb.Gaussian() of the logarithm takes "
     "some skewed ones; until then nb.mutual_information of the column misleads"
 )
 

@@ -1,0 +1,94 @@
+"""The columns of a frame that are given no family, read with those that are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Family
+from bayesnb.tables.columns import listed, near_matches
+from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
+
+__all__ = ["OpenColumns", "observed", "open_columns"]
+
+
+@dataclass(frozen=True)
+class OpenColumns:
+    """The columns of a table that get a family.
+
+    Attributes
+    ----------
+    table : Table
+    given : dict
+        By column, the families that are given.
+    positions : tuple of int
+        Positions of the columns of the model, in the table's order.
+    """
+
+    table: Table
+    given: dict[Any, Family]
+    positions: tuple[int, ...]
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Positions of the columns of which no family is given."""
+        return tuple(position for position in self.positions if self.table.names[position] not in self.given)
+
+    def features(self, found: Mapping[int, Family]) -> dict[Any, Family]:
+        """The family of every column of the model, in the table's order.
+
+        Parameters
+        ----------
+        found : mapping
+            By position, the families of the columns that are open.
+        """
+        names = self.table.names
+        return {
+            names[position]: found[position] if position in found else self.given[names[position]]
+            for position in self.positions
+        }
+
+
+def open_columns(frame: Any, exclude: Sequence[Any], families: Mapping[Any, Family] | None) -> OpenColumns:
+    """The columns that get a family; parameters and errors as for `NaiveBayes.from_frame`."""
+    table = as_table(frame)
+    exclude = [exclude] if isinstance(exclude, str) else exclude
+    given = {} if families is None else _read_families(families)
+    for what, names in (("exclude", exclude), ("families", given)):
+        for name in names:
+            if name not in table.names:
+                raise ValueError(
+                    f"{what} names the column {name!r}, which the table lacks{near_matches(name, table.names)}: its "
+                    f"columns are {listed(table.names)}"
+                )
+    for name in given:
+        if name in exclude:
+            raise ValueError(f"column {name!r} is in families and in exclude: leave it out of one of them")
+    positions = tuple(position for position, name in enumerate(table.names) if name not in exclude)
+    if not positions:
+        which = "exclude names all its columns" if table.names else "it has none"
+        raise ValueError(f"the table has no column for the model ({which}): give at least one")
+    return OpenColumns(table, given, positions)
+
+
+def _read_families(families: Any) -> dict[Any, Family]:
+    if not isinstance(families, Mapping):
+        raise TypeError(
+            f"families is {families!r}: give a mapping from columns to families, such as "
+            "families={'size': nb.Gaussian()}"
+        )
+    for name, family in families.items():
+        if not isinstance(family, Family):
+            raise TypeError(
+                f"families gives {name!r} {family!r}, which is no family: give one such as nb.Categorical(); blocks of "
+                "columns are for nb.NaiveBayes({...})"
+            )
+    return dict(families)
+
+
+def observed(table: Table, position: int) -> np.ndarray:
+    """The observed cells of a column of numbers, in all rows."""
+    cells = table.numbers([position], slice(None))[:, 0]
+    return cells[~np.isnan(cells)]

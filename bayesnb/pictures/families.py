@@ -1,0 +1,151 @@
+"""The figure of families that were compared: the densities of each column's classes under the first two."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from bayesnb.arrays import in_float64
+from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, require_result, wrap
+from bayesnb.validate import whole_number
+
+__all__ = ["plot_family_choice"]
+
+GRID = 400
+"""Points of a density."""
+
+SHARE_SHOWN = 0.99
+"""Share of the cells other than zero within the panel; the rest lies beyond its ends."""
+
+
+ROOM = 1.6
+"""Height of a panel, in heights of its highest bar."""
+
+
+@runtime_checkable
+class Choice(Protocol):
+    """The part of a `FamilyChoice` that the figure reads."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels."""
+
+    @property
+    def first_two(self) -> Mapping[Any, Sequence[Any]]:
+        """By column, the families chosen and next, if there is one, as `Compared`."""
+
+    def posterior_of(self, column: Any, family: Any) -> Any:
+        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
+
+    def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The observed cells of a column and their weights, for each class."""
+
+
+@in_float64
+def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, max_columns: int = 12) -> Any:
+    """Predictive densities of each column's classes under the family chosen and the next one, over the data.
+
+    Parameters
+    ----------
+    choice : FamilyChoice
+    columns : sequence, optional
+        Columns to show, by default all that more than one family can hold.
+    max_columns : int, default 12
+        The first columns get panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A line of panels for each column: on the left the family chosen, on the right the next one. Lines are densities
+        with the parameters integrated out, bars are the cells. Zeros are left out where one of the families is a
+        `Hurdle`, and so is the probability that it gives them. Whole numbers of few values have probabilities, drawn as
+        points.
+
+    Raises
+    ------
+    TypeError
+        If `choice` is not what `nb.choose_families` returns.
+    ValueError
+        If a column is unknown or has one family only, there is none, or there are more classes than line styles.
+    """
+    require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
+    if len(choice.classes) > len(LINES):
+        raise ValueError(
+            f"there are {len(choice.classes)} classes, more than the {len(LINES)} that the eye tells apart"
+        )
+    shown = _columns(choice, columns)[: whole_number("max_columns", max_columns)]
+    figure, axes = panel_grid(2 * len(shown), 2)
+    for i, column in enumerate(shown):
+        families = [each.candidate for each in choice.first_two[column]]
+        posteriors = [choice.posterior_of(column, each.family) for each in families]
+        _draw(axes[2 * i : 2 * i + 2], column, families, posteriors, choice.cells_by_class(column))
+    from bayesnb.pictures.picture import Line2D
+
+    legend(
+        figure,
+        [
+            (Line2D([], [], color=f"C{c}", linestyle=LINES[c], marker=MARKERS[c], markersize=3), str(label))
+            for c, label in enumerate(choice.classes)
+        ],
+    )
+    return figure
+
+
+def _columns(choice: Choice, columns: Sequence[Any] | None) -> list[Any]:
+    several = [column for column, families in choice.first_two.items() if len(families) > 1]
+    if columns is None:
+        if not several:
+            raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
+        return several
+    names = [columns] if isinstance(columns, str) else list(columns)
+    for name in names:
+        if name not in several:
+            raise ValueError(f"column {name!r} has no two families to compare: the columns that have are {several}")
+    return names
+
+
+def _draw(
+    axes: Sequence[Any],
+    column: Any,
+    families: Sequence[Any],
+    posteriors: Sequence[Any],
+    by_class: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> None:
+    """The panels of a column: the same cells under two families."""
+    counts = all(each.counts for each in families)
+    without_zeros = any(each.hurdle for each in families)
+    weight = [weights.sum() for _, weights in by_class]
+    if without_zeros:
+        by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
+    edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)
+    grid = (edges[:-1] + edges[1:]) / 2 if counts else np.linspace(edges[0], edges[-1], GRID)
+    if without_zeros:
+        grid = grid[grid != 0]
+    highest = 0.0
+    for axis, each, posterior in zip(axes, families, posteriors, strict=True):
+        inside = grid[np.asarray(each.family.support(grid))]
+        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))
+        for c, (cells, weights) in enumerate(by_class):
+            if weight[c] > 0:
+                share = weights / weight[c] / np.diff(edges)[0]
+                bars: dict[str, Any] = {"histtype": "stepfilled", "color": f"C{c}", "alpha": 0.25, "zorder": 1}
+                highest = max(highest, axis.hist(cells, edges, weights=share, **bars)[0].max())
+            drawn: dict[str, Any] = (
+                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
+            )
+            axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
+        axis.set_title(wrap(f"{column}: {each.name}", 36), fontsize=8)
+        axis.set_xlim(edges[0], edges[-1])
+        axis.set_yticks([])
+    # A density may be high where no cell is: the bars set the scale, the same for both families.
+    for axis in axes:
+        axis.set_ylim(0.0, ROOM * highest or 1.0)
+
+
+def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
+    """Edges of the bars: around each whole number, or thirty over nearly all cells."""
+    if counts:
+        return np.arange(cells.min() - 0.5, min(cells.max(), cells.min() + 200) + 1)
+    low, high = np.quantile(cells, ((1 - SHARE_SHOWN) / 2, (1 + SHARE_SHOWN) / 2))
+    margin = 0.05 * (high - low) or 0.5 * max(abs(high), 1.0)
+    return np.linspace(low - margin, high + margin, 31)
