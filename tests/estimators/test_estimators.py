@@ -39,8 +39,6 @@ from bayesnb.estimators import (
 )
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
-CHECKED = {CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier}
-"""Estimators that the fast suite gives to scikit-learn's checks: each of the kinds of tables that they take."""
 
 PLUG_IN_ONLY = {
     "test_gnb_priors": "the probabilities of two Gaussians known exactly, from three points each",
@@ -57,10 +55,7 @@ def counts(rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "estimator",
-    [pytest.param(each, id=each.__name__, marks=[] if each in CHECKED else [pytest.mark.slow]) for each in ESTIMATORS],
-)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
 def test_scikit_learns_checks_pass(estimator):
     results = check_estimator(estimator(), on_fail=None, on_skip=None)
     assert len(results) > 55
