@@ -141,7 +141,9 @@ def test_a_family_of_the_users_own_predicts_on_the_device(rng, pieces, monkeypat
     np.testing.assert_allclose(posterior.predict_proba(place(X)), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("case", cases_fast(ON_DEVICE, {"categorical", "multinomial", "gaussian", "hurdle"}))
+@pytest.mark.parametrize(
+    "case", cases_fast(ON_DEVICE, {"categorical", "multinomial", "gaussian", "poisson", "log normal", "hurdle"})
+)
 def test_plug_in_densities(case, rng, pieces, stays_there):
     X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
     point = nb.fit(case.family, X, y).plugin()
