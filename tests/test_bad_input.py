@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from cases import Durations
 
 import bayesnb as nb
 from bayesnb.__main__ import main
@@ -1101,11 +1102,17 @@ def test_codes_too_large_for_categories(code, form):
         estimator.predict(X)
 
 
-@pytest.mark.parametrize("cell", [1e308, -1e200, 1.01e150, 10**400], ids=["1e308", "-1e200", "1.01e150", "10**400"])
+@pytest.mark.parametrize(
+    "cell", [1e308, -1e200, 1.01e150, 10**400, -(10**400)], ids=["1e308", "-1e200", "1.01e150", "10**400", "-10**400"]
+)
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, pd.DataFrame], ids=["C", "F", "frame"])
 def test_measurements_too_large_for_squares(cell, form):
     X = form(np.array([[1.0, cell], [2.0, None], [3.0, 1.0]], dtype=object))
-    words = ["inf"] if cell == 10**400 else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
+    words = (
+        [r"(?<!-)inf" if cell > 0 else "-inf"]
+        if abs(cell) == 10**400
+        else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
+    )
     fitted = nb.fit(nb.Gaussian(), [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]], ["a", "b", "a"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -1234,3 +1241,44 @@ def test_the_command_line_without_its_extra(missing, monkeypatch):
         without(monkeypatch, missing, name)
     with pytest.raises(SystemExit, match=r"the command line needs (typer|rich): pip install 'bayesnb\[cli\]'"):
         main()
+
+
+def test_inferences_that_no_column_but_one_takes_are_not_advised():
+    mixed = nb.NaiveBayes({"mass": Durations(), "eggs": nb.Poisson()})
+    with pytest.raises(ValueError, match=r"use nb\.NUTS\(\) for draws\Z"):
+        nb.fit(mixed, FRAME[["mass", "eggs"]], LABELS)
+
+
+def test_an_estimate_of_categories_that_does_not_exist_names_the_column_and_the_class():
+    X = pd.DataFrame({"island": ["x", "y", "x", None], "colour": ["r", "g", "b", "r"]})
+    with refused("'island'", "'b'", "maximum likelihood", "'prob' does not exist", "nb.Exact"):
+        fit(nb.Categorical(), X, ["a", "a", "a", "b"], nb.MLE())
+
+
+def test_vectors_outside_the_support_are_told_in_words():
+    parameters = {"concentration": [[1.0, -1.0], [1.0, 1.0]]}
+    with refused("x_concentration", "are not all positive", "-1.0"):
+        nb.from_parameters(nb.DirichletMultinomial(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters=parameters)
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(10, True), (11, False)])
+def test_few_parameters_outside_the_support_are_shown(columns, shown):
+    values = np.full((2, columns), 1.5)
+    with refused("x_prob", "are not all between 0 and 1", r"\[\[1\.5" if shown else r": \.\.\."):
+        nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"prob": values})
+
+
+def test_a_name_among_numbers_of_columns_makes_them_names():
+    features = {"flag": nb.Bernoulli(), 3: nb.Poisson()}
+    parameters = {"flag_prob": [0.2, 0.8], "3_rate": [1.0, 5.0]}
+    for columns in (None, ["flag", 3]):
+        known = nb.from_parameters(
+            nb.NaiveBayes(features), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters, columns=columns
+        )
+        turned = pd.DataFrame({3: [4.0, 0.0], "flag": [1.0, 0.0]})
+        assert known.predict(turned).tolist() == ["b", "a"]
+
+
+def test_a_position_behind_the_last_column():
+    with refused("column 3 is not in X", "'mass'"):
+        nb.NaiveBayes({3: nb.Gaussian()}).bind(FRAME[["mass", "eggs", "the"]], LABELS)

@@ -281,6 +281,64 @@ def test_compare_makes_its_folder_before_it_samples(command, tmp_path):
     assert "--out" in result.stderr
 
 
+def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, monkeypatch):
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    fits = []
+
+    def draws_of_the_closed_form(model, X, y, inference, key):
+        fits.append((inference, key))
+        exact = nb.fit(model, X, y)
+        return nb.from_samples(model, exact.draws(num_chains=2, num_draws=1000, key=key), X=X, y=y)
+
+    monkeypatch.setattr("bayesnb.cli.compare.fit", draws_of_the_closed_form)
+    result = run(tmp_path / "table.csv", "--target", "kind", "--drop", "code", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert fits == [(nb.NUTS(num_warmup=500, num_samples=1000, num_chains=4), 0)]
+    assert "1 cell is missing and is skipped" in result.output
+    assert "YES, the samples agree" in result.output
+    lines = [line.split("  ")[0].strip() for line in result.output.splitlines()]
+    # The name of each site is above the rows of its parameters.
+    assert [line for line in lines if line in {"class_prob", "size_mean", "colour_prob"}] == [
+        "class_prob",
+        "size_mean",
+        "colour_prob",
+    ]
+    assert len(pd.read_csv(tmp_path / "out" / "comparison.csv")) == 2 + 2 + 2 + 4
+    assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
+    assert type(nb.load(tmp_path / "out" / "nuts.nc")).__name__ == "SampledPosterior"
+    with xr.open_datatree(tmp_path / "out" / "exact-datatree.nc", engine="h5netcdf") as tree:
+        assert "colour_prob" in tree["posterior"]
+
+
+def test_rows_and_cells_that_are_missing_are_counted(command, tmp_path):
+    table = TABLE.assign(colour=["red", "?", "red", "-", "red", "blue"], kind=["a", "b", "a", "b", "a", None])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ["fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc"]
+    result = command(*arguments, "--missing", "?", "--missing", "-", "--drop", "code")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "1 row has no kind and is left out" in text
+    assert "3 cells are missing and are skipped" in text
+    assert "guessed from 5 rows" in text
+    model = nb.load(tmp_path / "model.nc").model
+    assert model.schema.categories == {1: ("red",)}
+
+
+def test_labels_and_categories_that_look_like_numbers_stay_text(command, tmp_path):
+    table = TABLE.assign(kind=["01", "02", "x", "02", "01", "x"])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    model = tmp_path / "model.nc"
+    assert command("fit", tmp_path / "table.csv", "--target", "kind", "--out", model).exit_code == 0
+    table[table["kind"] != "x"].to_csv(tmp_path / "new.csv", index=False)
+    result = command("check", model, tmp_path / "new.csv", "--target", "kind", "--replicates", 20)
+    assert result.exit_code in {0, 1}, result.output
+    assert "class_frequency[01]" in result.output
+    numbers = nb.fit(nb.Categorical(categories=(1, 2)), pd.DataFrame({"code": [1, 2, 1]}), [0, 1, 1])
+    rows = read_for(numbers.model, str(tmp_path / "new.csv"), None, also="code")
+    assert rows.columns.tolist() == ["code"]
+    assert rows["code"].tolist() == [1, 2, 2, 1]
+
+
 @pytest.mark.parametrize(("labels", "text"), [([0, 1, 0, 1, 0, 1], False), (["0", "1", "0", "1", "0", "1"], True)])
 def test_labels_are_read_as_they_were_at_the_fit(tmp_path, labels, text):
     model = nb.fit(nb.NaiveBayes.from_frame(TABLE[["size", "code"]]), TABLE[["size", "code"]], labels).model

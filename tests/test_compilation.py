@@ -10,6 +10,7 @@ import jax
 import pytest
 
 import bayesnb as nb
+from bayesnb import compilation
 
 
 def run(code, **environment):
@@ -103,3 +104,19 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
     with pytest.raises(OSError, match="name another one"):
         nb.enable_compilation_cache(tmp_path / "file" / "folder")
     assert dict(jax.config.values) == before
+
+
+def test_the_folder_by_default_is_the_users_folder_for_caches(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    assert compilation._users_folder() == tmp_path / "caches" / "bayesnb"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(compilation.Path, "home", lambda: tmp_path)
+    assert compilation._users_folder() == tmp_path / ".cache" / "bayesnb"
+
+
+def test_a_folder_that_cannot_be_written_changes_no_setting(monkeypatch, tmp_path):
+    monkeypatch.setattr(compilation.os, "access", lambda folder, mode: False)
+    before = jax.config.jax_compilation_cache_dir
+    with pytest.raises(PermissionError, match="cannot be written: name another one"):
+        nb.enable_compilation_cache(tmp_path / "closed")
+    assert jax.config.jax_compilation_cache_dir == before

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import CASES, CLASSES, Exponential, with_holes
+from scipy import stats
 from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info
 
@@ -549,3 +550,9 @@ def test_each_level_of_a_table_is_chosen_where_it_is_the_least_work():
     assert _best_level(highest, np.full(1000, 40)) == 1
     assert _best_level(np.full(1000, 64), np.full(100_000, 64)) == 64
     assert _best_level(np.full(10, 16), np.full(50, 16)) == 16
+
+
+def test_densities_of_more_rows_than_fit_a_piece(rng):
+    x, rate = rng.poisson(3.0, (40_000, 2)).astype(float), np.array([[2.0, 5.0], [4.0, 0.5], [1.0, 1.0]])
+    expected = stats.poisson.logpmf(x[:, None], rate).sum(axis=-1)
+    np.testing.assert_allclose(nb.Poisson().row_log_likelihood({"rate": rate}, x), expected, rtol=1e-10)

@@ -164,5 +164,11 @@ def check_support(model: BoundModel, parameters: ModelParameters) -> None:
 
 
 def _in_words(support: Any) -> str:
-    words = {"UnitInterval": "between 0 and 1", "Positive": "positive", "Simplex": "probabilities that sum to one"}
+    words = {
+        "UnitInterval": "between 0 and 1",
+        "Probability": "between 0 and 1",
+        "Positive": "positive",
+        "PositiveVector": "positive",
+        "Simplex": "probabilities that sum to one",
+    }
     return words.get(str(support).split("(")[0], f"in {support}")

@@ -204,8 +204,8 @@ def choose_families(
     there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row rarely changes the
     choice. Those that ``criterion="labels"`` maximised are a little too high.
 
-    A family chosen for positive numbers or counts refuses other cells in later rows. Give another one with `families`
-    if such cells may come.
+    A family chosen for positive numbers or counts refuses other cells in later rows; `NaiveBayesClassifier` counts them
+    as missing. Give another one with `families` if such cells may come.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from bayesnb.families.base import Family
 from bayesnb.rows import all_whole
 from bayesnb.tables.columns import Column
 
-__all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to"]
+__all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to", "outside"]
 
 LARGEST_COUNT = 2.0**53
 """The largest count: float64 holds every whole number up to here."""
@@ -29,7 +29,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
         If a cell is outside. The error names the column, the row and the value.
     """
     cells = x.data if scipy.sparse.issparse(x) else x
-    wrong = _outside(cells, family)
+    wrong = outside(cells, family)
     if not wrong.any():
         return
     if scipy.sparse.issparse(x):
@@ -59,7 +59,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
-def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
     support = constraints.nonnegative if family.accepts_fractions else family.support
     with np.errstate(invalid="ignore", over="ignore"):

@@ -320,3 +320,96 @@ def test_isotonic_fit_weighs_equal_predictions_by_their_number(rng):
     expected = IsotonicRegression().fit_transform(predicted, outcome)
     assert len(np.unique(expected)) < 6
     np.testing.assert_allclose(module._isotonic(predicted, outcome), expected)
+
+
+@pytest.fixture
+def coin():
+    """Given parameters of one column: class "b" has probability 0.8 where it is 1, and 0.2 where it is 0."""
+    return nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.8]]}
+    )
+
+
+def test_standard_errors_are_those_of_means_and_paired_means(coin):
+    X, y = [[1], [1], [0], [0], [1]], ["b", "a", "a", "a", "b"]
+    other = np.array([[0.4, 0.6], [0.7, 0.3], [0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    table = calibration(coin, X, y, other=other).table
+    mine, theirs = np.array([0.8, 0.8, 0.8, 0.8, 0.8]), other.max(axis=1)
+    hit, their_hit = np.array([1, 0, 1, 1, 1.0]), np.array([1, 1, 1, 0, 0.0])
+    for score, own, another in (("confidence", mine, theirs), ("accuracy", hit, their_hit)):
+        row = table.loc[score]
+        np.testing.assert_allclose(row[["posterior", "other"]].astype(float), [own.mean(), another.mean()])
+        np.testing.assert_allclose(row["posterior_se"], stats.sem(own), atol=1e-15)
+        np.testing.assert_allclose(row["other_se"], stats.sem(another))
+        np.testing.assert_allclose(row["difference_se"], stats.sem(own - another))
+    two = calibration(coin, X[:2], y[:2]).table
+    assert two.loc["accuracy", "posterior_se"] == pytest.approx(0.5)
+
+
+def test_the_error_by_chance_is_the_mean_over_sets_of_labels(monkeypatch):
+    monkeypatch.setattr(module, "SIMULATIONS", 3)
+    unequal = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.25], [0.75]]}
+    )
+    X, y = [[1]] * 5 + [[0]] * 3, ["b"] * 8
+    found = calibration(unequal, X, y, other=[[0.4, 0.6]] * 5 + [[0.9, 0.1]] * 3, key=5)
+    rng = module.random_generator(5)
+    alike = [abs((rng.uniform(size=8) < 0.75).mean() - 0.75) for _ in range(3)]
+    # The other model's predictions are in two bins, whose errors add up.
+    probs, errors = np.array([0.6] * 5 + [0.9] * 3), []
+    for _ in range(3):
+        gap = (rng.uniform(size=8) < probs) - probs
+        errors.append((abs(gap[:5].sum()) + abs(gap[5:].sum())) / 8)
+    chance = found.table.loc["calibration_error_by_chance"]
+    np.testing.assert_allclose(chance[["posterior", "other"]].astype(float), [np.mean(alike), np.mean(errors)])
+    np.testing.assert_allclose(
+        chance[["posterior_se", "other_se"]].astype(float), [np.std(alike, ddof=1), np.std(errors, ddof=1)]
+    )
+
+
+def test_intervals_of_the_bins_have_the_probability_asked_for(coin):
+    X, y = [[1]] * 8, ["b"] * 6 + ["a"] * 2
+    for options, prob in (({}, 0.89), ({"prob": 0.5}, 0.5)):
+        found = calibration(coin, X, y, **options)
+        row = found.bins[found.bins["kind"] == "confidence"].iloc[0]
+        expected = stats.beta(6.5, 2.5).ppf([(1 - prob) / 2, (1 + prob) / 2])
+        np.testing.assert_allclose(row[["observed_lower", "observed_upper"]].astype(float), expected)
+        assert found.prob == prob
+        assert found.bins.index.tolist() == [0, 1, 2]
+        assert found.bins.columns[0] == "model"
+
+
+@pytest.mark.parametrize("row", [[-0.5, 1.5], [np.nan, 1.0], [0.5, 0.5 + 1.5e-6]])
+def test_one_row_of_probabilities_that_are_none_is_named(coin, row):
+    other = np.array([[0.4, 0.6], [0.0, 1.0], row])
+    with pytest.raises(ValueError, match=r"of row 2 are .* add up to one"):
+        calibration(coin, [[1], [0], [1]], ["a", "b", "b"], other=other)
+
+
+def test_probabilities_above_one_by_rounding_count_as_one(coin):
+    other = np.array([[1.0 + 5e-7, 0.0], [0.0, 1.0]])
+    found = calibration(coin, [[1], [0]], ["a", "b"], other=other)
+    assert found.predictions["other"].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("theirs", [["a", "b", "b"], ["a", "a"], ["a", "b", "c"]])
+def test_a_classifier_with_other_classes_is_refused(coin, theirs):
+    class Other:
+        classes_ = theirs
+
+        def predict_proba(self, X):
+            return np.full((len(X), len(theirs)), 1 / len(theirs))
+
+    with pytest.raises(ValueError, match="the classes differ"):
+        calibration(coin, [[1], [0]], ["a", "b"], other=Other())
+
+
+def test_labels_that_only_look_alike_are_other_classes():
+    digits = nb.from_parameters(
+        nb.Bernoulli(), classes=[0, 1], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.8]]}
+    )
+    texts = nb.from_parameters(
+        nb.Bernoulli(), classes=["0", "1"], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.8]]}
+    )
+    with pytest.raises(ValueError, match="the classes differ"):
+        calibration(digits, [[1], [0]], [0, 1], other=texts)

@@ -1,5 +1,6 @@
 """Posterior predictive checks: quiet on data of the model, loud where it is wrong."""
 
+import itertools
 import re
 
 import numpy as np
@@ -10,10 +11,10 @@ import scipy.stats
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.checks.predictive import Check, check, checking, dependence
+from bayesnb.checks.predictive import Check, agreement, check, checking, dependence, replicates
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
-from bayesnb.checks.predictive.result import check_of
+from bayesnb.checks.predictive.result import SHOWN, check_of
 from bayesnb.checks.predictive.statistic import Line, Statistic
 from bayesnb.pictures.predictive import _p_value
 
@@ -490,6 +491,79 @@ def test_dependence_where_cells_are_missing_is_the_correlation_of_the_pairs_that
         expected = np.cov(both.T, ddof=0)
         np.testing.assert_allclose(covariance[k], expected[0, 1], rtol=1e-9)
         np.testing.assert_allclose(variances[:, k], np.diag(expected), rtol=1e-9)
+
+
+def extreme_lines(number, detail=""):
+    return [Line(f"gap[{k}]", 9.0, np.zeros(99), 0.0, "look at the gaps", detail) for k in range(number)]
+
+
+def test_few_replicates_are_told_and_ninety_nine_are_enough():
+    line = Line("gap", 1.0, np.zeros(98), 0.5, "look at the gap")
+    assert "so few replicates" in repr(check_of([line], 98)).replace("\n", " ")
+    assert "so few" not in repr(check_of(extreme_lines(1), 99))
+
+
+def test_the_advice_names_six_lines_and_where_their_values_come_from():
+    text = " ".join(repr(check_of(extreme_lines(6, "high tails"), 99)).split())
+    assert "gap[4] (high tails), gap[5] (high tails): look at the gaps." in text
+    assert "in all" not in text
+    text = " ".join(repr(check_of(extreme_lines(7), 99)).split())
+    assert "gap[5], ... (7 in all): look at the gaps." in text
+    assert "gap[6]," not in text
+
+
+def test_the_number_of_lines_that_are_not_shown():
+    for extra, words in ((0, None), (2, "and 2 less extreme ones in")):
+        found = check_of(extreme_lines(SHOWN + extra), 99)
+        for text in (repr(found), found._repr_html_()):
+            assert ("less extreme" in text) is (words is not None)
+            assert words is None or words in text
+
+
+def test_the_data_that_are_not_given_are_named():
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
+    for X, y, words in ((None, ["a", "b"], "and X is"), ([[1], [0]], None, "and y is"), (None, None, "and X and y is")):
+        with pytest.raises(ValueError, match=f"{words} not given"):
+            check(posterior, X, y)
+
+
+def test_replicates_take_evenly_spaced_draws(rng):
+    X, y = [[1], [0], [1]], ["a", "b", "b"]
+    draws = nb.fit(nb.Bernoulli(), X, y).draws(num_chains=2, num_draws=5)
+    sampled = nb.from_samples(nb.Bernoulli(), draws, X=X, y=y)
+    taken = [one.class_prob for one in replicates.draws(sampled, 4, rng)]
+    np.testing.assert_array_equal(taken, draws["class_prob"].reshape(10, 2)[[0, 3, 6, 9]])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"), [([[0.0, 1.0], [1.0, np.nan]] * 3, "f"), ([["u", "v"], ["v", None]] * 3, "O")]
+)
+def test_a_function_gets_an_array_of_the_kind_that_the_data_have(cells, kind):
+    cells, seen = np.array(cells, dtype=None if kind == "f" else object), []
+
+    def missing(X, y):
+        seen.append(X)
+        return float(pd.isna(X).sum())
+
+    posterior = nb.fit(nb.Categorical(), cells, ["a", "b"] * 3)
+    found = check(posterior, cells, ["a", "b"] * 3, statistics=missing, num_replicates=2)
+    assert [table.dtype.kind for table in seen] == [kind] * 3
+    np.testing.assert_array_equal(found.replicated["missing"], 3.0)
+    assert all(pd.isna(table[:, 1]).tolist() == [False, True] * 3 for table in seen)
+
+
+def test_of_many_discrete_columns_some_are_compared(monkeypatch):
+    monkeypatch.setattr(agreement, "MAX_DISCRETE", 3)
+    X, y = np.eye(5), [0, 0, 1, 1, 1]
+    for columns, expected in ((3, [[0, 1, 2]]), (5, [sorted(few) for few in itertools.combinations(range(5), 3)])):
+        model = nb.NaiveBayes(nb.Bernoulli()).bind(X[:, :columns], y)
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            places = agreement._discrete_columns(model, rng)
+            assert [column for _, column in places] in expected
+    one, two = (nb.NaiveBayes(nb.Bernoulli()).bind(X[:, :columns], y) for columns in (1, 2))
+    assert agreement.agreement(one, encode(one, X[:, :1], y), rng) is None
+    assert agreement.agreement(two, encode(two, X[:, :2], y), rng).labels == ["agreement"]
 
 
 def test_the_tail_of_a_one_sided_statistic_is_at_most_a_half():

@@ -1,11 +1,13 @@
 """The tests behind `nb.compare`: right draws, and defects that leave every parameter's own distribution right."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 from cases import CASES, Exponential
 from correlated import (
@@ -25,9 +27,11 @@ from scipy.special import ndtr
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.checks import compare as compare_module
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.class_probabilities import probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
+from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.families.pit import pit
 from bayesnb.keys import as_key, random_generator
 
@@ -432,3 +436,48 @@ def test_defects_are_found_in_every_run(name):
     decided = [verdict for verdict in verdicts if not verdict.startswith("UNDECIDED")]
     assert len(decided) >= 15
     assert all(verdict.startswith("NO") and words in verdict for verdict in decided)
+
+
+def test_the_fewest_effective_draws_and_the_largest_difference_are_named():
+    tests = pd.DataFrame(
+        {
+            "part": "parameters",
+            "test": "mean",
+            "quantity": ["x", "y", "z"],
+            "z": [5.0, -9.0, 0.1],
+            "ess": [300.0, 120.0, 400.0],
+            "against": [True, True, False],
+        }
+    )
+    diagnostics = SimpleNamespace(num_chains=4, problems=lambda **_: [])
+    found = compare_module._unclear(SimpleNamespace(diagnostics=diagnostics), tests)
+    assert found == ["the mean of y has 120 effective draws, and the tests need 400"]
+    (words,) = compare_module._against(tests)
+    assert words == "the mean of 2 of 3 parameters is off, most of all y (z = -9.0)"
+    shown = [compare_module._z(z) for z in (99.96, 100.0, 100.2, -100.2)]
+    assert shown == ["100.0", "100.0", "beyond 100", "below -100"]
+
+
+def test_four_draws_of_two_chains_are_compared_and_three_are_not():
+    X, y = [[1], [0], [1]], ["a", "b", "b"]
+    exact = nb.fit(nb.Bernoulli(), X, y)
+    three, four = (
+        nb.from_samples(nb.Bernoulli(), exact.draws(num_chains=2, num_draws=number), X=X, y=y) for number in (3, 4)
+    )
+    with pytest.raises(ValueError, match="there are 3 draws in each chain"):
+        nb.compare(exact, three)
+    assert compare_module._comparable(exact, four, 1e-3) == (exact, four)
+
+
+def test_groups_of_parameters_are_of_one_class(monkeypatch):
+    monkeypatch.setattr(dependence, "GROUP", 3)
+    classes = np.array([0, 1, 2, 0, 1, 2, 0, 0])
+    groups = [group.tolist() for group in dependence._groups(classes)]
+    assert groups == [[0, 3], [6, 7], [1, 4], [2, 5]]
+
+
+def test_the_class_prior_is_named_first_among_priors_that_differ():
+    X, y = [[1], [0], [1]], ["a", "b", "b"]
+    exact = nb.fit(nb.Bernoulli(), X, y)
+    other = nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 3.0), class_concentration=4.0), X, y)
+    assert differences(exact.problem, other.problem) == ["the priors of class_prob, x differ"]

@@ -216,3 +216,12 @@ def test_a_comparison_names_the_call():
     call = "bursty: nb.kfold(model, X, y, inference=nb.MAP()) scores its predictions of rows that it was not fitted to."
     assert notes.count(call) == 1
     assert not [note for note in notes if note.startswith("plain")]
+
+
+def test_a_warning_of_two_folds_says_that_it_is_the_first():
+    slow = [("R-hat is 1.2", nb.ConvergenceWarning)]
+    stub = Stub(warns={1: slow, 2: [("R-hat is 1.3", nb.ConvergenceWarning)]})
+    with pytest.warns(UserWarning, match="kfold") as caught:
+        kfold(nb.Poisson(), X, Y, inference=stub, folds=FOLDS)
+    (one,) = caught
+    assert str(one.message).endswith(": the first says: R-hat is 1.2")

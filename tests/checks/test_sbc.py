@@ -12,7 +12,7 @@ from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.checks.pit import _ranked
-from bayesnb.checks.sbc import _verdict, sbc
+from bayesnb.checks.sbc import _ready_inference, _verdict, sbc
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -415,3 +415,8 @@ def test_ranks_among_draws_fill_the_unit_interval():
         assert low <= ranks.min() < low + 0.002
         assert high - 0.002 < ranks.max() <= high
         assert ranks.mean() == pytest.approx((low + high) / 2, abs=0.01)
+
+
+def test_the_sampler_runs_one_chain_without_a_bar_of_its_own(coins):
+    found = _ready_inference(nb.NUTS(num_samples=70, num_chains=4, progress=True), coins)
+    assert found == nb.NUTS(num_samples=70, num_chains=1, progress=False)

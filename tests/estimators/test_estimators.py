@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import joblib
@@ -273,6 +274,26 @@ def test_the_general_classifier_doubts_its_choice_as_from_frame_does(penguins):
         NaiveBayesClassifier().fit(X.assign(name=[f"bird {row}" for row in range(len(X))]), y)
 
 
+def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng):
+    y = rng.integers(0, 2, 200)
+    columns = {"price": np.exp(rng.normal(y, 1.0)), "items": rng.poisson(3 + 2 * y), "flag": rng.integers(0, 2, 200)}
+    X = pd.DataFrame({**columns, "size": rng.normal(size=200)}).astype(float)
+    classifier = NaiveBayesClassifier().fit(X, y)
+    families = [type(family) for family, _ in classifier.model_.features.values()]
+    assert families == [nb.LogNormal, nb.Poisson, nb.Bernoulli, nb.Gaussian]
+    rows = X.head(5).assign(price=[0, 1, -3, 2, 1], items=[1, 2, 2.5, 2, 1], flag=[0, 1, 1, 2, 0])
+    holes = rows.assign(price=[np.nan, 1, np.nan, 2, 1], items=[1, 2, np.nan, 2, 1], flag=[0, 1, 1, np.nan, 0])
+    words = r"2 in column 'price', such as 0, which is not a positive number \(LogNormal\); 1 in column 'items', such"
+    with pytest.warns(UserWarning, match=words):
+        found = classifier.predict_proba(rows)
+    np.testing.assert_array_equal(found, classifier.predict_proba(holes))
+    with pytest.raises(ValueError, match="column 'price', row 0: 0 is not a positive number"):
+        NaiveBayesClassifier(classifier.model_).fit(X, y).predict(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.predict(X)
+
+
 def test_the_general_classifier_chooses_its_families_by_labels_and_weights(penguins):
     X, y = penguins
     weight = np.arange(len(X)) % 3
@@ -501,6 +522,23 @@ def test_a_column_without_a_number_has_one_category():
 def test_gaussian_nb_takes_a_prior_of_gaussian_columns(prior):
     with pytest.raises(TypeError, match=r"prior is .*: give nb\.Gaussian"):
         GaussianNB(prior=prior).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+
+
+def test_a_small_alpha_is_raised_where_it_is_not_forced():
+    X, y = [[1, 0, 1], [0, 1, 1]], [0, 1]
+    with pytest.warns(UserWarning, match="alpha too small"):
+        fitted = MultinomialNB(alpha=[0.0, 1e-10, 2.0], force_alpha=False).fit(X, y)
+    expected = sklearn.naive_bayes.MultinomialNB(alpha=[1e-10, 1e-10, 2.0]).fit(X, y)
+    np.testing.assert_allclose(fitted.feature_log_prob_, expected.feature_log_prob_, rtol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BernoulliNB(alpha=1e-10, force_alpha=False).fit(X, y)
+
+
+def test_no_more_rows_leave_a_mean_and_a_variance_as_they_are():
+    mean, variance = np.array([1.0, 2.0]), np.array([0.5, 4.0])
+    found = GaussianNB._update_mean_variance(3, mean, variance, np.empty((0, 2)))
+    np.testing.assert_array_equal(found, [mean, variance])
 
 
 def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):

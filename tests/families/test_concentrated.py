@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
@@ -547,6 +548,15 @@ def test_hard_columns_are_sampled_without_a_warning(family: nb.Family, x: np.nda
     assert posterior.sample_stats["diverging"].sum() == 0
     assert posterior.diagnostics.ess_bulk.min() > 500
     assert np.isfinite(posterior.log_joint(x[:, None])).all()
+
+
+def test_an_angle_and_its_turns_have_a_density_together(float64):
+    """The number of turns, given the angle, has a distribution; the angle lies anywhere on the circle."""
+    angle = np.linspace(-3.1, 3.1, 7)
+    turned = jnp.asarray(angle + 2 * np.pi * np.arange(-30, 31)[:, None])
+    np.testing.assert_allclose(np.exp(Winding().log_abs_det_jacobian(turned, None)).sum(axis=0), 1.0, rtol=1e-12)
+    drawn = np.asarray(Direction().sample(jax.random.key(0), (4000,)))
+    assert scipy.stats.kstest(drawn, "uniform", (-np.pi, 2 * np.pi)).pvalue > 1e-3
 
 
 def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_shape() -> None:

@@ -765,6 +765,82 @@ def test_the_longest_document_of_a_class():
     assert [dirichlet_multinomial._OneClass.of(counted, c).longest for c in (0, 1)] == [5.0, 42.0]
 
 
+def test_moments_of_vectors_of_gammas():
+    a, b = np.array([[0.5, 2.0, 4.0]]), np.array([[2.0, 4.0, 0.5]])
+    vectors = GammaVector(a, b)
+    np.testing.assert_allclose(vectors.mean, stats.gamma.mean(a, scale=1 / b), rtol=1e-6)
+    np.testing.assert_allclose(vectors.variance, stats.gamma.var(a, scale=1 / b), rtol=1e-6)
+    assert bool(vectors.support(vectors.support.feasible_like(jnp.zeros((1, 3)))).all())
+
+
+def test_words_of_concentration_zero_on_a_device(float64):
+    """A class has no density where it lacks a word of the document, and the density of its other words elsewhere."""
+    concentration = np.array([[0.0, 1.0, 2.0], [1.5, 0.0, 0.0], [0.5, 1.0, 2.0]])
+    x = np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    found = jax.jit(nb.DirichletMultinomial().device_log_likelihood)({"concentration": concentration}, jnp.asarray(x))
+    expected = np.full((4, 3), -np.inf)
+    for i, counts in enumerate(x):
+        for c, alpha in enumerate(concentration):
+            words = alpha > 0
+            if not counts[~words].any():
+                n = int(counts.sum())
+                expected[i, c] = stats.dirichlet_multinomial.logpmf(counts[words].astype(int), alpha[words], n)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_effective_tokens_of_a_word_are_those_of_its_class(rng):
+    x, member = rng.poisson(4.0, (30, 3)).astype(float), np.eye(2)[np.arange(30) % 2]
+    family = nb.DirichletMultinomial()
+    counted = family.statistics_of_each_column(family.statistics(x, member))
+    np.testing.assert_allclose(counted.n, np.repeat(counted.total.sum(axis=1), 3).reshape(2, 3))
+    np.testing.assert_allclose(counted.total / counted.n, (member.T @ x) / (member.T @ x).sum(axis=1, keepdims=True))
+    assert not counted.log_base.any()
+
+
+def pairs_of(counts):
+    """Number of pairs of equal tokens of each word over all documents, and of all pairs of tokens in a document."""
+    length = counts.sum(axis=1)
+    return (counts * (counts - 1)).sum(axis=0), (length * (length - 1)).sum()
+
+
+def test_bursts_divide_the_number_of_tokens():
+    """Also where a word occurs more often in a document than levels are counted."""
+    assert LEVELS < 20
+    bursty = np.array([[20.0, 3.0, 1.0], [2.0, 30.0, 0.0], [5.0, 5.0, 5.0]])
+    x = np.vstack([bursty, [[7.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    family, member = nb.DirichletMultinomial(), np.eye(3)[[0, 0, 0, 1, 1, 2, 2]]
+    counted = family.statistics_of_each_column(family.statistics(x, member))
+    equal, pairs = pairs_of(bursty)
+    total = bursty.sum(axis=0)
+    by_chance = ((total / total.sum()) ** 2).sum()
+    rho = (equal.sum() / pairs - by_chance) / (1 - by_chance)
+    effect = 1 + rho * pairs / total.sum()
+    assert effect > 2
+    # One word alone, or one token in each document, shows no bursts.
+    np.testing.assert_allclose(counted.n[:, 0], [total.sum() / effect, 8.0, 2.0], rtol=1e-12)
+    np.testing.assert_allclose(counted.total[0], total / effect, rtol=1e-12)
+
+
+def test_a_likelihood_has_its_maximum_at_a_finite_sum_where_equal_tokens_exceed_chance(rng):
+    prob, found = np.array([0.2, 0.3, 0.5]), []
+    for _ in range(60):
+        x = rng.multinomial(rng.integers(2, 60, 4), prob).astype(float)
+        one = dirichlet_multinomial._OneClass.of(nb.DirichletMultinomial().statistics(x, np.ones((4, 1))), 0)
+        equal, pairs = pairs_of(x)
+        found.append(one.bursty(prob))
+        assert found[-1] == ((equal / prob).sum() > pairs)
+    assert 10 < sum(found) < 50
+
+
+def test_several_long_documents_under_several_draws(rng):
+    concentration = rng.uniform(0.5, 3.0, (2, 2, 3))
+    x = rng.multinomial(5_000_000, [0.2, 0.3, 0.5], 3).astype(float)
+    found = nb.DirichletMultinomial().row_log_likelihood({"concentration": concentration}, x)
+    for s, c in itertools.product(range(2), range(2)):
+        expected = [stats.dirichlet_multinomial.logpmf(row.astype(int), concentration[s, c], 5_000_000) for row in x]
+        np.testing.assert_allclose(found[s, :, c], expected, rtol=1e-7)
+
+
 def test_sparse_rows_are_counted_as_they_are(monkeypatch):
     seen = []
     count = nb.DirichletMultinomial.statistics

@@ -422,3 +422,26 @@ def test_a_row_of_weight_two_counts_as_two_rows_for_the_edges(family):
     assert weighted.log_evidence == pytest.approx(repeated.log_evidence, rel=1e-10)
     counted_once = nb.NaiveBayes(family).bind(x[weight > 0, None], y[weight > 0])
     assert weighted.log_evidence != pytest.approx(nb.fit(counted_once, x[rows, None], y[rows]).log_evidence)
+
+
+def test_the_story_says_how_the_bins_are_chosen():
+    assert nb.Histogram().story() == ("Histogram(prob, bins of the data)", ["prob ~ Dirichlet(10 / parts)"])
+    assert nb.Histogram(num_bins=7, concentration=0.5).story() == (
+        "Histogram(prob, 7 bins of the data)",
+        ["prob ~ Dirichlet(0.5)"],
+    )
+    assert nb.Histogram(EDGES).story()[0] == "Histogram(prob, 4 bins from -1 to 4)"
+    of_columns = nb.Histogram().having_seen({"u": np.array([0.0, 1.0, 2.0]), "v": np.array([5.0, 9.0, 6.0])})
+    assert of_columns.story()[0] == "Histogram(prob, bins of each column)"
+
+
+def test_the_density_of_its_likelihood_is_that_of_its_rows(rng, float64):
+    prob = rng.dirichlet(np.ones(6), (2, 1))
+    x = np.array([[-3.0], [-0.2], [0.1], [1.0], [3.0], [6.0]])
+    codes, within = by_hand(x)
+    expected = np.log(prob[:, 0, codes[:, 0].astype(int)]).T + within
+    family = nb.Histogram(EDGES)
+    density = family.likelihood(prob=prob).log_prob(x[:, None, :])[..., 0]
+    np.testing.assert_allclose(density, expected, rtol=1e-12)
+    np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
+    np.testing.assert_allclose(family.densities_of_rows({"prob": prob}, x)(slice(2, 5)), expected[2:5], rtol=1e-12)

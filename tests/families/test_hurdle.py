@@ -18,6 +18,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.families.log_probability import LogProbability, SampledParameters
+from bayesnb.families.zero_or import OrZero, ZeroOr
 
 
 @jax.tree_util.register_dataclass
@@ -373,3 +374,26 @@ def test_numbers_too_far_from_zero_get_the_inner_familys_advice():
     assert nb.Hurdle(nb.LogNormal()).nearer_zero == nb.LogNormal.nearer_zero
     with pytest.raises(ValueError, match="subtract a number near 1e\\+15"):
         nb.fit(nb.Hurdle(), [[0.0], [1e15], [1e15 + 2], [1e15 + 4]], ["a"] * 3 + ["b"], classes=["a", "b"])
+
+
+def test_moments_of_numbers_that_may_be_zero():
+    p = np.array([0.3, 0.9])
+    mixed = ZeroOr(p, dist.Gamma(2.0, 0.5))
+    np.testing.assert_allclose(mixed.mean, 4 * p, rtol=1e-6)
+    # The second moment of the gamma distribution is a (a + 1) / b^2.
+    np.testing.assert_allclose(mixed.variance, 24 * p - (4 * p) ** 2, rtol=1e-5)
+
+
+def test_supports_with_a_zero_are_equal_if_the_others_are():
+    assert OrZero(constraints.positive) == OrZero(constraints.positive)
+    assert OrZero(constraints.positive) != OrZero(constraints.unit_interval)
+    assert OrZero(constraints.positive) != constraints.positive
+
+
+def test_statistics_of_the_same_rows_have_the_same_zeros_and_the_same_values():
+    family, everyone = nb.Hurdle(nb.Exponential()), np.ones((3, 1))
+    counted = family.statistics(np.array([[0.0], [1.0], [3.0]]), everyone)
+    assert counted.same_rows(family.statistics(np.array([[3.0], [0.0], [1.0]]), everyone))
+    assert not counted.same_rows(family.statistics(np.array([[0.0], [1.0], [2.0]]), everyone))
+    assert not counted.same_rows(family.statistics(np.array([[0.0], [0.0], [4.0]]), everyone))
+    assert not counted.same_rows(counted.values)

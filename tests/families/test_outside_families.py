@@ -414,6 +414,10 @@ def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
     weights, bias = outside.decision_boundary()
     joint = outside.log_joint([[1, 0, 1]])[0]
     assert joint[1] - joint[0] == pytest.approx(weights @ [1, 0, 1] + bias)
+    two_blocks = nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: Coins()}), [[1, 0], [1, 1], [0, 1]], ["a", "b", "b"])
+    weights, bias = two_blocks.decision_boundary()
+    rows = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    np.testing.assert_allclose(two_blocks.log_joint(rows) @ [-1, 1], rows @ weights + bias, rtol=1e-12)
     with pytest.raises(ValueError, match="no column of the model holds numbers other than 0 and 1"):
         nb.plot_densities(outside)
 

@@ -1,8 +1,10 @@
 """Waiting times, log-normal columns and numbers of successes and failures, each number by a second route."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -15,7 +17,13 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.families.draw import draw
-from bayesnb.families.large_counts import log_beta_ratio, log_choose
+from bayesnb.families.large_counts import (
+    log_beta_ratio,
+    log_choose,
+    log_dirichlet_multinomial,
+    log_negative_binomial,
+    log_poisson,
+)
 
 BY_NAME = {case.name: case for case in CASES}
 NAMES = ["exponential", "log normal", "geometric", "binomial", "negative binomial"]
@@ -82,6 +90,33 @@ def test_slopes_of_binomial_coefficients(float64):
     for at in ((0.0, 4.0), (3.0, 2.5)):
         expected = jax.grad(lambda s, f: gammaln_of(s + f + 1) - gammaln_of(s + 1) - gammaln_of(f + 1), (0, 1))(*at)
         np.testing.assert_allclose(jax.grad(log_choose, (0, 1))(*at), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_slopes_of_densities_of_large_counts(float64):
+    """Against JAX's derivatives of the formulas in log-gamma functions."""
+
+    def documents(x, a):
+        n, whole = x.sum(-1), a.sum(-1)
+        of_words = gammaln_of(a + x) - gammaln_of(a) - gammaln_of(x + 1)
+        return of_words.sum(-1) - gammaln_of(whole + n) + gammaln_of(whole) + gammaln_of(n + 1)
+
+    def waits(x, a, b):
+        return gammaln_of(a + x) - gammaln_of(a) - gammaln_of(x + 1) - a * jnp.log1p(1 / b) - x * jnp.log1p(b)
+
+    def counts(x, rate):
+        return x * jnp.log(rate) - rate - gammaln_of(x + 1)
+
+    formulas = [
+        (log_dirichlet_multinomial, documents, ([3.0, 1.0, 6.5], [0.4, 2.0, 1.5])),
+        (log_negative_binomial, waits, (4.0, 2.5, 0.7)),
+        (log_poisson, counts, (3.0, 2.5)),
+    ]
+    for own, formula, at in formulas:
+        at, order = tuple(map(jnp.asarray, at)), tuple(range(len(at)))
+        found, expected = jax.jit(
+            lambda at, own=own, formula=formula, order=order: (jax.grad(own, order)(*at), jax.grad(formula, order)(*at))
+        )(at)
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-10), found, expected)
 
 
 def gammaln_of(x):
@@ -493,3 +528,11 @@ def test_points_without_a_likeliest_value():
         nb.fit(nb.Exponential(), [[0.0], [1.0]], ["a", "b"], nb.MLE())
     with pytest.raises(ValueError, match="no observed cell"):
         nb.fit(nb.Geometric(), [[np.nan], [1.0]], ["a", "b"], nb.MLE())
+
+
+def test_a_negative_binomial_column_has_scipys_density():
+    family, x = nb.NegativeBinomial(2.5), np.array([[0.0], [1.0], [7.0]])
+    prob = np.array([[0.3], [0.8]])
+    expected = stats.nbinom.logpmf(x, 2.5, prob[:, 0])
+    np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
+    np.testing.assert_allclose(family.likelihood(prob=prob).mean, stats.nbinom.mean(2.5, prob), rtol=1e-6)

@@ -156,3 +156,18 @@ def test_a_table_without_a_column_for_the_model():
         nb.NaiveBayes.from_frame(pd.DataFrame())
     with pytest.raises(ValueError, match=r"no column for the model.*exclude names all"):
         nb.NaiveBayes.from_frame(FRAME[["size"]], exclude=["size"])
+
+
+def test_values_of_several_types_are_numbers_only_if_all_of_them_are():
+    frame = pd.DataFrame(
+        {
+            "flag": [True, None, False],
+            "mixed": [True, 2.5, None],
+            "number or text": [1, "x", 2],
+            "flag or text": [True, "x", None],
+        },
+        dtype=object,
+    )
+    found = nb.NaiveBayes.from_frame(frame).features
+    kinds = [type(family) for family, _ in found.values()]
+    assert kinds == [nb.Bernoulli, nb.Gaussian, nb.Categorical, nb.Categorical]

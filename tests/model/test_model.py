@@ -364,3 +364,11 @@ def test_the_default_mean_of_counts_is_that_of_the_column_or_one_where_it_is_zer
 )
 def test_hyperparameters_are_shown_as_short_as_they_are(value, shown):
     assert format_number(value) == shown
+
+
+def test_the_repr_says_how_likely_a_feature_depends_on_the_class():
+    words = "depends on the class with probability {}, else classes share it"
+    features = {"a": nb.Bernoulli(), "b": nb.Bernoulli()}
+    for inclusion, shown in ((0.3, "0.3"), ({"a": 0.5, "b": 1.0}, "{'a': 0.5, 'b': 1.0}")):
+        text = " ".join(repr(nb.NaiveBayes(features, feature_inclusion=inclusion)).split())
+        assert words.format(shown) in text

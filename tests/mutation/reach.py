@@ -96,14 +96,15 @@ class Tests:
         yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around)])
 
     def reach(self, path: str, line: int) -> set[str]:
-        """Tests that reach a line, or its file if the line runs at import.
+        """Tests that reach a line, or its file if the line runs at import only.
 
         A file that only runs at import is reached by all tests, one that never runs by none.
         """
         by_line = self._of_line.get(path, {})
         whole = {context for contexts in by_line.values() for context in contexts}
         contexts = set(by_line.get(line, []))
-        names = self._names(contexts if contexts and "" not in contexts else whole)
+        # A line that tests reach may also run at import, where a test module computes its parameters.
+        names = self._names(contexts) or self._names(whole)
         return names or (set(self.seconds) if whole else names)
 
     def _names(self, contexts: set[str]) -> set[str]:

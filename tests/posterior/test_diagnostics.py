@@ -175,3 +175,10 @@ def test_five_parameters_are_named_and_the_others_counted():
     assert "more: too few" not in words
     assert "more" not in problems(apart[..., :1])["R-hat"].split(":")[0]
     assert ", and" not in problems(apart[..., :1])["R-hat"]
+
+
+def test_one_chain_has_effective_draws_and_no_r_hat():
+    found = diagnose({"x": DRAWS[:1]}, {})
+    assert np.isnan(found.r_hat).all()
+    assert (found.ess_bulk > 100).all()
+    assert (found.ess_tail > 100).all()

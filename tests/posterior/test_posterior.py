@@ -486,3 +486,18 @@ def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
             found = sampled.proba_interval(rows, prob=0.8)
         assert len(caught) == 1
         np.testing.assert_allclose(found, np.moveaxis(expected, 0, -1), rtol=1e-12)
+
+
+def test_a_point_shows_its_values_in_four_digits():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.123456], [0.5]]}
+    )
+    assert "x_prob = [[0.1235], [0.5]]" in repr(known)
+
+
+def test_a_notebook_shows_the_table_of_as_many_parameters_as_it_may(monkeypatch):
+    posterior = nb.fit(nb.Bernoulli(), [[0, 1], [1, 1]], ["a", "b"])
+    monkeypatch.setattr("bayesnb.posterior.summary.HTML_ROWS", 6)
+    assert "<table" in posterior._repr_html_()
+    monkeypatch.setattr("bayesnb.posterior.summary.HTML_ROWS", 5)
+    assert "<table" not in posterior._repr_html_()

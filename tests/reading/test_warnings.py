@@ -87,3 +87,11 @@ def test_an_error_ends_the_memory_of_a_call(fitted):
             nb.calibration(fitted, STRANGE, LABELS, other=np.ones((3, 2)))
     assert len(told(lambda: fitted.predict(STRANGE))) == 1
     assert len(told(lambda: (fitted.predict(STRANGE), fitted.predict(STRANGE)))) == 2
+
+
+def test_rows_that_no_class_can_have_are_counted():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"prob": [[1.0], [1.0]]}
+    )
+    (words,) = told(lambda: known.predict_proba([[1], [0], [1], [0], [0]]))
+    assert words.startswith("3 row(s), the first of them row 1, have probability zero")

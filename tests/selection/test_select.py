@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesnb as nb
 from bayesnb import estimators
+from bayesnb.selection.models import _same
 
 WORDS = ["ape", "bee", "cat"]
 FAMILIES = {
@@ -930,3 +931,14 @@ class TestPictures:
         boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
         assert len(boxes) > 1
         assert not [1 for one, other in itertools.combinations(boxes, 2) if one.overlaps(other)]
+
+
+def test_data_are_the_same_up_to_the_rounding_of_the_largest_number():
+    same = _same
+    assert same([np.array([1e9, 0.1])], [np.array([1e9, 0.6])])
+    assert not same([np.array([1e9, 0.0])], [np.array([1e9, 1.5])])
+    assert not same([np.array([1e-3, 0.0])], [np.array([1e-3, 5e-10])])
+    assert not same([np.array([1.0])], [np.array([1.0 + 1.5e-8])])
+    assert not same([np.array([1.0]), np.array([2.0])], [np.array([1.0]), np.array([3.0])])
+    assert same([np.array([])], [np.array([])])
+    assert same([np.array([0.0])], [np.array([0.0])])

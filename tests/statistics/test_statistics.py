@@ -153,3 +153,17 @@ def test_statistics_of_different_models_do_not_merge(merge, rng):
     for mine, other in ((one, two), (two, one)):
         with pytest.raises(ValueError, match="zip"):
             merge(mine, other)
+
+
+def test_counts_of_rows_are_pooled_to_their_sum():
+    pooled = ClassCounts(np.array([2.0, 3.5, 0.0])).pooled()
+    assert pooled.n.tolist() == [5.5]
+
+
+def test_moments_of_other_columns_are_of_other_rows(rng):
+    x, everyone = rng.normal(size=(9, 2)), np.ones((9, 1))
+    both = moments(x, everyone)
+    assert both.same_rows(moments(x[::-1], everyone))
+    assert not both.same_rows(moments(x[:, :1], everyone))
+    assert not both.same_rows(moments(x[:, ::-1], everyone))
+    assert not both.same_rows(ClassCounts(both.n))
