@@ -68,6 +68,8 @@ def test_the_picture_of_a_comparison(penguin_posteriors):
     figure = nb.compare(*penguin_posteriors).plot(max_panels=6)
     panels = [axis for axis in figure.axes if axis.get_title()]
     assert len(panels) == 6
+    rows, columns = figure.axes[0].get_gridspec().get_geometry()
+    assert (rows - 1) * columns < 6 <= rows * columns
     assert all(len(axis.lines) == 1 and len(axis.patches) == 40 for axis in panels)
     for axis in panels:
         heights, line = [patch.get_height() for patch in axis.patches], axis.lines[0].get_ydata()

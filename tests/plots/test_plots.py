@@ -20,6 +20,7 @@ from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
 from bayesnb.pictures.layout import LINES, MARKERS, first_rows
+from bayesnb.plots.prior_posterior import _range
 
 ROWS = 60
 
@@ -650,3 +651,9 @@ def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
     for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
         with pytest.raises(TypeError, match=rf"is a {type(given).__name__}: give what {call}\("):
             plot(given)
+
+
+def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
+    low, high = _range([3.0] * 5, [0.0, 5.0])
+    assert low < 3.0 < high
+    assert (low + high) / 2 == 3.0

@@ -774,3 +774,10 @@ def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
     assert numbers.dtype == np.float64
     np.testing.assert_array_equal(numbers, [[0, 2], [1, 0], [0, 0]])
     assert sp.issparse(table.numbers([0, 1], slice(None), sparse=True))
+
+
+def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
+    X = np.empty((4, 1), dtype=object)
+    X[:, 0] = [("a", 1), "b", "b", ("a", 1)]
+    posterior = nb.fit(nb.Categorical(categories=[("a", 1), "b"]), X, [0, 1, 1, 0])
+    np.testing.assert_allclose(posterior.predict_proba(X)[:, 0], [0.75, 0.25, 0.25, 0.75])
