@@ -171,14 +171,14 @@ def test_wrong_distributions_are_found(name):
     assert words in found.verdict
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 3)), 1, 2])
 def test_right_draws_agree(seed):
     found = compared((gaussians, coins)[seed % 2], seed, ess=2500, given=seed > 1)
     assert found.verdict.startswith("YES"), found.verdict
 
 
 @pytest.mark.parametrize("how", [{}, {"spoil": one_common_uniform}], ids=["right", "wrong"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_too_few_effective_draws_tell_nothing(how, seed):
     found = compared(coins, seed, ess=210, error_rate=0.05, **how)
     assert found.verdict.startswith("UNDECIDED"), found.verdict

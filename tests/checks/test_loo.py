@@ -14,7 +14,7 @@ from bayesnb.checks.kfold import kfold
 from bayesnb.checks.loo import loo, loo_scores
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_family_equals_refitting(case, weighted, rng):
     family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
@@ -62,7 +62,7 @@ def mixed():
     "class_prior",
     [
         pytest.param({}, marks=pytest.mark.slow),
-        {"class_concentration": [0.3, 1.0, 2.0]},
+        pytest.param({"class_concentration": [0.3, 1.0, 2.0]}, marks=pytest.mark.slow),
         pytest.param({"class_probs": [0.2, 0.5, 0.3]}, marks=pytest.mark.slow),
         {"class_probs": "empirical"},
     ],

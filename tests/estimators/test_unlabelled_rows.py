@@ -47,11 +47,19 @@ def test_any_mark_of_a_missing_label_gives_one_fit(given):
     assert fitted.class_count_.sum() == 24
 
 
-@pytest.mark.parametrize(("estimator", "family", "class_probs"), FAMILIES)
+def _estimators_and_inferences():
+    """All estimators with the MAP estimate, and with Gibbs sampling two of them in the fast suite."""
+    gibbs = nb.Gibbs(5, 25, 2)
+    for name, inference, settings in (("map", "map", nb.MAP()), ("gibbs", gibbs, gibbs)):
+        for estimator, family, class_probs in FAMILIES:
+            late = name == "gibbs" and estimator not in {PoissonNB, NaiveBayesClassifier}
+            marks = [pytest.mark.slow] if late else []
+            label = f"{name}-{estimator.__name__}"
+            yield pytest.param(estimator, family, class_probs, inference, settings, id=label, marks=marks)
+
+
 @pytest.mark.parametrize(
-    ("inference", "settings"),
-    [("map", nb.MAP()), (nb.Gibbs(5, 25, 2), nb.Gibbs(5, 25, 2))],
-    ids=["map", "gibbs"],
+    ("estimator", "family", "class_probs", "inference", "settings"), [*_estimators_and_inferences()]
 )
 @pytest.mark.filterwarnings("ignore:Gibbs")
 def test_every_estimator_uses_the_rows(estimator, family, class_probs, inference, settings):

@@ -312,7 +312,7 @@ class TestPoints:
         top, *heights = np.asarray(log_posterior(family, counted, np.stack([best, *neighbours]), prior=prior))
         assert max(heights) < top
 
-    @pytest.mark.parametrize("prior", [False, True], ids=["MLE", "MAP"])
+    @pytest.mark.parametrize("prior", [pytest.param(False, marks=pytest.mark.slow), True], ids=["MLE", "MAP"])
     def test_scipys_optimiser_finds_the_same(self, prior, family, rng, float64):
         counted = family.statistics(documents(rng, 60), membership(rng, 60))
         downhill = jax.jit(
@@ -755,7 +755,7 @@ def test_vectors_of_gammas_of_any_number_of_axes(shape, rng):
     assert (vectors.batch_shape, vectors.event_shape) == (shape[:-1], shape[-1:])
     assert vectors.sample(jax.random.key(0), (5,)).shape == (5, *shape)
     np.testing.assert_allclose(
-        vectors.log_prob(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
+        jax.jit(vectors.log_prob)(value), stats.gamma.logpdf(value, a, scale=1 / b).sum(axis=-1), rtol=2e-5, atol=1e-5
     )
 
 

@@ -20,10 +20,25 @@ from bayesnb.blocks.parameters import draw_parameters
 
 FAST = {"outside categorical", *(case.name for case in CASES)}
 
-pytestmark = [
-    pytest.mark.usefixtures("float64"),
-    pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], FAST)),
-]
+IN_PACKAGE = FAST - {"user's exponential", "numpyro exponential", "outside categorical"}
+
+FEWER = {
+    # SciPy's formulas check the same numbers of every family.
+    "test_predictive_is_numpyros": {"categorical", "multinomial", "gaussian"},
+    # One family of each distribution of parameters: beta, Dirichlet, normal with inverse gamma, gamma.
+    "test_draws_follow_the_marginals": {"bernoulli", "categorical", "gaussian", "poisson"},
+    # The others have the formulas of one of these.
+    "test_formulas_run_compiled_and_do_not_retrace": IN_PACKAGE - {"geometric", "log normal"},
+    "test_evidence_is_the_likelihood_averaged_over_the_prior": IN_PACKAGE,
+}
+"""Tests that compile much, and the cases that the fast suite runs of them."""
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def pytest_generate_tests(metafunc):
+    fast = FEWER.get(metafunc.function.__name__, FAST)
+    metafunc.parametrize("case", cases_fast([*CASES, *OUTSIDE], fast))
 
 
 def draw(family, rng, shape=()):

@@ -267,7 +267,13 @@ class TestStatistics:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("family", [nb.Poisson(), nb.Multinomial()], ids=["poisson", "multinomial"])
+    @pytest.mark.parametrize(
+        "family",
+        [
+            pytest.param(nb.Poisson(), id="poisson"),
+            pytest.param(nb.Multinomial(), id="multinomial", marks=pytest.mark.slow),
+        ],
+    )
     def test_counts_beyond_the_whole_numbers(self, family, monkeypatch):
         monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
         X, y = np.array([[3.0, 1.0], [2.0**53, 2.0]]), ["a", "b"]

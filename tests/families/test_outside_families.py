@@ -215,10 +215,17 @@ OF_CELLS = {
 """Verbs that do not treat cells as they treat count vectors, and that compile little."""
 
 
+LATE = {
+    *("EmpiricalBayes", "averaged summary", "averaged loo", "averaged information"),
+    *("plot_prior_posterior", "plot_mutual_information", "plot_proba"),
+}
+"""Verbs of the slow suite only: they show, or take one by one, numbers that other verbs give."""
+
+
 def _pairs_and_verbs() -> Iterator[Any]:
     for name, pair in PAIRS.items():
         for verb in VERBS:
-            late = verb == "EmpiricalBayes" or name == "coins" or (name == "symbols" and verb not in OF_CELLS)
+            late = verb in LATE or name == "coins" or (name == "symbols" and verb not in OF_CELLS)
             yield pytest.param(pair, verb, id=f"{name}-{verb}", marks=[pytest.mark.slow] if late else [])
 
 
@@ -848,7 +855,7 @@ class TestNoClosedForm:
             "plot_mutual_information",
             "plot_prior_posterior",
             "plot_log_odds",
-            "plot_proba",
+            pytest.param("plot_proba", marks=pytest.mark.slow),
         ],
     )
     def test_what_goes(self, posterior: Any, rows: np.ndarray, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:

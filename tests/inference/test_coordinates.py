@@ -45,7 +45,7 @@ def begin_with(prior, posterior=None):
 class TestBend:
     Z = np.concatenate([np.linspace(-40, 40, 161), [-900.0, -300.0, 300.0, 900.0]])
 
-    @pytest.mark.parametrize("excess", [0.0, 0.25, 9.0, 999.0])
+    @pytest.mark.parametrize("excess", [0.0, pytest.param(0.25, marks=pytest.mark.slow), 9.0, 999.0])
     def test_value_and_derivatives(self, excess):
         z = self.Z
         u, log_slope = map(np.asarray, jax.jit(bend)(z, excess))
@@ -70,12 +70,12 @@ class TestBend:
     @pytest.mark.parametrize("excess", [0.0, 0.25, 9.0, 999.0])
     def test_the_inverse(self, excess):
         z = self.Z[self.Z <= 600]
-        np.testing.assert_allclose(unbend(np.asarray(bend(z, excess)[0]), excess), z, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(unbend(np.asarray(jax.jit(bend)(z, excess)[0]), excess), z, rtol=1e-9, atol=1e-9)
 
     def test_the_logistic_function_in_logs(self):
         z = self.Z
         np.testing.assert_allclose(log_sigmoid(z), stats.logistic.logcdf(z), rtol=1e-12)
-        np.testing.assert_allclose(jax.vmap(jax.grad(log_sigmoid))(z), stats.logistic.sf(z), rtol=1e-12)
+        np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(log_sigmoid)))(z), stats.logistic.sf(z), rtol=1e-12)
 
     def test_one_gives_the_logistic_distribution(self):
         u = np.log(stats.expon(scale=1.0).ppf([0.1, 0.5, 0.9]))
@@ -176,7 +176,7 @@ class TestDensities:
 
         np.testing.assert_allclose(log_density_at(coordinate, z, prior), by_autodiff(z, free))
 
-    @pytest.mark.parametrize("tuning", [(0.5, 1.0), (20.0, 7.0), (0.0, 0.2)])
+    @pytest.mark.parametrize("tuning", [(0.5, 1.0), pytest.param((20.0, 7.0), marks=pytest.mark.slow), (0.0, 0.2)])
     def test_quadrature_gives_the_moments_of_the_posterior_whatever_the_tuning_is(self, tuning):
         """Prior Dirichlet(0.3, 0.3) and counts (2, 0): prior and likelihood make the density, not a closed form."""
         excess, total = tuning

@@ -224,7 +224,7 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
         return Logistic().log_abs_det_jacobian(x, Logistic()(x))
 
     with jax.enable_x64(dtype == np.float64):
-        values, slopes = jax.vmap(jax.value_and_grad(log_derivative))(jax.numpy.asarray(x, dtype))
+        values, slopes = jax.jit(jax.vmap(jax.value_and_grad(log_derivative)))(jax.numpy.asarray(x, dtype))
     assert values.dtype == dtype
     np.testing.assert_allclose(values, -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x))), atol=atol, rtol=1e-6)
     np.testing.assert_allclose(slopes, -np.tanh(x / 2), atol=atol)

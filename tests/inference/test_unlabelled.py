@@ -70,6 +70,8 @@ def waits_table():
 
 
 TABLES = {"mixed": mixed_table, "counts": counts_table, "waits": waits_table}
+SHORT, LONG = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2), nb.Gibbs(num_samples=1500)
+"""Draws of few shapes: for each shape JAX compiles the density under the prior."""
 CLASSES = {"mixed": ["a", "b"], "counts": ["u", "v", "w"], "waits": ["a", "b"]}
 
 
@@ -122,7 +124,7 @@ def enumerated(request):
 
 @pytest.mark.parametrize(
     "inference",
-    [pytest.param(nb.Gibbs(num_samples=1500), id="Gibbs"), pytest.param(nb.NUTS(), id="NUTS", marks=pytest.mark.slow)],
+    [pytest.param(LONG, id="Gibbs"), pytest.param(nb.NUTS(), id="NUTS", marks=pytest.mark.slow)],
 )
 def test_draws_agree_with_the_sum_over_all_labels(enumerated, inference):
     exact, data, options = enumerated
@@ -246,9 +248,9 @@ def test_maximum_likelihood_by_em_ignores_the_prior():
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_the_density_that_gibbs_reports():
     model, X, y, weight = mixed_table()
-    posterior = nb.fit(model, X, y, nb.Gibbs(num_warmup=3, num_samples=5, num_chains=2), sample_weight=weight)
+    posterior = nb.fit(model, X, y, SHORT, sample_weight=weight)
     draws = posterior.draws()
-    for chain, step in np.ndindex(2, 5):
+    for chain, step in np.ndindex(2, 20):
         values = as_values({site: value[chain, step] for site, value in draws.items()})
         expected = log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values)
         assert posterior.sample_stats["lp"][chain, step] == pytest.approx(expected, rel=1e-10)
@@ -339,7 +341,7 @@ def test_all_labels_present_is_as_ever():
         other = inference._estimate(problem, model.bind(X, y).statistics(X, y, sample_weight=weight))
         jax.tree.map(np.testing.assert_array_equal, one, problem.resolved.sites.by_name(other))
     exact = nb.fit(model, X, y, sample_weight=weight)
-    drawn = nb.fit(model, X, y, nb.Gibbs(num_samples=1000), sample_weight=weight, key=5)
+    drawn = nb.fit(model, X, y, LONG, sample_weight=weight, key=5)
     assert nb.compare(exact, drawn).agree
 
 
@@ -573,7 +575,7 @@ def test_a_posterior_of_other_rows_is_told_apart():
     model, X, y, _ = mixed_table()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.ConvergenceWarning)
-        sampled = nb.fit(model, X, y, nb.Gibbs(num_warmup=10, num_samples=100), key=0)
+        sampled = nb.fit(model, X, y, SHORT, key=0)
     comparison = nb.compare(nb.fit(model, X[:4], y[:4]), sampled)
     assert "the data differ" in comparison.verdict
 
@@ -590,7 +592,7 @@ def test_iterations_that_do_not_suffice_are_told():
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_files(table, tmp_path):
     model, X, y, weight = TABLES[table]()
-    for inference in (nb.MAP(), nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2)):
+    for inference in (nb.MAP(), SHORT):
         posterior = nb.fit(model, X, y, inference, sample_weight=weight, classes=CLASSES[table])
         posterior.save(tmp_path / "p.nc")
         loaded = nb.load(tmp_path / "p.nc")
@@ -606,19 +608,18 @@ def test_files(table, tmp_path):
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_draws_from_elsewhere_and_for_arviz():
     model, X, y, weight = mixed_table()
-    sampled = nb.fit(model, X, y, nb.Gibbs(num_warmup=5, num_samples=50), sample_weight=weight, key=0)
+    sampled = nb.fit(model, X, y, SHORT, sample_weight=weight, key=0)
     mine = nb.from_samples(model, sampled.draws(), X=X, y=y, sample_weight=weight)
     np.testing.assert_array_equal(mine.predict_proba(X), sampled.predict_proba(X))
     tree = sampled.to_datatree(X[:4], y[:4], predictions=X[4:])
-    assert tree["sample_stats"]["lp"].shape == (4, 50)
-    assert tree["predictions"]["proba"].shape == (4, 50, 6, 2)
+    assert tree["sample_stats"]["lp"].shape == (2, 20)
+    assert tree["predictions"]["proba"].shape == (2, 20, 6, 2)
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_the_same_key_gives_the_same_draws():
     model, X, y, _ = mixed_table()
-    inference = nb.Gibbs(num_warmup=5, num_samples=20)
-    one, other, another = (nb.fit(model, X, y, inference, key=key).mean()["size_mean"] for key in (1, 1, 2))
+    one, other, another = (nb.fit(model, X, y, SHORT, key=key).mean()["size_mean"] for key in (1, 1, 2))
     np.testing.assert_array_equal(one, other)
     assert (one != another).all()
 

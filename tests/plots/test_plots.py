@@ -275,7 +275,7 @@ def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, po
     assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
 
 
-@pytest.mark.parametrize("at", [0, pytest.param(27, marks=pytest.mark.slow), 55])
+@pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
     X[:, at : at + 5] = 1

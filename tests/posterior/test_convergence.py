@@ -8,7 +8,7 @@ from bayesnb.posterior.convergence import rhat_and_ess
 
 
 @pytest.mark.parametrize("shape", [(4, 1000, 40), (4, 997, 20), (2, 13, 60), (3, 8, 60), (2, 7, 60), (2, 4, 60)])
-@pytest.mark.parametrize("dependence", [0.0, 0.9, -0.6, -0.95])
+@pytest.mark.parametrize("dependence", [0.0, *(pytest.param(x, marks=pytest.mark.slow) for x in (0.9, -0.6)), -0.95])
 def test_equal_arviz(shape, dependence):
     rng = np.random.default_rng(3)
     draws = rng.standard_normal(shape)

@@ -10,6 +10,7 @@ import scipy.sparse
 from cases import CASES, CLASSES, membership, with_holes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb import estimators
@@ -277,7 +278,7 @@ def test_a_refused_forgetting_changes_nothing(estimator, counts):
         _make(estimator).forget(X, y)
 
 
-@by_name
+@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical", "multinomial", "gaussian", "poisson", "hurdle"}))
 def test_a_class_goes_away_whole_whatever_its_weights(case):
     """Fractional weights leave rounding, where whole ones leave zeros."""
     model, classes = nb.NaiveBayes(case.family), range(CLASSES)

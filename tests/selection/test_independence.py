@@ -312,7 +312,7 @@ class TestOtherFamilies:
         ("likelihood", "ends"),
         [
             # With cdf and without icdf: a density that is infinite at zero, one of large numbers, and a mixture.
-            (lambda a, b: dist.Weibull(a, 0.4 * b), (0, np.inf)),
+            pytest.param(lambda a, b: dist.Weibull(a, 0.4 * b), (0, np.inf), marks=pytest.mark.slow),
             pytest.param(lambda a, b: dist.Weibull(1e9 * a, 2.0 * b), (0, 2e10), marks=pytest.mark.slow),
             pytest.param(
                 lambda a, b: dist.MixtureGeneral(HALVES, [dist.Normal(a, 1.0), dist.Normal(0.0, b)]),
