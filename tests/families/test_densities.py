@@ -193,6 +193,9 @@ class TestOrigins:
         found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
         expected = stats.poisson.logpmf(x[:, None], rate[:, None]).sum(axis=-1)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+        x[::3, 1] = np.nan
+        expected = np.nansum(stats.poisson.logpmf(x[:, None], rate[:, None]), axis=-1)
+        np.testing.assert_allclose(nb.Poisson().row_log_likelihood({"rate": rate}, x), expected, rtol=1e-9)
 
     def test_a_rate_of_zero(self):
         for largest in (3.0, 2.0**30):
