@@ -20,6 +20,7 @@ import bayesnb as nb
 from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
 from bayesnb.families.product import _product as product_of_arrays
+from bayesnb.families.student_t import StudentT
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -170,6 +171,16 @@ class TestOrigins:
         x = centre[codes] + rng.normal(size=(400, 20))
         mean, variance = centre + 0.1 * rng.normal(size=(30, 2, 20)), rng.gamma(9.0, 1 / 9, (30, 2, 20))
         assert own_class_error(x, mean, variance, codes).max() < 3e-13
+
+    def test_products_of_columns_that_overflow(self, rng):
+        """Eight columns share a logarithm where many rows are read: of squares of 1e100 in units of the spread."""
+        x = rng.normal(size=(40, 8))
+        (family,) = nb.fit(nb.Gaussian(0.0, 1.0, 2.0, 1.0), x, np.arange(40) % 2).families
+        x[3] = 1e100
+        found = StudentT.of(family).of_rows(x, compiled=True)
+        a, b, kappa = (getattr(family, name) for name in ("concentration", "rate", "kappa"))
+        cells = stats.t.logpdf(x[:, None], 2 * a, family.loc, np.sqrt(b * (kappa + 1) / (a * kappa)))
+        np.testing.assert_allclose(found, cells.sum(axis=-1), rtol=1e-9)
 
     def test_draws_far_from_their_average(self, rng, monkeypatch):
         codes, mean, variance = np.zeros(50, dtype=int), 1e6 * rng.normal(size=(20, 1, 4)), np.ones((20, 1, 4))
