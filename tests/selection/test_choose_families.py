@@ -345,9 +345,11 @@ class TestWarnings:
 
     def test_are_not_of_bins(self):
         """Most cells other than zero are equal: a histogram of them has a bin of its own for these."""
-        cells = np.where(np.arange(80) % 8 < 5, 5.5, np.linspace(1, 99, 80))
-        X = pd.DataFrame({"gain": np.where(np.arange(80) % 2, cells, 0.0)})
-        assert self.told(lambda: nb.choose_families(X, np.arange(80) // 2 % 2)) == []
+        rows = np.arange(400)
+        cells = np.where(rows // 2 % 4 < 3, 5.5, np.linspace(-90, 99, 400))
+        X, y = pd.DataFrame({"gain": np.where(rows % 2, cells, 0.0)}), rows // 8 % 2
+        assert self.told(lambda: nb.choose_families(X, y)) == []
+        assert nb.NaiveBayes.from_frame(X, y).features["gain"][0] == nb.Hurdle(nb.Histogram())
 
 
 @pytest.mark.parametrize(
