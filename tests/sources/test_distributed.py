@@ -313,14 +313,6 @@ class TestBatches:
         np.testing.assert_allclose(posterior.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
         assert posterior.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
 
-    @pytest.mark.parametrize("named", [True, False])
-    def test_columns_go_by_position_where_the_model_or_the_rows_have_no_names(self, named, rng):
-        rows, labels = rng.normal(size=(8, 2)), np.array(["a", "b"] * 4)
-        frame = pd.DataFrame(rows, columns=["size", "mass"])
-        fitted = nb.fit(nb.Gaussian(0.0, 1.0, 1.0, 1.0), frame if named else rows, labels)
-        again = nb.fit_batches(fitted.model, [(rows if named else frame, labels)])
-        assert again.log_evidence == pytest.approx(fitted.log_evidence, rel=1e-12)
-
     def test_an_iterator_meets_categories_one_by_one(self):
         cells = [["b"], ["a"], ["b"], ["c"], [None], ["a"]]
         batches = ((cells[i : i + 1], [i % 2]) for i in range(6))
