@@ -104,6 +104,13 @@ def test_draws_through_their_distribution_function_are_uniform(name, arguments):
     assert stats.kstest(pit(distribution, draws, rng), "uniform").pvalue > 0.001
 
 
+def test_a_draw_of_one_is_rounded_for_probabilities_only(rng):
+    """Next to zero, draws that were rounded are spread over the probability below the smallest float."""
+    found = pit(dist.Gamma(0.001, 1.0), np.array([1.0, *np.zeros(2000)]), rng)
+    assert found[0] == pytest.approx(stats.gamma.cdf(1.0, 0.001), rel=1e-6)
+    assert stats.kstest(found[1:] / stats.gamma.cdf(5e-324, 0.001), "uniform").pvalue > 0.001
+
+
 @pytest.mark.parametrize("concentration", [0.001, 0.3, 5.0])
 def test_components_of_a_dirichlet_vector_become_independent(concentration):
     rng = np.random.default_rng(3)

@@ -174,6 +174,15 @@ def test_a_row_that_was_never_there_is_refused(family, cell):
         nb.loo(nb.fit(family, X, y), stranger, y)
 
 
+def test_the_only_row_of_a_class_left_out_of_log_normal_columns():
+    X, y = np.array([[1.0, 4.0], [2.0, 3.0], [0.5, 9.0], [7.0, 0.1]]), [0, 0, 0, 1]
+    found, of_logs = (
+        nb.loo(nb.fit(family(0.0, 1.0, 2.0, 1.5), cells, y), cells, y)
+        for family, cells in ((nb.LogNormal, X), (nb.Gaussian, np.log(X)))
+    )
+    np.testing.assert_allclose(found.elpd_i, of_logs.elpd_i, rtol=1e-10)
+
+
 def test_two_rows():
     X, y = np.array([[1.0], [4.0]]), np.array(["a", "b"])
     assert_same(nb.fit(nb.Gaussian(), X, y), X, y)

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import scipy.special
+import scipy.stats
 import sklearn
 import sklearn.naive_bayes
 from sklearn.base import clone
@@ -70,6 +72,59 @@ def test_mean_and_variance_after_more_rows_are_scikit_learns(weighted, rng):
     expected = sklearn.naive_bayes.GaussianNB._update_mean_variance(*arguments)
     for mine, theirs in zip(GaussianNB._update_mean_variance(*arguments), expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    for few in (0, 1):
+        arguments = *arguments[:3], X[:few], None
+        expected = sklearn.naive_bayes.GaussianNB._update_mean_variance(*arguments)
+        np.testing.assert_allclose(GaussianNB._update_mean_variance(*arguments), expected, rtol=1e-12)
+
+
+def test_priors_of_gaussian_columns():
+    X, y = [[0.0], [1.0], [2.0], [4.0]], [0, 0, 1, 1]
+    fitted = GaussianNB(priors=[0.3, 0.700003]).fit(X, y)
+    np.testing.assert_allclose(fitted.class_prior_, np.array([0.3, 0.700003]) / 1.000003, rtol=1e-14)
+    np.testing.assert_array_equal(GaussianNB(priors=[0.0, 1.0]).fit(X, y).predict(X), [1, 1, 1, 1])
+    with pytest.raises(ValueError, match="Priors must be non-negative"):
+        GaussianNB(priors=[-0.5, 1.5]).fit(X, y)
+
+
+def test_smoothing_adds_to_the_variance_of_every_class(rng):
+    """The predictive density is Murphy's (2007, section 3.5), its sum of squares that of the blurred cells."""
+    X, y = rng.normal(0.0, [1.0, 3.0], (20, 2)), np.arange(20) % 3 // 2
+    fitted = GaussianNB(var_smoothing=0.2, prior=nb.Gaussian(0.0, 1.0, 2.0, 1.0)).fit(X, y)
+    joint = []
+    for c in (0, 1):
+        own = X[y == c]
+        n, kappa, a = len(own), len(own) + 1, 2 + len(own) / 2
+        b = 1 + 0.5 * n * (own.var(axis=0) + 0.2 * X.var(axis=0).max()) + 0.5 * n / kappa * own.mean(axis=0) ** 2
+        density = scipy.stats.t.logpdf(X, 2 * a, n * own.mean(axis=0) / kappa, np.sqrt(b * (kappa + 1) / (a * kappa)))
+        joint.append(density.sum(axis=1) + np.log(n))
+    np.testing.assert_allclose(fitted.predict_proba(X), scipy.special.softmax(joint, axis=0).T, rtol=1e-9)
+
+
+def test_a_class_without_cells_or_without_spread_takes_those_of_all_classes():
+    X = np.array([[0.0, 1.0], [0.1, 2.0], [0.3, 4.0], [0.2, np.nan]])
+    fitted = GaussianNB(predictive="plugin", var_smoothing=0.0).fit(X, ["a", "a", "a", "b"])
+    mean, variance = np.nanmean(X, axis=0), np.nanvar(X, axis=0)
+    a = scipy.stats.norm.pdf([0.2, 3.0], X[:3].mean(axis=0), X[:3].std(axis=0)).prod() * 0.75
+    b = scipy.stats.norm.pdf([0.2, 3.0], [0.2, mean[1]], np.sqrt(variance)).prod() * 0.25
+    np.testing.assert_allclose(fitted.predict_proba([[0.2, 3.0]]), [[a / (a + b), b / (a + b)]], rtol=1e-10)
+
+
+def test_cells_at_the_threshold_are_zeros_in_sparse_rows_too():
+    X, y = np.array([[0.5, 0.0], [0.7, 0.5], [0.0, 0.9], [0.5, 0.6]]), [0, 1, 0, 1]
+    fitted = BernoulliNB(binarize=0.5).fit(scipy.sparse.csr_array(X), y)
+    np.testing.assert_array_equal(fitted.feature_count_, [[0, 1], [1, 1]])
+
+
+def test_columns_of_categories_and_of_numbers_predict_by_the_mean_of_the_parameters(rng):
+    X = pd.DataFrame({"colour": rng.choice(["red", "blue"], 12), "size": rng.normal(size=12)})
+    model = nb.NaiveBayes({"colour": nb.Categorical(), "size": nb.Gaussian()})
+    fitted, exact = (
+        NaiveBayesClassifier(model, predictive=each).fit(X, np.arange(12) % 2) for each in ("plugin", "exact")
+    )
+    expected = exact.posterior_.plugin().predict_proba(X)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
+    assert np.abs(exact.predict_proba(X) - expected).max() > 1e-3
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)

@@ -20,6 +20,7 @@ import bayesnb as nb
 from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
 from bayesnb.families.product import _product as product_of_arrays
+from bayesnb.families.student_t import StudentT
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -171,6 +172,16 @@ class TestOrigins:
         mean, variance = centre + 0.1 * rng.normal(size=(30, 2, 20)), rng.gamma(9.0, 1 / 9, (30, 2, 20))
         assert own_class_error(x, mean, variance, codes).max() < 3e-13
 
+    def test_products_of_columns_that_overflow(self, rng):
+        """Eight columns share a logarithm where many rows are read: of squares of 1e100 in units of the spread."""
+        x = rng.normal(size=(40, 8))
+        (family,) = nb.fit(nb.Gaussian(0.0, 1.0, 2.0, 1.0), x, np.arange(40) % 2).families
+        x[3] = 1e100
+        found = StudentT.of(family).of_rows(x, compiled=True)
+        a, b, kappa = (getattr(family, name) for name in ("concentration", "rate", "kappa"))
+        cells = stats.t.logpdf(x[:, None], 2 * a, family.loc, np.sqrt(b * (kappa + 1) / (a * kappa)))
+        np.testing.assert_allclose(found, cells.sum(axis=-1), rtol=1e-9)
+
     def test_draws_far_from_their_average(self, rng, monkeypatch):
         codes, mean, variance = np.zeros(50, dtype=int), 1e6 * rng.normal(size=(20, 1, 4)), np.ones((20, 1, 4))
         x = mean[3, 0] + rng.normal(size=(50, 4))
@@ -193,6 +204,9 @@ class TestOrigins:
         found = nb.Poisson().row_log_likelihood({"rate": rate}, x)
         expected = stats.poisson.logpmf(x[:, None], rate[:, None]).sum(axis=-1)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+        x[::3, 1] = np.nan
+        expected = np.nansum(stats.poisson.logpmf(x[:, None], rate[:, None]), axis=-1)
+        np.testing.assert_allclose(nb.Poisson().row_log_likelihood({"rate": rate}, x), expected, rtol=1e-9)
 
     def test_a_rate_of_zero(self):
         for largest in (3.0, 2.0**30):

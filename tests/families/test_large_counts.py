@@ -237,6 +237,8 @@ class TestStatistics:
         np.testing.assert_allclose(counted.log_base, expected, rtol=1e-12)
         older = Counts(counted.n, counted.total, -weights.T @ gammaln(np.nan_to_num(x) + 1))
         np.testing.assert_allclose(rate_counts(older).log_base, expected, rtol=1e-12)
+        nothing = Counts(*np.zeros((3, 1, 1)))
+        np.testing.assert_array_equal(rate_counts(nothing).log_base, [[0.0]])
 
     def test_files_of_format_1_have_other_sums(self, rng, tmp_path):
         X, y = rng.poisson(4.0, (20, 2)), np.arange(20) % 2

@@ -222,6 +222,19 @@ class TestEstimates:
         with pytest.raises(ValueError, match=r"never among the data.*column 0 in class 'a'"):
             half.forget([[777.0, 1.0]], ["a"])
 
+    def test_all_rows_can_be_forgotten(self) -> None:
+        problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**GIVEN)), cells(), Y, None)
+        (left,) = problem.take_away(problem.statistics).statistics.blocks
+        np.testing.assert_array_equal(left.n, np.zeros((2, 2)))
+        np.testing.assert_array_equal(left.sums(np.ones(len(left.values.number))), np.zeros((2, 2)))
+
+    def test_old_rows_count_by_the_decay(self) -> None:
+        problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**GIVEN)), cells(), Y, None)
+        (faded,) = (problem.statistics * 0.25).blocks
+        np.testing.assert_array_equal(faded.n, np.full((2, 2), 7.5))
+        sums = [cells()[label == Y].sum(axis=0) / 4 for label in "ab"]
+        np.testing.assert_allclose(faded.sums(faded.values.number), sums)
+
     def test_saved(self, tmp_path: Any) -> None:
         posterior = nb.fit(nb.NegativeBinomial(**GIVEN), cells(), Y, nb.MAP())
         posterior.save(tmp_path / "posterior.nc")

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from arviz_stats.base import array_stats
-from cases import CASES, Exponential, with_holes
+from cases import CASES, Durations, Exponential, with_holes
 from numpyro.infer.util import log_density
 from scipy import optimize, stats
 from scipy.special import logsumexp, softmax
@@ -19,7 +19,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters, log_prior_density
-from bayesnb.inference.em import TOLERANCE, iterate, label_log_joint
+from bayesnb.inference.em import TOLERANCE, first_responsibilities, iterate, label_log_joint
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
@@ -578,6 +578,18 @@ def test_a_posterior_of_other_rows_is_told_apart():
         sampled = nb.fit(model, X, y, SHORT, key=0)
     comparison = nb.compare(nb.fit(model, X[:4], y[:4]), sampled)
     assert "the data differ" in comparison.verdict
+
+
+def test_a_family_without_an_estimate_leaves_the_first_labels_to_the_other_columns(rng):
+    y = np.array(["a"] * 5 + ["b"] * 5 + [None] * 10, dtype=object)
+    X = pd.DataFrame({"visits": rng.poisson(3.0, 20), "wait": rng.gamma(2.0, 1.0, 20)})
+
+    def first(features):
+        return first_responsibilities(read_table(nb.NaiveBayes(features), X, y, None), np.random.default_rng(0))
+
+    found = first({"wait": Durations(), "visits": nb.Poisson()})
+    np.testing.assert_allclose(found, first({"visits": nb.Poisson()}), rtol=1e-12)
+    assert np.ptp(found[:, 0]) > 0.1
 
 
 def test_iterations_that_do_not_suffice_are_told():

@@ -239,3 +239,11 @@ def test_a_category_listed_twice_is_refused(categories):
 def test_a_category_that_cannot_be_looked_up_is_refused():
     with pytest.raises(TypeError, match="a list, which cannot be a category"):
         nb.fit(nb.Categorical(categories=[["red"], ["blue"]]), [["red"]], ["a"])
+
+
+@pytest.mark.parametrize(("new", "shown"), [("klmno", "'k', 'l', 'm', 'n', 'o'"), ("klmnop", "'k', .* 'o', ...")])
+def test_categories_without_a_number_in_the_prior_are_named(new, shown):
+    prior = nb.NaiveBayes({"kind": nb.Categorical([1.0, 2.0])})
+    posterior = nb.fit(prior, pd.DataFrame({"kind": list("xyxy")}), ["a", "b", "b", "a"])
+    with pytest.raises(ValueError, match=rf"new categories \(column 'kind': {shown}\).*categories=\[...\]\)"):
+        posterior.update(pd.DataFrame({"kind": list(new)}), ["a"] * len(new))

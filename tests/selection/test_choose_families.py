@@ -135,6 +135,29 @@ class TestEvidence:
         repeated = nb.choose_families(X.loc[np.repeat(np.arange(ROWS), weight)], np.repeat(y, weight)).table
         pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-10)
 
+    def test_one_zero_may_have_a_probability_of_its_own(self):
+        X = pd.DataFrame({"one zero": np.append(np.linspace(0.1, 4, 29), 0.0), "none": np.linspace(0.1, 4, 30)})
+        found = nb.choose_families(X, np.arange(30) % 2).table.groupby("column")["family"].agg(set)
+        without = {"Gaussian", "LogNormal", "Exponential", "Histogram"}
+        assert found["none"] == without
+        assert found["one zero"] == without - {"LogNormal"} | {f"Hurdle({name})" for name in without}
+
+    def test_the_range_of_cells_that_are_all_equal_costs_nothing(self):
+        X, y = pd.DataFrame({"price": np.full(30, 2.5)}), np.arange(30) % 2
+        with pytest.warns(UserWarning, match="100% of its cells are 2.5"):
+            found = nb.choose_families(X, y).table.set_index("family")["log_evidence"]
+        of_labels = label_evidence([15, 15])
+        for name, cost in (("Histogram", np.log(10)), ("Exponential", 0.0)):
+            expected = nb.fit(nb.NaiveBayes({"price": family_of(name)}), X, y).log_evidence - of_labels
+            assert found[name] == pytest.approx(expected - cost, rel=1e-10)
+
+    def test_takes_a_weight_of_two_in_all_rows_for_twice_the_rows(self, table):
+        X, y = table
+        X = X[["flag"]]
+        weighted = nb.choose_families(X, y, sample_weight=np.full(ROWS, 2)).table
+        repeated = nb.choose_families(pd.concat([X, X]), np.tile(y, 2)).table
+        pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-10)
+
 
 class TestLabels:
     def test_scores_are_those_of_every_model_by_loo_scores(self, table):
@@ -170,6 +193,14 @@ class TestLabels:
             scores.append(nb.loo_scores(fitted, X, y, sample_weight=weight)["elpd_label"])
         np.testing.assert_allclose(found["elpd_difference"], np.array(scores) - max(scores), atol=1e-8)
 
+    def test_goes_on_until_no_column_is_better_with_another_family(self):
+        """Columns that repeat each other: the choice of the last ones changes what is best for the first one."""
+        rng = np.random.default_rng(6)
+        y = rng.integers(0, 2, 40)
+        size = np.exp(rng.normal(y * 0.7, 1.0))
+        X = pd.DataFrame({name: size * np.exp(rng.normal(0, 0.3, 40)) for name in "abc"})
+        assert (nb.choose_families(X, y, criterion="labels").table["elpd_difference"] <= 1e-8).all()
+
 
 class TestResult:
     def test_shows_the_family_chosen_beside_the_next(self, table):
@@ -202,6 +233,13 @@ class TestResult:
         assert len(choice.plot(columns="gain").axes) == 2
         assert len(choice.plot(max_columns=1).axes) == 2
 
+    def test_has_the_cells_that_count_for_each_class(self):
+        X, y = pd.DataFrame({"flag": [0, 1] * 4, "size": [1.0, np.nan, 3, 4, 5, 6, 7, 8]}), list("aaaabbbb")
+        choice = nb.choose_families(X, y, sample_weight=[1, 1, 2, 0, 1, 0.5, 0, 1])
+        (a, of_a), (b, of_b) = choice.cells_by_class("size")
+        assert (a.tolist(), of_a.tolist()) == ([1, 3], [1, 2])
+        assert (b.tolist(), of_b.tolist()) == ([5, 6, 8], [1, 0.5, 1])
+
     def test_draws_nothing_without_a_comparison(self, table):
         X, y = table
         choice = nb.choose_families(X[["flag", "size"]], y)
@@ -232,6 +270,16 @@ class TestFromFrame:
         }
         assert model.features["price"][0] == nb.Gaussian()
         assert model.class_probs.tolist() == [0.5, 0.5]
+
+    def test_compares_two_families(self):
+        """Whole numbers, some below zero: a histogram, or one with a probability of zero."""
+        y, third = np.arange(60) % 2, np.arange(60) // 2 % 3
+        steps = np.resize(np.r_[np.arange(-9, 0), np.arange(1, 10)], 60)
+        X = pd.DataFrame({"few zeros": third - 1, "zeros": np.where(third == 0, steps, 0)})
+        found = nb.choose_families(X, y)
+        assert found.table.groupby("column")["family"].agg(len).tolist() == [2, 2]
+        assert [type(family) for family, _ in found.model.features.values()] == [nb.Histogram, nb.Hurdle]
+        assert nb.NaiveBayes.from_frame(X, y) == found.model
 
     def test_leaves_out_rows_without_a_label(self, table):
         X, y = table
@@ -289,6 +337,19 @@ class TestWarnings:
         (message,) = self.told(lambda: nb.choose_families(pd.DataFrame({"gain": gain}), np.arange(40) % 2))
         assert "- 'gain' (Exponential, 75% of its cells are 0): most cells are equal" in message
         assert "families={'gain': nb.Hurdle()}" in message
+
+    def test_are_of_equal_cells_that_count_too_little_for_a_comparison(self):
+        X, y = self.FRAME[["gain"]], np.arange(40) // 2 % 2
+        (message,) = self.told(lambda: nb.choose_families(X, y, sample_weight=np.full(40, 0.25)))
+        assert "- 'gain' (Gaussian, 75% of its cells are 0): most cells are equal" in message
+
+    def test_are_not_of_bins(self):
+        """Most cells other than zero are equal: a histogram of them has a bin of its own for these."""
+        rows = np.arange(400)
+        cells = np.where(rows // 2 % 4 < 3, 5.5, np.linspace(-90, 99, 400))
+        X, y = pd.DataFrame({"gain": np.where(rows % 2, cells, 0.0)}), rows // 8 % 2
+        assert self.told(lambda: nb.choose_families(X, y)) == []
+        assert nb.NaiveBayes.from_frame(X, y).features["gain"][0] == nb.Hurdle(nb.Histogram())
 
 
 @pytest.mark.parametrize(
