@@ -11,7 +11,7 @@ from bayesnb.arrays import log
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.cells import Cells
-from bayesnb.reading.normalise import is_lost, log_normalised, normalise, warn_lost
+from bayesnb.reading.normalise import is_lost, log_normalised, normalise, rows_of, warn_lost
 
 __all__ = ["flatten", "in_pieces", "log_joint_under", "proba_quantiles_under", "proba_under"]
 
@@ -81,7 +81,8 @@ def proba_quantiles_under(
             found = log_normalised(joint)
             impossible = is_lost(found, -np.inf)
             if impossible.any():
-                lost.append((start + int(np.argwhere(impossible)[0][-1]), int(impossible.sum())))
+                some_lost = rows_of(impossible)
+                lost.append((start + int(some_lost[0]), len(some_lost)))
                 found = np.where(impossible[..., None], log(flat.class_prob)[:, None, :], found)
             # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
             draws = np.exp(np.moveaxis(found, 0, -1), order="C")

@@ -6,7 +6,7 @@ from bayesnb.arrays import log
 from bayesnb.rows import row_pieces
 from bayesnb.warn import warn
 
-__all__ = ["is_lost", "log_normalised", "normalise", "normalise_into", "warn_lost", "with_fallback"]
+__all__ = ["is_lost", "log_normalised", "normalise", "normalise_into", "rows_of", "warn_lost", "with_fallback"]
 
 
 def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
@@ -51,7 +51,8 @@ def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.
     """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
     lost = is_lost(found, nothing)
     if lost.any():
-        warn_lost(int(lost.sum()), int(np.argwhere(lost)[0][-1]))
+        rows = rows_of(lost)
+        warn_lost(len(rows), int(rows[0]))
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
     return found
 
@@ -61,6 +62,11 @@ def is_lost(found: np.ndarray, nothing: float) -> np.ndarray:
     lost = found[..., 0] == nothing
     lost[lost] = (found[lost] == nothing).all(axis=-1)
     return lost
+
+
+def rows_of(lost: np.ndarray) -> np.ndarray:
+    """Positions of the rows that are lost under any draw, given an array of shape (..., rows)."""
+    return np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
 
 
 def warn_lost(number: int, first: int) -> None:

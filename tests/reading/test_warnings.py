@@ -95,3 +95,13 @@ def test_rows_that_no_class_can_have_are_counted():
     )
     (words,) = told(lambda: known.predict_proba([[1], [0], [1], [0], [0]]))
     assert words.startswith("3 row(s), the first of them row 1, have probability zero")
+
+
+@pytest.mark.parametrize("verb", ["proba_draws", "proba_interval"])
+def test_rows_that_some_draw_makes_impossible_are_counted_once_and_the_first_is_named(verb):
+    # The first draw makes a zero in the first column impossible, the second a one in the second column.
+    prob = np.array([[[[1.0, 0.5], [1.0, 0.5]], [[0.5, 0.0], [0.5, 0.0]]]])
+    draws = {"class_prob": np.full((1, 2, 2), 0.5), "x_prob": prob}
+    posterior = nb.from_samples(nb.Bernoulli(), draws, X=np.array([[0, 1], [1, 0]]), y=[0, 1])
+    with pytest.warns(UserWarning, match=r"^3 row\(s\), the first of them row 1,"):
+        getattr(posterior, verb)(np.array([[1, 0], [1, 1], [0, 0], [0, 1]]))
