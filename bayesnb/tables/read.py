@@ -14,7 +14,7 @@ from bayesnb.tables.frame import FrameTable
 from bayesnb.tables.sparse import SparseTable, as_csr
 from bayesnb.tables.table import Table
 
-__all__ = ["as_table", "is_dask"]
+__all__ = ["as_frame", "as_table", "is_dask"]
 
 TRACED = (
     "X has no numbers yet, because jax.jit, jax.vmap, jax.grad or another transformation of JAX traces this call: take "
@@ -61,11 +61,7 @@ def as_table(X: Any) -> Table:
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
             "matrix"
         )
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
-        raise
+    frame = as_frame(X)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame: collect it first, X.collect()")
     if isinstance(frame, nw.DataFrame):
@@ -84,6 +80,21 @@ def as_table(X: Any) -> Table:
         raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
     kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
     return kind(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def as_frame(X: Any) -> Any:
+    """A Narwhals frame of a pandas, polars or pyarrow table; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    try:
+        return nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
+        raise
 
 
 def is_dask(data: Any) -> bool:
