@@ -25,6 +25,9 @@ COMPILED_FROM = 2**20
 FARTHEST = 1e12
 """Largest allowed distance of a mean from zero, in standard deviations."""
 
+SMALLEST_RATE = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
+"""Smallest default of `rate`, about 1e-292: float64 holds the variances of classes with all digits from here."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone causes 3e-10,
     2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit raises an error: subtract a number near the mean before the cells become
     float64. A change of unit does not change r and the error. Cells beyond 1e150 are refused, because float64 does not
-    hold sums of their squares.
+    hold sums of their squares. Without `rate`, so are columns that spread by less than 3e-146, because it rounds their
+    variance.
     """
 
     loc: Hyperparameter = None
@@ -113,6 +117,11 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         posterior = self.update(statistics)
         deviation = np.sqrt(posterior.rate / posterior.concentration)
         return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
+
+    def too_narrow(self, pooled: Moments) -> np.ndarray | None:
+        if self.rate is not None:
+            return None
+        return np.where(default_rate(pooled) < SMALLEST_RATE, pooled.mean, np.nan)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc
