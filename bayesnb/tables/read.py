@@ -67,8 +67,10 @@ def as_table(X: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names)
-        if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
-            return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+        if nw.dependencies.is_pandas_dataframe(X) and (sparse := _sparse_types(X)):
+            if len(sparse) == len(names) and all(kind.fill_value == 0 for kind in sparse.values()):
+                return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+            frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, len(frame))
     array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
     if array.ndim != 2:
@@ -100,6 +102,11 @@ def as_frame(X: Any) -> Any:
 def is_dask(data: Any) -> bool:
     """Whether data are a Dask collection, which `bayesnb.sources.dask` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
+
+
+def _sparse_types(X: Any) -> dict[Any, Any]:
+    """The type of each sparse column of a pandas table."""
+    return {name: kind for name, kind in X.dtypes.items() if type(kind).__name__ == "SparseDtype"}
 
 
 def _refuse_duplicates(names: Sequence[Any]) -> None:
