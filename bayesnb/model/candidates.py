@@ -156,7 +156,8 @@ def _of_edges(name: str, cells: np.ndarray, weights: np.ndarray) -> float:
     values = _distinct(cells, weights)
     if name != "Histogram" or not len(values):
         return 0.0
-    steps = (values[-1] - values[0]) / resolution(values) + 1
+    with np.errstate(over="ignore"):
+        steps = (values[-1] - values[0]) / resolution(values) + 1
     return -np.log(2 * len(NUMBERS_OF_BINS)) - 2 * np.log(max(1.0, min(weights.sum(), steps)))
 
 

@@ -125,6 +125,15 @@ class TestEvidence:
         assert found["beyond"] == densities | {"LogNormal"}
         assert found["many"] == densities | {f"Hurdle({name})" for name in inner}
 
+    def test_compares_numbers_of_a_range_that_float64_does_not_count_in_steps(self):
+        X = pd.DataFrame({"wide": np.exp(np.linspace(-460, 320, 60))})
+        found = nb.choose_families(X, np.arange(60) % 2)
+        assert found.table["family"].tolist()[0] == "LogNormal"
+        bound = nb.fit(nb.NaiveBayes({"wide": nb.Histogram(num_bins=4)}), X, np.arange(60) % 2)
+        width = np.diff(bound.families[0].edges)
+        np.testing.assert_allclose(width, width[0], rtol=1e-12)
+        assert len(width) == 4
+
     def test_does_not_judge_numbers_of_few_cells(self, table):
         X, y = table
         short = nb.choose_families(X[["price", "visits"]][:19], y[:19])
