@@ -123,8 +123,8 @@ def log_joint_on_device(
 def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequence[int]) -> tuple[Any, Any]:
     """Columns of a block (None for all columns of the table), and its categories.
 
-    The categories are given by their number if they are 0, 1, 2, ..., else by an array of shape (columns, categories),
-    and by None for a block without categories.
+    The categories are given by their number if they are 0, 1, 2, ... in every column, else by an array of shape
+    (columns, categories), filled up with NaN, and by None for a block without categories.
 
     Raises
     ------
@@ -134,7 +134,10 @@ def _cells_of(table: DeviceTable, schema: Schema, block: Block, columns: Sequenc
     index = None if columns == range(len(table.names)) else jnp.asarray(list(columns), jnp.int32)
     if not block.has_categories:
         return index, None
-    numbers = np.array([[_as_number(category) for category in schema.categories[column]] for column in block.columns])
+    each = [[_as_number(category) for category in schema.categories[column]] for column in block.columns]
+    longest = max(map(len, each))
+    # Columns of a joint block may differ in their number of categories.
+    numbers = np.array([[*numbers, *[np.nan] * (longest - len(numbers))] for numbers in each])
     own_codes = bool((numbers == np.arange(numbers.shape[1])).all())
     return index, jnp.asarray(float(numbers.shape[1]) if own_codes else numbers)
 
@@ -161,7 +164,7 @@ def _count(
     size: int,
     num_classes: int,
 ) -> tuple[ModelStatistics, Any]:
-    """Statistics of some rows without the first `skipped` ones, and whether the model allows their cells."""
+    """Statistics of some rows without the first `skipped` ones, and whether the model counts their cells."""
     rows = jax.lax.dynamic_slice_in_dim(array, start, size).astype(jnp.float64)
     codes = jax.lax.dynamic_slice_in_dim(codes, start, size)
     weight = 1.0 if weights is None else jax.lax.dynamic_slice_in_dim(weights, start, size)[:, None]
@@ -170,6 +173,8 @@ def _count(
     blocks, fine = [], jnp.bool_(True)
     for family, which in zip(families, cells, strict=True):
         x, allowed = encoded(family, rows, *which)
+        if family.whole_rows:
+            allowed &= ~jnp.isnan(x).any(axis=1)
         blocks.append(family.device_statistics(x, codes, membership))
         fine &= allowed.all()
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks)), fine

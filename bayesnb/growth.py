@@ -57,7 +57,12 @@ def count_and_grow(
     problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
 ) -> tuple[Problem, Counted]:
     """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
-    counted = problem.model.read(table).count(codes, weights)
+    rows = problem.model.read(table)
+    if any(block.has_categories and block.family.whole_rows for block in problem.model.blocks):
+        # Such a family cannot count a row before the categories of all its cells are known.
+        problem = with_new_categories(problem, table, rows.unseen())
+        return problem, problem.model.read(table).count(codes, weights)
+    counted = rows.count(codes, weights)
     grown = with_new_categories(problem, table, counted.unseen)
     if grown is not problem:
         counted = grown.model.read(table).count(codes, weights)
@@ -142,9 +147,9 @@ def _with_more(before: BoundModel, description: Description, schema: Schema) -> 
         brought = _brought(before.schema, schema)
         told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in brought.items())
         raise ValueError(
-            f"the rows bring new categories ({told}), and the prior has one number for each category and none for "
-            "these: name all that may come at the first fit, nb.Categorical(concentration, categories=[...]), or give "
-            f"one concentration for all ({error})"
+            f"the rows bring new categories ({told}), for which the model has no place: {error}. If the prior has one "
+            "number for each category and none for these, name all that may come at the first fit, "
+            "nb.Categorical(concentration, categories=[...]), or give one concentration for all"
         ) from None
 
 
@@ -172,24 +177,32 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
 
 
 def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
+    old, new = (model.schema.categories for model in (before, after))
     if not block.by_column:
-        return found[block.columns[0]]
+        counted = found[block.columns[0]]
+        if not block.has_categories:
+            return counted
+        return block.family.recoded(counted, [_places(old[position], new[position]) for position in block.columns])
     columns = [found[position] for position in block.columns]
     if block.has_categories:
-        old, new = (model.schema.categories for model in (before, after))
         columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
 
 
+def _places(old: tuple, new: tuple) -> np.ndarray:
+    """Position of each category among the new ones."""
+    place = {category: code for code, category in enumerate(new)}
+    return np.array([place[category] for category in old], dtype=np.intp)
+
+
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
     """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
-    place = {category: code for code, category in enumerate(new)}
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
             return leaf
         grown = np.zeros((*leaf.shape[:-1], len(new)))
-        grown[..., [place[category] for category in old]] = leaf
+        grown[..., _places(old, new)] = leaf
         return grown
 
     return jax.tree.map(grow, counted)

@@ -222,7 +222,7 @@ class Problem:
             cleaned = after.without_rounding(before)
 
             def cell(c: int, j: int = 0, block: Block = block) -> str:
-                column = block.name if block.is_vector else block.labels[j]
+                column = block.name if block.is_joint else block.labels[j]
                 return f"column {column!r} in class {classes[c]!r}"
 
             _refuse(~np.asarray(block.family.possible(cleaned)), cell)

@@ -334,6 +334,8 @@ TWINS = {
     "negative binomial": "geometric",
     "exponential": "user's exponential",
     "histogram": "categorical and hurdle",
+    "multivariate gaussian": "gaussian",
+    "joint categorical": "categorical",
 }
 """Cases of the slow suite, and those of the fast one that have most of their formulas."""
 
@@ -481,7 +483,35 @@ def _more_cases() -> list[Case]:
     ]
 
 
-CASES = [*_cases(), *_more_cases()]
+def _joint_cases() -> list[Case]:
+    rng = np.random.default_rng(9)
+    D, K = COLUMNS, CATEGORIES
+    root = rng.normal(size=(CLASSES, D, D))
+    mixed = rng.normal(size=(D, D))
+    return [
+        Case(
+            "multivariate gaussian",
+            nb.MultivariateGaussian(
+                rng.normal(size=(CLASSES, D)),
+                _hyper(rng, 1),
+                D + _hyper(rng, 1),
+                root @ root.swapaxes(1, 2) + np.eye(D),
+            ),
+            lambda rng, n: 3.0 + 2.0 * rng.normal(size=(n, D)) @ mixed,
+            lambda family: family.predictive(),
+            missing=False,
+        ),
+        Case(
+            "joint categorical",
+            nb.JointCategorical(1 + _hyper(rng, 1), sizes=(K,) * D, held=tuple(range(K**D))),
+            lambda rng, n: rng.integers(0, K, (n, D)).astype(float),
+            lambda family: family.likelihood(family.mean()["prob"]),
+            missing=False,
+        ),
+    ]
+
+
+CASES = [*_cases(), *_more_cases(), *_joint_cases()]
 
 OWN = [case for case in CASES if type(case.family).__module__.startswith("bayesnb.")]
 """Families of the package."""

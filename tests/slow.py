@@ -21,5 +21,6 @@ def cases_fast(cases: Iterable[Case | Sampled], fast: Collection[str]) -> list[A
 
 def _marked(values: Mapping[str, Any], fast: Collection[str]) -> list[Any]:
     return [
-        pytest.param(value, marks=[] if name in fast else [pytest.mark.slow], id=name) for name, value in values.items()
+        pytest.param(value, marks=[] if name in fast else [pytest.mark.slow], id=str(name))
+        for name, value in values.items()
     ]

@@ -420,6 +420,8 @@ HYPERPARAMETERS = [
     (BINOMIAL, "concentration1"),
     (NEGATIVE_BINOMIAL, "concentration0"),
     (nb.LogNormal, "kappa"),
+    (nb.MultivariateGaussian, "kappa"),
+    (nb.MultivariateGaussian, "df"),
     (nb.Gaussian, "kappa"),
     (nb.Gaussian, "concentration"),
     (nb.Gaussian, "rate"),

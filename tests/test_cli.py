@@ -325,7 +325,7 @@ def test_rows_and_cells_that_are_missing_are_counted(command, tmp_path):
     text = " ".join(result.output.split())
     assert "1 row has no kind and is left out" in text
     assert "3 cells are missing and are skipped" in text
-    assert "guessed from 5 rows" in text
+    assert "chosen by 5 rows" in text
     model = nb.load(tmp_path / "model.nc").model
     assert model.schema.categories == {1: ("red",)}
 

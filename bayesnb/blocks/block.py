@@ -39,8 +39,13 @@ class Block:
     by_column: bool
 
     @property
-    def is_vector(self) -> bool:
-        """Whether the block's columns form one observation, a vector of counts."""
+    def is_joint(self) -> bool:
+        """Whether the block's columns are one observation."""
+        return self.family.joint
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether a row of the block is a vector of counts, whose total the likelihood is given."""
         return self.family.cell == "count vector"
 
     @property
@@ -55,7 +60,7 @@ class Block:
 
     def statistics_of_nothing(self, num_classes: int) -> Statistics:
         """Statistics of a table that has no row."""
-        missing = np.full((1, len(self.columns)), 0.0 if self.is_vector else np.nan)
+        missing = np.full((1, len(self.columns)), 0.0 if self.is_joint else np.nan)
         return self.family.statistics(missing, np.zeros((1, num_classes)))
 
     @property

@@ -57,21 +57,38 @@ def draw_parameters(
 
     def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
         # A distribution given a parameter already drawn has the sample shape in its batch shape.
-        extra = sample_shape if len(distribution.batch_shape) <= depth else ()
+        extra = sample_shape if len(distribution.batch_shape) <= ranks.get(name, depth) else ()
         require_prior_shape(family, name, distribution)
         return draw(distribution, rng, extra)
 
     with jax.enable_x64(True):
-        depth = 1
+        depth, ranks = 1, {}
         class_prob = class_prior.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
         blocks = []
         for family in families:
             leaf = np.asarray(jax.tree.leaves(family)[0])
             depth = leaf.ndim
+            ranks = _batch_ranks(family) if family.joint else {}
             blocks.append(to_numpy(family.prior(sample)))
         if sample_shape:
             class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
+
+
+def _batch_ranks(family: Family) -> dict[str, int]:
+    """Number of batch axes of each parameter's distribution, given one value of the parameters drawn before it.
+
+    A joint family may draw vectors and matrices, one for each class, whose distributions have no batch axis of columns.
+    """
+    ranks = {}
+    rng = np.random.default_rng(0)
+
+    def note(name: str, distribution: dist.Distribution) -> np.ndarray:
+        ranks[name] = len(distribution.batch_shape)
+        return draw(distribution, rng)
+
+    family.take(slice(0, 1)).prior(note)
+    return ranks
 
 
 def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:

@@ -40,6 +40,11 @@ class ModelStatistics:
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.classes * factor, tuple(block * factor for block in self.blocks))
 
+    def split(self, parts: int) -> list[Self]:
+        """Statistics of each of several groups of classes, as many classes in each, in their order."""
+        blocks = zip(*(block.split(parts) for block in self.blocks), strict=True)
+        return [type(self)(*part) for part in zip(self.classes.split(parts), blocks, strict=True)]
+
 
 def updated(
     class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics

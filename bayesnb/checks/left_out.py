@@ -165,7 +165,7 @@ def _hypotheses(
     ):
         of_classes = (
             np.array(family.row_log_predictive(x[piece]))[..., None]
-            if block.is_vector
+            if block.is_joint
             else family.cells_log_predictive(dense(x[piece]))
         )
         of_classes[np.arange(len(own)), rows.codes[piece]] = own

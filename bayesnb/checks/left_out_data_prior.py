@@ -62,7 +62,7 @@ class Refit:
         return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
 
     def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
-        if prior.cell == "count vector":
+        if prior.joint:
             return prior.update(rest).log_evidence(cell)
         return prior.log_predictive_given(rest, self.x)
 
@@ -103,14 +103,14 @@ def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[t
         If a row cannot have been among the data.
     """
     classes = len(rows.classes)
-    at_most = 1 if block.is_vector else len(rows)
+    at_most = 1 if block.is_joint else len(rows)
     for piece in pieces_of(len(rows), block.family, counted, at_most=at_most, copies=classes):
         some = rows.take(piece)
         prior, before = jax.tree.map(partial(_side_by_side, num_rows=len(some)), (block.family, counted))
         side_by_side = dense(x[piece]).reshape(1, -1)
         cell = prior.statistics(side_by_side, np.ones((1, classes)))
         weights = np.where(some.codes == np.arange(classes)[:, None], some.weights, 0.0)
-        columns = 1 if block.is_vector else x.shape[1]
+        columns = 1 if block.is_joint else x.shape[1]
         rest = (before - _weighted(cell, weights, columns)).without_rounding(before)
         impossible = ~np.asarray(prior.possible(rest))
         some.refuse(impossible.any(axis=0).reshape(len(some), -1), block)

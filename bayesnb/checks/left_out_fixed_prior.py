@@ -62,7 +62,7 @@ class LabelledRows:
         """
         if impossible.any():
             row, j = (int(index[0]) for index in np.nonzero(impossible))
-            column = block.name if block.is_vector else block.labels[j]
+            column = block.name if block.is_joint else block.labels[j]
             raise ValueError(
                 f"row {self.place[row]} was never among the data: without it, column {column!r} in class "
                 f"{self.classes.tolist()[self.codes[row]]!r} would have statistics that no table has; {REMEDY}"
@@ -90,13 +90,13 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
         The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
     """
     family: Any = block.family
-    known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_vector else None
+    known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_joint else None
     if known is not None:
         log_density, impossible = known
         rows.refuse(impossible[:, None], block)
         yield slice(0, len(rows)), log_density[:, None]
         return
-    for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_vector else len(rows)):
+    for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_joint else len(rows)):
         some = rows.take(piece)
         log_density, impossible = _cells(block, counted, dense(x[piece]), some.codes, some.weights)
         some.refuse(impossible, block)
@@ -125,7 +125,7 @@ def _cells(
     tuple of array and array of bool, shape (rows, columns); (rows, 1) for a vector of counts
     """
     num_rows = len(codes)
-    if block.is_vector:
+    if block.is_joint:
         axis, repeats, membership = 0, 1, np.eye(num_rows)
 
         def lay_out(leaf: Any) -> np.ndarray:
@@ -148,7 +148,7 @@ def _cells(
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
         return np.full(impossible.shape, np.nan), impossible
-    found = prior.update(rest).log_evidence(once) if block.is_vector else prior.log_predictive_given(rest, x)
+    found = prior.update(rest).log_evidence(once) if block.is_joint else prior.log_predictive_given(rest, x)
     return np.asarray(found).reshape(num_rows, -1), impossible
 
 

@@ -276,18 +276,18 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
-        return model, total_count
+        return model.with_every_value(), total_count
     X, y = split_labels(X, y, model.features)
     bound = of_table(model, X, y)
     statistics = bound.statistics(X, y)
     total_count = _mean_total(bound, statistics) if total_count is None else total_count
-    return bound.resolve(statistics), total_count
+    return bound.resolve(statistics).with_every_value(), total_count
 
 
 def _mean_total(model: BoundModel, statistics: ModelStatistics) -> int | None:
     """Mean total of the first block of count vectors that has rows; None if there is none."""
     blocks: Iterable[tuple[Block, Any]] = zip(model.blocks, statistics.blocks, strict=True)
-    counts = [counted for block, counted in blocks if block.is_vector and counted.n.sum() > 0]
+    counts = [counted for block, counted in blocks if block.has_totals and counted.n.sum() > 0]
     return round(float(counts[0].total.sum() / counts[0].n.sum())) if counts else None
 
 
@@ -361,7 +361,7 @@ def _draw_statistics(
     membership = np.eye(len(truth.class_prob))[codes]
     blocks = []
     for block, values in zip(model.blocks, truth.blocks, strict=True):
-        size = {"total_count": total_counts(total_count, num_rows)} if block.is_vector else {}
+        size = {"total_count": total_counts(total_count, num_rows)} if block.has_totals else {}
         x = draw(block.family.likelihood(**{name: value[codes] for name, value in values.items()}, **size), rng)
         blocks.append(block.family.statistics(x, membership))
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))

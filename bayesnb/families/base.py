@@ -75,7 +75,16 @@ class Family(Params, ABC):
 
     cell
         ``"number"`` (the default), ``"category"`` (the table's values are coded 0, 1, ...; a missing cell is NaN) or
-        ``"count vector"`` (the columns of a block form one observation).
+        ``"count vector"`` (a row of the block is a vector of counts, and the likelihood is given its total).
+    joint
+        Whether the columns of a block are one observation, as they are for count vectors, or independent given the
+        class, the default.
+    whole_rows
+        For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit to
+        other rows is an error.
+    informs_as_one
+        For joint families, whether `nb.mutual_information` is that of the block as a whole. The methods
+        ``..._of_each_column`` then describe a block of one column.
     support, holds
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
@@ -111,6 +120,8 @@ class Family(Params, ABC):
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
+    whole_rows: ClassVar[bool] = False
+    informs_as_one: ClassVar[bool] = False
     atoms: ClassVar[tuple[float, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
@@ -129,13 +140,21 @@ class Family(Params, ABC):
             require_numbers(type(self).__name__, name, value, positive=name in self.positive)
 
     @property
+    def joint(self) -> bool:
+        """Whether the columns of a block are one observation; a family sets the class attribute ``joint = True``.
+
+        Its statistics ``n`` and its evidences have the shape (classes, 1), and its densities are those of whole rows.
+        """
+        return self.cell == "count vector"
+
+    @property
     def by_column(self) -> bool:
         """Whether results name each column of the family, also where one family is given for several.
 
         It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
         column may have a constant of its own.
         """
-        return self.cell == "category"
+        return self.cell == "category" and not self.joint
 
     @property
     def accepts_fractions(self) -> bool:
@@ -157,7 +176,32 @@ class Family(Params, ABC):
 
     @abstractmethod
     def likelihood(self, *args: Any, **parameters: Any) -> dist.Distribution:
-        """Distribution of a cell (of a count vector, for that kind of family) given the parameters."""
+        """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        """The likelihood with the missing cells integrated out.
+
+        Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
+        The default is for families whose cells are independent.
+
+        Parameters
+        ----------
+        observed : array of bool, shape (..., columns)
+            Which cells are observed.
+        **parameters
+            As for `likelihood`.
+
+        Raises
+        ------
+        NotImplementedError
+            For a joint family that does not define it.
+        """
+        if self.joint:
+            raise NotImplementedError(
+                f"{type(self).__name__} does not say how cells of a row are integrated out: define "
+                "likelihood_of_observed in the class, or leave out rows with missing cells"
+            )
+        return self.likelihood(**parameters).mask(observed)
 
     def draw_sparse(
         self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
@@ -408,13 +452,34 @@ class Family(Params, ABC):
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(self.parameter_names()))
 
+    def with_every_value(self) -> Self:
+        """The family with a parameter for every value that an observation may have.
+
+        A joint family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
+        the prior may have others.
+        """
+        return self
+
+    def recoded(self, statistics: Any, places: Sequence[np.ndarray]) -> Any:
+        """Statistics of a joint family, when its columns have more categories than before; called on the new family.
+
+        The default is for statistics that hold no codes of categories.
+
+        Parameters
+        ----------
+        statistics : Statistics
+        places : sequence of array of int
+            For each column, the new code of each category that it had.
+        """
+        return statistics
+
     def of_each_column(self) -> "Family | None":
         """The family of each column on its own, with the prior of its parameters.
 
-        Of a count vector it is the family of whether a token is that word. None, the default for count vectors, if it
+        Of a count vector it is the family of whether a token is that word. None, the default for joint families, if it
         is not known; draws of whole vectors then take its place.
         """
-        return None if self.cell == "count vector" else self
+        return None if self.joint else self
 
     def statistics_of_each_column(self, statistics: Any) -> Any:
         """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
@@ -441,6 +506,23 @@ class Family(Params, ABC):
         Empty, the default, where each class and column has one number, and for categories, which the table names.
         """
         return {}
+
+    def axes_of_block(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """Name and labels of each axis after the class, of a parameter of a whole block.
+
+        Results put the name of the block before the name of the axis. The default is one axis, that of the columns.
+
+        Parameters
+        ----------
+        parameter : str
+        columns : tuple
+            Names of the block's columns.
+        categories : tuple of tuple
+            Categories of each column; empty for columns of numbers.
+        """
+        return (("column", columns),)
 
     def must_see(self, column: Any) -> tuple[str, ...]:
         """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
@@ -577,6 +659,16 @@ def _some_cell(kind: Any) -> float:
 
 
 def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
+    if family.joint and family.cell != "count vector":
+
+        def of_row(row: Any) -> Any:
+            observed, cells = filled_cells(family, row)
+            try:
+                return family.likelihood_of_observed(observed, **parameters).log_prob(cells)
+            except NotImplementedError:
+                return jnp.where(observed.all(), family.likelihood(**parameters).log_prob(cells), jnp.nan)
+
+        return jax.vmap(of_row, out_axes=-2)(x)
     axis = -4 if family.cell == "category" else -3
     spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
     return log_density_of_rows(family, partial(family.likelihood, **spread), x)
@@ -590,14 +682,17 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
     family : Family
     distribution : callable
         Gives the distribution of a cell, of batch shape (..., 1, classes, columns). For a count vector it gets
-        ``total_count``, and the batch shape is (..., rows, classes).
+        ``total_count``, and the batch shape is (..., rows, classes). That of another joint family is (..., 1, classes).
     x : array, shape (rows, columns)
+        A joint family gives NaN for a row with a missing cell, unless it defines the densities of rows itself.
     """
     rows = x[:, None, :]
     if family.cell == "count vector":
         return distribution(total_count=rows.sum(axis=-1)).log_prob(rows)
     observed, cells = filled_cells(family, rows)
     log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
+    if family.joint:
+        return jnp.where(observed.all(axis=-1), log_density, jnp.nan)
     return jnp.where(observed, log_density, 0.0).sum(axis=-1)
 
 

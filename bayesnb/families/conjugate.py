@@ -213,7 +213,7 @@ class ConjugateFamily(Family):
         -------
         array, shape (rows, classes)
         """
-        if self.cell == "count vector":
+        if self.joint:
             return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
         if self._counts_only:
             num_classes = len(jax.tree.leaves(self)[0])
@@ -284,7 +284,7 @@ class ConjugateFamily(Family):
 
     def device_log_predictive(self, x: Any) -> Any:
         """As `row_log_predictive`, for JAX to compile, to run and to differentiate; see `device_log_likelihood`."""
-        if self.cell == "count vector":
+        if self.joint:
             return _log_predictive_of_rows(self, x.astype(jnp.float64))
         return self.device_cells_log_predictive(x).sum(axis=-1)
 

@@ -12,7 +12,9 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.inverse_wishart import draw_inverse_wishart
 
 __all__ = ["draw", "log_gammas"]
 
@@ -89,6 +91,17 @@ def _(distribution: dist.Normal, rng: np.random.Generator, shape: tuple[int, ...
 
 
 @_draw.register
+def _(distribution: dist.MultivariateNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    standard = rng.standard_normal((*shape, *distribution.event_shape, 1))
+    return np.asarray(distribution.loc) + (np.asarray(distribution.scale_tril) @ standard)[..., 0]
+
+
+@_draw.register
+def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return draw_inverse_wishart(distribution.concentration, distribution.scale_matrix, rng, shape)
+
+
+@_draw.register
 def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     # What float64 would round to zero or to infinity becomes the nearest positive finite number.
     limits = np.finfo(np.float64)
@@ -106,6 +119,13 @@ def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tupl
     edges = np.cumsum(np.asarray(distribution.probs), axis=-1)
     uniform = rng.uniform(size=shape)[..., None] * edges[..., -1:]
     return np.minimum((uniform >= edges).sum(axis=-1), edges.shape[-1] - 1).astype(np.float64)
+
+
+@_draw.register
+def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
+    combinations = distribution.combinations
+    return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
 
 
 @_draw.register

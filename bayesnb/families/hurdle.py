@@ -329,9 +329,10 @@ def _require_inner(family: Any) -> None:
     name = type(family).__name__
     if isinstance(family, Hurdle):
         raise ValueError("Hurdle(Hurdle(...)) has the probability of a zero twice: give the inner family alone")
-    if family.cell != "number":
+    if family.joint or family.cell != "number":
+        what = "vector of numbers" if family.cell == "number" else family.cell
         raise ValueError(
-            f"Hurdle({name}()) describes no single number, but a {family.cell}: give a family of numbers such as "
+            f"Hurdle({name}()) describes no single number, but a {what}: give a family of numbers such as "
             "nb.Gaussian(), or use the family without a hurdle"
         )
     if family.support.is_discrete and np.all(family.support(np.zeros(()))):

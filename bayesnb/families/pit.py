@@ -8,6 +8,7 @@ import scipy.special
 
 from bayesnb.families.cdf import cdf
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.inverse_wishart import bartlett_of
 
 __all__ = ["independent_pit", "pit"]
 
@@ -110,6 +111,18 @@ def _(distribution: dist.Independent, x: np.ndarray, rng: np.random.Generator) -
 @independent_pit.register
 def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return pit(dist.Gamma(distribution.concentration, distribution.rate), x, rng)
+
+
+@independent_pit.register
+def _(distribution: dist.MultivariateNormal, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    away = np.asarray(x) - np.asarray(distribution.loc)
+    return scipy.special.ndtr(np.linalg.solve(np.asarray(distribution.scale_tril), away[..., None])[..., 0])
+
+
+@independent_pit.register
+def _(distribution: dist.InverseWishart, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The elements of Bartlett's triangular matrix in the places of those of the covariance matrix."""
+    return bartlett_of(distribution.concentration, distribution.scale_matrix, np.asarray(x))
 
 
 @independent_pit.register

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
-from bayesnb.blocks.statistics import ModelStatistics, updated
+from bayesnb.blocks.statistics import updated
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, label_log_joint
@@ -159,8 +159,8 @@ def _draw_given(problem: Problem, labels: np.ndarray, rng: np.random.Generator) 
     chains, _, classes = labels.shape
     # The families get one class axis with the classes of all chains.
     counted = rows.count(model, np.moveaxis(labels, 0, 1).reshape(len(rows), chains * classes))
-    by_chain = jax.tree.map(lambda leaf: leaf.reshape(chains, classes, *leaf.shape[1:]), counted)
-    statistics: ModelStatistics = problem.statistics + by_chain
-    drawn = draw_parameters(*updated(model.class_prior, model.families, statistics), rng)
+    given = [updated(model.class_prior, model.families, problem.statistics + part) for part in counted.split(chains)]
+    class_prior, families = jax.tree.map(lambda *leaves: np.stack(leaves), *given)
+    drawn = draw_parameters(class_prior, families, rng)
     class_prob = np.broadcast_to(drawn.class_prob, (chains, classes))
     return ModelParameters(class_prob, drawn.blocks)

@@ -84,7 +84,7 @@ class MLE(_PointEstimate):
         if known is None and n.sum() == 0:
             raise ValueError("all weights are zero: no maximum likelihood estimate of the class probabilities exists")
         blocks = []
-        for block, counted in zip(problem.model.blocks, statistics.blocks, strict=True):
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
             estimate = block.family.maximum_likelihood(counted)
             assert estimate is not None
             _require_estimate(problem, block, estimate, "maximum likelihood", block.family.why_no_maximum_likelihood)
@@ -154,7 +154,7 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
         lost = np.argwhere(np.isnan(value))
         if len(lost):
             c, j = lost[0][:2]
-            owner = block.name if block.family.cell == "count vector" else block.labels[j]
+            owner = block.name if block.is_joint else block.labels[j]
             posterior = ways_to_posterior(problem.model) if problem.unlabelled is None else "nb.NUTS()"
             raise ValueError(
                 f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "

@@ -40,8 +40,16 @@ def posterior_from_parameters(
         if family.cell == "category":
             for position in schema.positions(name, chosen):
                 column = schema.columns[position]
-                size = _find(parameters, column, family.parameter_names()[0], family, alone=False).shape[-1]
                 declared = declared_categories(family, column)
+                if family.joint:
+                    if declared is None:
+                        raise ValueError(
+                            f"column {column!r} of {name!r}: the categories of a joint block do not follow from the "
+                            f"shape of its parameters: give nb.{type(family).__name__}(categories=...)"
+                        )
+                    categories[position] = declared
+                    continue
+                size = _find(parameters, column, family.parameter_names()[0], family, alone=False).shape[-1]
                 if declared is not None and len(declared) != size:
                     raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
                 categories[position] = tuple(range(size)) if declared is None else declared
@@ -57,7 +65,7 @@ def posterior_from_parameters(
         raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
-    resolved = bound.resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
+    resolved = bound.with_every_value().resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features
     sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
     for site in resolved.sites:
@@ -170,5 +178,6 @@ def _in_words(support: Any) -> str:
         "Positive": "positive",
         "PositiveVector": "positive",
         "Simplex": "probabilities that sum to one",
+        "PositiveDefinite": "symmetric positive definite matrices",
     }
     return words.get(str(support).split("(")[0], f"in {support}")

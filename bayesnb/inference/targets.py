@@ -158,25 +158,25 @@ def unlabelled_program(
     """
     parameters = statistics_program(class_prior, families, statistics)
     joint = jnp.log(parameters.class_prob)
-    for family, values, (cells, companion) in zip(families, parameters.blocks, rows, strict=True):
-        joint = joint + _row_log_density(family, values, cells, companion)
+    for family, values, (cells, observed) in zip(families, parameters.blocks, rows, strict=True):
+        joint = joint + _row_log_density(family, values, cells, observed)
     numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
 
 
-def _row_log_density(family: Family, values: Parameters, cells: Any, companion: Any) -> Any:
+def _row_log_density(family: Family, values: Parameters, cells: Any, observed: Any) -> Any:
     """Log density of each row under each class, shape (rows, classes)."""
+    if family.joint:
+        return family.device_log_likelihood(values, cells)
     spread = {name: value[None] for name, value in values.items()}
-    if family.cell == "count vector":
-        return family.likelihood(**spread, total_count=companion[:, None]).log_prob(cells[:, None])
     log_density = family.likelihood(**spread).log_prob(cells[:, None])
-    return jnp.where(companion[:, None], log_density, 0.0).sum(axis=-1)
+    return jnp.where(observed[:, None], log_density, 0.0).sum(axis=-1)
 
 
 def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Cells of rows, and their totals (count vectors) or which of them are observed (every other block)."""
+    """Cells of rows, and which of them are observed; a joint family takes NaN for the missing ones itself."""
     cells = dense(x)
-    if block.is_vector:
-        return cells, cells.sum(axis=-1)
+    if block.is_joint:
+        return cells, ~np.isnan(cells)
     observed, cells = filled_cells(block.family, cells)
     return cells.astype(np.int64) if block.has_categories else cells, observed
 

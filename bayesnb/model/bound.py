@@ -250,6 +250,14 @@ class BoundModel:
         """The model with numbers for the hyperparameters that are learned; see `NaiveBayes.with_hyperparameters`."""
         return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
 
+    def with_every_value(self) -> Self:
+        """The model with a parameter for every value that a row may have; some families hold those of the data alone.
+
+        Draws from the prior are made with it.
+        """
+        blocks = tuple(replace(block, family=block.family.with_every_value()) for block in self.blocks)
+        return replace(self, blocks=blocks)
+
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
@@ -376,14 +384,15 @@ class BoundModel:
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
         self.require_numbers()
-        parameters = self.draw_prior(rng)
+        model = self.with_every_value()
+        parameters = model.draw_prior(rng)
         labels = draw(
             dist.CategoricalProbs(np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))), rng
         )
         codes = labels.astype(np.intp)
         rows = tuple({name: value[codes] for name, value in block.items()} for block in parameters.blocks)
-        X, y = self.draw_rows(codes, rows, rng, total_count)
-        return (X, y, self.sites.by_name(parameters)) if return_parameters else (X, y)
+        X, y = model.draw_rows(codes, rows, rng, total_count)
+        return (X, y, model.sites.by_name(parameters)) if return_parameters else (X, y)
 
     def draw_rows(
         self, codes: np.ndarray, parameters: Sequence[Parameters], rng: np.random.Generator, total_count: Any = None
@@ -455,6 +464,7 @@ class BoundModel:
         if X is not None and y is not None and self.open_hyperparameter() is not None:
             model = self.resolve(self.statistics(X, y))
         model.require_numbers()
+        model = model.with_every_value()
         table = None if X is None else as_table(X)
         size = table.num_rows if table is not None else len(y) if y is not None else num_rows or 1
         codes = None if y is None else encode_labels(y, size, self.schema.classes)

@@ -1,6 +1,6 @@
 """Whether a feature depends on the class, or has one distribution for all classes.
 
-The features of a model are its columns; count vectors are one feature a block. Each has two hypotheses, a parameter for
+The features of a model are its columns; a joint block is one feature. Each has two hypotheses, a parameter for
 every class or one that all classes share, and both have a closed-form evidence. Features are independent given the
 labels, so that sums over all subsets of them are products over features.
 """
@@ -36,7 +36,7 @@ __all__ = [
 
 def features_of(block: Block) -> tuple[Any, ...]:
     """Names of a block's features: its columns, or the block itself where a row of it is one vector."""
-    return (block.name,) if block.is_vector else block.labels
+    return (block.name,) if block.is_joint else block.labels
 
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:
@@ -97,7 +97,8 @@ def spread_inclusion(where: str, value: Any, blocks: Sequence[Block]) -> tuple[n
         if numbers.ndim and len(numbers) != len(names):
             raise ValueError(
                 f"{where} has {len(numbers)} numbers, the model has {len(names)} features: give one number, or one "
-                "for each feature in the order of the table's columns (a block of count vectors is one feature)"
+                "for each feature in the order of the table's columns (a block that is one observation, "
+                "such as count vectors, is one feature)"
             )
         by_name = dict(zip(names, np.broadcast_to(numbers, len(names)).tolist(), strict=True))
     return tuple(np.array([by_name[name] for name in features_of(block)]) for block in blocks)
@@ -123,7 +124,7 @@ def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
         for name, value in block.family.hyperparameters().items():
             differs = (np.asarray(value) != np.asarray(value)[:1]).any(axis=0)
             if differs.any():
-                feature = block.name if block.is_vector else block.labels[int(np.argwhere(differs)[0][0])]
+                feature = block.name if block.is_joint else block.labels[int(np.argwhere(differs)[0][0])]
                 raise ValueError(
                     f"column {feature!r}: the prior's {name} differs by class, so that one distribution for all "
                     "classes has no prior; give the classes the same"

@@ -46,7 +46,7 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
         family, columns = features[name]
         labels = items_at(schema.columns, positions)
         sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
-        by_column = family.by_column or (columns is None and family.cell != "count vector")
+        by_column = family.by_column or (columns is None and not family.joint)
         for members, spread in family.spread(len(schema.classes), labels, sizes):
             chosen = items_at(positions, members), items_at(labels, members)
             yield name, Block(block_name(name), spread, *chosen, by_column)

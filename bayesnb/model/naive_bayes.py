@@ -58,7 +58,7 @@ class NaiveBayes(Description):
     feature_inclusion : float, array of shape (features,), or mapping from feature to float, optional
         Prior probability that a feature depends on the class at all; with one minus it, all classes share the feature's
         parameters. A fit then averages over all subsets of the features (`AveragedPosterior`). Features are columns, in
-        the order of the table, and a block of count vectors is one. By default all depend on the class.
+        the order of the table, and a block that is one observation is one. By default all depend on the class.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.parameters import require_prior_shape
-from bayesnb.families.base import Family, Parameters
+from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.model.sites import Sites
 
 __all__ = ["refuse_subsets", "run_program"]
@@ -104,7 +104,7 @@ def _sample_parameters(
 
 def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray | None, total_count: Any) -> None:
     """Sample (or observe) the cells of a block or column; a missing cell adds nothing."""
-    if block.is_vector:
+    if block.has_totals:
         if cells is not None:
             total_count = cells.sum(axis=-1).astype(np.int64)
         elif total_count is None:
@@ -114,15 +114,9 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
     likelihood = block.family.likelihood(**parameters)
     if cells is not None:
         missing = np.isnan(cells)
-        cells = np.where(missing, _some_value(cells), cells)
+        _, cells = filled_cells(block.family, cells)
         if missing.any():
-            likelihood = likelihood.mask(~missing)
+            likelihood = block.family.likelihood_of_observed(~missing, **parameters)
         if block.has_categories:
             cells = cells.astype(np.int64)
     numpyro.sample(name, likelihood.to_event(len(likelihood.batch_shape) - 1), obs=cells)
-
-
-def _some_value(cells: np.ndarray) -> float:
-    """A value inside the support, in the places of missing cells, which are masked out."""
-    observed = cells[~np.isnan(cells)]
-    return float(observed[0]) if observed.size else 0.0

@@ -121,9 +121,11 @@ def _with_defaults(
 
 
 def _of_columns(blocks: Sequence[Block], field: str, positions: Sequence[int]) -> np.ndarray:
-    """A hyperparameter of some columns, shape (classes, columns)."""
+    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
     found = {}
     for block in blocks:
+        if block.is_joint and block.columns[0] == positions[0]:
+            return np.asarray(block.family.hyperparameters()[field])
         for j, position in enumerate(block.columns):
             if position in positions:
                 found[position] = np.asarray(block.family.hyperparameters()[field])[:, j]

@@ -43,7 +43,7 @@ def draw_cells(
     """
     cells = []
     for block, values in zip(blocks, parameters, strict=True):
-        size = {"total_count": total_counts(total_count, num_rows)} if block.is_vector else {}
+        size = {"total_count": total_counts(total_count, num_rows)} if block.has_totals else {}
         drawn = draw(block.family.likelihood(**values, **size), rng)
         cells.append(_inside(block.family.support, drawn) if block.family.cell == "number" else drawn)
     return cells

@@ -68,8 +68,9 @@ class Sites:
         Returns
         -------
         dict
-            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` for a site of a whole
-            block, ``<column>_category`` for a column of categories, or the axis of a parameter that is a vector.
+            For each site a tuple of (dimension, labels): ``class``, then ``<block>_column`` and further axes of the
+            block for a site of a whole block, ``<column>_category`` for a column of categories, or the axis of a
+            parameter that is a vector.
         """
         return dict(self._axes)
 
@@ -80,7 +81,11 @@ class Sites:
         for site in self:
             block = self._blocks[site.block]
             if site.column is None:
-                axes[site.name] = (classes, (f"{block.name}_column", block.labels))
+                categories = tuple(
+                    self._schema.categories[position] for position in block.columns if block.has_categories
+                )
+                of_block = block.family.axes_of_block(site.parameter, block.labels, categories)
+                axes[site.name] = (classes, *((f"{block.name}_{axis}", labels) for axis, labels in of_block))
             elif block.has_categories:
                 categories = self._schema.categories[block.columns[site.column]]
                 axes[site.name] = (classes, (f"{block.labels[site.column]}_category", categories))

@@ -178,7 +178,7 @@ def _density(posterior: Posterior, column: int, grid: np.ndarray) -> np.ndarray:
     """Density of a column's values under each class, shape (values, classes)."""
     empty = np.full((1, len(posterior.model.schema.columns)), np.nan)
     for block in posterior.model.blocks:
-        if block.is_vector:
+        if block.has_totals:
             empty[:, block.columns] = 0.0
     rows = np.repeat(empty, len(grid), axis=0)
     rows[:, column] = grid

@@ -107,7 +107,7 @@ def _parameters(posterior: Posterior, sites: Sequence[str] | None) -> list[tuple
     for named in model.sites:
         block = model.blocks[named.block]
         # The only category of a column, or the only word of a vocabulary, has probability one.
-        if (block.has_categories or block.is_vector) and shapes[named.name][-1] == 1:
+        if (block.has_categories or block.has_totals) and shapes[named.name][-1] == 1:
             fixed.add(named.name)
     if shapes[CLASS_SITE] == (1,):
         fixed.add(CLASS_SITE)

@@ -94,7 +94,7 @@ def plot_spikes(
 
 def _position(posterior: Posterior, block: Any) -> int:
     """Position of the block that is meant."""
-    fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.is_vector}
+    fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.has_totals}
     if not fitting:
         families = sorted({type(family).__name__ for family in posterior.model.families})
         raise ValueError(

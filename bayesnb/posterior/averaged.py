@@ -74,7 +74,7 @@ class AveragedPosterior(ClosedFormPosterior):
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         def density(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
             log_in, log_out = inclusion
-            if own.cell == "count vector":
+            if own.joint:
                 return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
             return own.row_log_average(shared, log_in, log_out, x)
 

@@ -35,7 +35,9 @@ def function_of_array(
     places = [
         (
             np.asarray(block.columns, dtype=np.int32),
-            np.float64(len(model.schema.categories[block.columns[0]])) if block.has_categories else None,
+            _codes([len(model.schema.categories[position]) for position in block.columns])
+            if block.has_categories
+            else None,
         )
         for block in model.blocks
     ]
@@ -58,6 +60,14 @@ def function_of_array(
         return found.reshape(*cells.shape[:-1], num_classes)
 
     return log_joint
+
+
+def _codes(sizes: Sequence[int]) -> Any:
+    """The codes of a block's categories as `encoded` takes them, given the number of categories of each column."""
+    if len({*sizes}) == 1:
+        return np.float64(sizes[0])
+    codes = np.arange(float(max(sizes)))
+    return np.where(codes < np.array(sizes)[:, None], codes, np.nan)
 
 
 def _as_numbers(x: Any) -> Any:
@@ -147,7 +157,7 @@ def log_joint_of_averages(arrays: tuple[Any, Sequence[tuple[Any, ...]]], cells: 
     """
     total, blocks = arrays
     for (own, shared, log_in, log_out), x in zip(blocks, cells, strict=True):
-        if own.cell == "count vector":
+        if own.joint:
             total += jnp.logaddexp(log_in + own.device_log_predictive(x), log_out + shared.device_log_predictive(x))
             continue
         of_own, of_all = (family.device_cells_log_predictive(x) for family in (own, shared))

@@ -44,6 +44,6 @@ def mean_total_count(problem: Problem | None) -> int | None:
     if problem is None:
         return None
     for block, counted in zip(problem.model.blocks, problem.statistics_to_pool, strict=True):
-        if block.is_vector and counted.n.sum() > 0:  # type: ignore[attr-defined]
+        if block.has_totals and counted.n.sum() > 0:  # type: ignore[attr-defined]
             return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
     return None

@@ -20,6 +20,7 @@ from bayesnb.model.inclusion import (
 )
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.selection.information_draws import labels_of_information
 
 __all__ = ["column_inclusion", "feature_evidence"]
 
@@ -45,8 +46,8 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     Returns
     -------
     pandas.DataFrame
-        ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block of
-        count vectors is one feature, under the block's name.
+        ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block
+        that is one observation, such as count vectors, is one feature, under the block's name.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
     """
     found = []
     for i, block in enumerate(posterior.model.blocks):
-        log_bayes_factor = np.full(len(block.columns), np.nan)
+        log_bayes_factor = np.full(len(labels_of_information(block)), np.nan)
         problem = posterior.problem
         if problem is not None and problem.unlabelled is None and not problem.model.hyperpriors:
             try:

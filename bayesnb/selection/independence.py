@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.blocks.block import Block
-from bayesnb.selection.information_draws import family_of_each_column, information
+from bayesnb.selection.information_draws import family_of_each_column, information, labels_of_information
 
 __all__ = ["information_in_data"]
 
@@ -35,7 +35,9 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
     try:
         total, plug_in, df, expected = _beside_chance(block, statistics)
     except NotImplementedError:
-        return dict.fromkeys(("estimate", "lower", "upper", "p_value"), np.full(len(block.columns), np.nan))
+        return dict.fromkeys(
+            ("estimate", "lower", "upper", "p_value"), np.full(len(labels_of_information(block)), np.nan)
+        )
     # With one class or one value there is nothing to compare: no information, and no interval.
     known = (total > 0) & ~np.isnan(plug_in)
     compared = known & (df > 0)

@@ -24,10 +24,15 @@ from bayesnb.tables.columns import first_few
 from bayesnb.validate import whole_number
 from bayesnb.warn import warn
 
-__all__ = ["family_of_each_column", "information", "information_at_mean", "mean_information"]
+__all__ = ["family_of_each_column", "information", "information_at_mean", "labels_of_information", "mean_information"]
 
 CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
+
+
+def labels_of_information(block: Block) -> tuple[Any, ...]:
+    """Names of what `mutual_information` has a row for: a block's columns, or the block where its family says so."""
+    return (block.name,) if block.family.informs_as_one else block.labels
 
 
 def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
@@ -54,7 +59,7 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
     """
     blocks = posterior.model.blocks
     if isinstance(posterior, PointPosterior):
-        return [np.full(len(block.columns), np.nan) for block in blocks]
+        return [np.full(len(labels_of_information(block)), np.nan) for block in blocks]
     draws = _Draws(posterior, num_draws, key)
     class_prob = draws.class_prob[..., None]
     return [
@@ -94,7 +99,7 @@ def information(block: Block, columns: slice, class_prob: np.ndarray, parameters
         found = np.full(known.shape, np.nan)
     lost = (np.isnan(found) & known).any(axis=0)
     if lost.any():
-        names = [label for label, without in zip(block.labels[columns], lost, strict=True) if without]
+        names = [label for label, without in zip(labels_of_information(block)[columns], lost, strict=True) if without]
         shown = first_few(list(map(repr, names)), 3)
         warn(
             f"column {shown}: the mutual information of {type(block.family).__name__} is NaN, because {reason}: define "
@@ -139,7 +144,7 @@ class _Draws:
                 whole = self._drawn(block, lambda family: family, lambda inclusion: inclusion)
                 self._vectors = {block: family.parameters_of_each_column(whole)}
             return {name: np.asarray(value)[:, :, columns] for name, value in self._vectors[block].items()}
-        number = len(posterior.model.blocks[block].columns)
+        number = len(labels_of_information(posterior.model.blocks[block]))
         return self._drawn(
             block,
             lambda family: _marginal(family, columns),
@@ -176,5 +181,6 @@ def _pieces(block: Block, num_draws: int, num_classes: int) -> Iterator[slice]:
     """Columns of a block, as many at a time as have draws that fit in memory."""
     categories = np.shape(jax.tree.leaves(block.family)[0])[2:]
     step = max(1, PIECE_CELLS // (num_draws * num_classes * int(np.prod(categories))))
-    for start in range(0, len(block.columns), step):
-        yield slice(start, min(start + step, len(block.columns)))
+    number = len(labels_of_information(block))
+    for start in range(0, number, step):
+        yield slice(start, min(start + step, number))

@@ -339,7 +339,7 @@ def _form(posterior: Posterior) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
     for block in posterior.model.blocks:
-        kind = f"given the total of {len(block.columns)} counts" if block.is_vector else block.family.describes
+        kind = f"given the total of {len(block.columns)} counts" if block.has_totals else block.family.describes
         found |= dict.fromkeys(block.columns, kind)
     return found
 

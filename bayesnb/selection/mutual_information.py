@@ -12,7 +12,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.evidence import column_inclusion
 from bayesnb.selection.independence import information_in_data
-from bayesnb.selection.information_draws import information_at_mean, mean_information
+from bayesnb.selection.information_draws import information_at_mean, labels_of_information, mean_information
 from bayesnb.validate import proportion
 
 __all__ = ["information_estimate", "mutual_information"]
@@ -133,7 +133,7 @@ def mutual_information(
     }
     columns["p_value"] = np.array(in_column_order(posterior.model.blocks, p_value))
     columns["inclusion_probability"] = np.array(in_column_order(posterior.model.blocks, column_inclusion(posterior)))
-    labels = in_column_order(posterior.model.blocks, [block.labels for block in posterior.model.blocks])
+    labels = in_column_order(posterior.model.blocks, [labels_of_information(block) for block in posterior.model.blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature"))
     found.attrs |= {"unit": unit, "prob": prob}
     return found[["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]]
@@ -142,11 +142,18 @@ def mutual_information(
 @in_float64
 def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray:
     """The column ``estimate`` of `mutual_information`, ``at_posterior_mean`` where that is NaN, shape (columns,)."""
-    estimate = np.array(in_column_order(posterior.model.blocks, _of_data(posterior, 0.5)["estimate"]))
+    estimate = _of_columns(posterior, _of_data(posterior, 0.5)["estimate"])
     if np.isnan(estimate).any():
-        at_mean = np.array(in_column_order(posterior.model.blocks, information_at_mean(posterior)))
+        at_mean = _of_columns(posterior, information_at_mean(posterior))
         estimate = np.where(np.isnan(estimate), at_mean, estimate)
     return estimate / _nats(unit)
+
+
+def _of_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
+    """A value for each column of the table; the columns of a block that informs as one have the same."""
+    blocks = posterior.model.blocks
+    each = [np.broadcast_to(of_block, len(block.columns)) for block, of_block in zip(blocks, values, strict=True)]
+    return np.array(in_column_order(blocks, each))
 
 
 def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:
@@ -154,7 +161,7 @@ def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:
     blocks = posterior.model.blocks
     names = ("estimate", "lower", "upper", "p_value")
     if posterior.problem is None:
-        return {name: [np.full(len(block.columns), np.nan) for block in blocks] for name in names}
+        return {name: [np.full(len(labels_of_information(block)), np.nan) for block in blocks] for name in names}
     counted = posterior.problem.statistics.blocks
     found = [information_in_data(block, of_block, prob) for block, of_block in zip(blocks, counted, strict=True)]
     return {name: [of_block[name] for of_block in found] for name in names}

@@ -28,7 +28,7 @@ class Statistics(ABC):
     - The leading axis of every array is the class.
     - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
       `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
-      `without_rounding`.
+      `without_rounding` and `split`.
     - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
     - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
       `Family.possible`, which `forget` asks whether any table has what is left.
@@ -67,6 +67,10 @@ class Statistics(ABC):
     def same_rows(self, other: "Statistics") -> bool:
         """Whether both may be statistics of the same rows, added in any order."""
         return close(self, other)
+
+    def split(self, parts: int) -> list[Self]:
+        """Statistics of each of several groups of classes, as many classes in each, in their order."""
+        return [jax.tree.map(lambda leaf, i=i: np.split(np.asarray(leaf), parts)[i], self) for i in range(parts)]
 
     @abstractmethod
     def pooled(self) -> Self:

@@ -130,6 +130,32 @@ class Families(theirs.BaseEstimator):
         return self.model_.predict_log_proba(X)
 
 
+class Grouped(theirs.BaseEstimator):
+    """bayesnb with columns merged in the training rows, where a missing text is a category.
+
+    All columns have one family, or families chosen in the training rows.
+    """
+
+    def __init__(self, family=None):
+        self.family = family
+
+    def fit(self, X, y):
+        X = self._filled(X)
+        model = nb.choose_families(X, y).model if self.family is None else self.family
+        self.model_ = ours.NaiveBayesClassifier(nb.group_columns(model, X, y).model).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_log_proba(self, X):
+        return self.model_.predict_log_proba(self._filled(X))
+
+    def _filled(self, X):
+        numbers = _numeric(X)
+        return X.assign(
+            **{name: X[name].astype(object).where(X[name].notna(), "?") for name in X if name not in numbers}
+        )
+
+
 def scores(log_proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Hit, log score and Brier score of each row, shape (rows, 3)."""
     truth, proba = y[:, None] == classes[None, :], np.exp(log_proba)
@@ -156,13 +182,16 @@ def cases():
     for name in ("vote", "mushroom", "car", "nursery"):
         X, y = read(name)
         yield name, X, y, None, "Categorical, missing skipped", categorical, _baselines(X)
+        yield name, X, y, None, *_grouped(X, nb.Categorical(), categorical)
     X, y = read("zoo", drop=("animal",))
     yield "zoo", X, y, None, "Categorical", categorical, _baselines(X)
+    yield "zoo", X, y, None, *_grouped(X, nb.Categorical(), categorical)
     X, y = read("breast_w", as_text=False)
     impute = lambda: make_pipeline(SimpleImputer(), theirs.GaussianNB())  # noqa: E731
     regression = lambda: make_pipeline(SimpleImputer(), StandardScaler(), _regression())  # noqa: E731
     others = {"GaussianNB, mean imputed": impute, "LogisticRegression, mean imputed, standardised": regression}
     yield "breast_w", X, y, None, "Gaussian, missing skipped", ours.GaussianNB, others
+    yield "breast_w", X, y, None, *_grouped(X, nb.Gaussian(), ours.GaussianNB)
     X, y = read("titanic_891", target="survived", as_text=False, drop=("alive",))
     for label, make, others in _ways(X):
         yield "titanic_891", X, y, None, label, make, others
@@ -203,6 +232,14 @@ def _ways(X):
     by_hand = {"bayesnb: guessed": lambda: Families("types"), "bayesnb: ten bins": lambda: Binned(_numeric(X))}
     yield "chosen by evidence, missing skipped", lambda: Families("evidence"), by_hand | others
     yield "chosen by labels, missing skipped", lambda: Families("labels"), by_hand | others
+    yield _grouped(X, None, lambda: Families("evidence"))
+
+
+def _grouped(X, family, separate):
+    """Columns merged into joint blocks, beside the same columns without merges."""
+    label = "columns merged" if family else "chosen by evidence, columns merged"
+    others = {"bayesnb: not merged": separate, "LogisticRegression, indicators": lambda: logistic(X, _numeric(X))}
+    return label, lambda: Grouped(family), others
 
 
 def _mixed(X):

@@ -1,13 +1,14 @@
 """The contract that every family keeps, checked on one table of families."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import CASES, CLASSES, OUTSIDE, membership, with_holes
+from cases import CASES, CATEGORIES, CLASSES, COLUMNS, OUTSIDE, membership, with_holes
 from numpyro.distributions import gof
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln, logsumexp
@@ -85,7 +86,7 @@ def test_row_log_likelihood_is_numpyros(case, rng):
             ]
         else:
             theirs = [
-                case.family.likelihood(**{k: v[c] for k, v in parameters.items()}).log_prob(cells).sum(-1)
+                _of_rows(case, case.family.likelihood(**{k: v[c] for k, v in parameters.items()}).log_prob(cells))
                 for c in range(CLASSES)
             ]
     np.testing.assert_allclose(case.family.row_log_likelihood(parameters, x), np.stack(theirs, 1), rtol=1e-9)
@@ -133,7 +134,7 @@ def test_predictive_is_numpyros(case, rng):
     else:
         cells = new.astype(int) if case.family.cell == "category" else new
         log_density = jax.jit(case.predictive(posterior.take(None)).log_prob)
-        theirs = np.asarray(log_density(cells[:, None, :])).sum(-1)
+        theirs = _of_rows(case, np.asarray(log_density(cells[:, None, :])))
     # NumPyro's negative binomial goes through JAX's betaln, which is off by 1e-7.
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs, rtol=1e-6, atol=1e-6)
 
@@ -185,9 +186,26 @@ def test_predictive_is_scipys(case, rng):
             theirs = (
                 gammaln(2.5 + cells) - gammaln(2.5) - gammaln(cells + 1) + betaln(a + 2.5, b + cells) - betaln(a, b)
             )
+        case "joint categorical":
+            ones = np.eye(CATEGORIES**COLUMNS, dtype=int)[
+                np.ravel_multi_index(new.T.astype(int), (CATEGORIES,) * COLUMNS)
+            ]
+            theirs = np.stack([stats.dirichlet_multinomial.logpmf(ones, a, 1) for a in posterior.concentration], 1)
+            theirs = theirs[..., None]
         case "exponential":
             theirs = stats.lomax.logpdf(cells, posterior.concentration, scale=posterior.rate)
+        case "multivariate gaussian":
+            df = posterior.df[:, 0] - COLUMNS + 1
+            shapes = posterior.scale * ((posterior.kappa + 1) / posterior.kappa)[..., None] / df[:, None, None]
+            theirs = np.stack(
+                [stats.multivariate_t(posterior.loc[c], shapes[c], df=df[c]).logpdf(new) for c in range(CLASSES)], 1
+            )[..., None]
     np.testing.assert_allclose(posterior.row_log_predictive(new), theirs.sum(-1), rtol=1e-10)
+
+
+def _of_rows(case, densities):
+    """Densities of rows, where a family gives those of independent cells."""
+    return densities if case.family.joint else densities.sum(-1)
 
 
 @partial(np.vectorize, signature="(),(e),(k)->()")
@@ -242,13 +260,16 @@ def _log_density(family, parameters):
 def test_forgetting_everything_gives_the_prior_and_no_cells_change_nothing(case, rng):
     x, m = table(case, rng, 8)
     counted = case.family.statistics(x, m)
-    leaves_close(case.family.update(counted - counted), case.family)
+    prior = case.family
+    if case.name == "joint categorical":
+        prior = replace(prior, concentration=np.repeat(prior.concentration, CATEGORIES**COLUMNS, axis=1))
+    leaves_close(case.family.update(counted - counted), prior)
     if case.missing:
         empty = np.full_like(x, np.nan)
         leaves_close(case.family.update(case.family.statistics(empty, m)), case.family)
         np.testing.assert_array_equal(case.family.row_log_predictive(empty), np.zeros((8, CLASSES)))
     zero = case.family.statistics(x, m * 0.0)
-    leaves_close(case.family.update(zero), case.family)
+    leaves_close(case.family.update(zero), prior)
 
 
 def test_marginals_have_the_moments_of_draws(case, rng):
@@ -300,6 +321,14 @@ def test_likelihood_draws_follow_its_density(case, rng):
                 cells.astype(int) if case.family.cell == "category" else cells
             )
         )
+    if case.family.joint and case.family.support.is_discrete:
+        _, first, counts = np.unique(cells, axis=0, return_index=True, return_counts=True)
+        keep = probs[first] * n > 5
+        assert gof.multinomial_goodness_of_fit(probs[first][keep], counts[keep], total_count=n) > 1e-4
+        return
+    if case.family.joint:
+        assert gof.vector_density_goodness_of_fit(cells, probs) > 1e-4
+        return
     for j in range(cells.shape[1]):
         if case.family.support.is_discrete:
             _, first, counts = np.unique(cells[:, j], return_index=True, return_counts=True)
@@ -336,7 +365,9 @@ def test_hyperparameters_shift_the_mode_and_maximum_likelihood(case, rng):
             noise = 1 + 1e-3 * rng.normal(size=(200, *value.shape))
             noise[0] = 1.0
             near[name] = np.asarray(value) * noise
-            if np.ndim(value) > 2 or case.family.cell == "count vector":
+            if name == "covariance":
+                near[name] = (near[name] + near[name].swapaxes(-1, -2)) / 2
+            elif np.ndim(value) > 2 or case.family.cell == "count vector" or case.name == "joint categorical":
                 near[name] = near[name] / near[name].sum(-1, keepdims=True)
             elif name == "prob":
                 near[name] = np.clip(near[name], 0, 1)
@@ -392,7 +423,9 @@ def test_the_family_fits_predicts_and_simulates_in_a_model(case, rng):
 
 def test_evidence_of_one_column_is_an_integral(case, rng):
     """One class, one column, quadrature over its parameter."""
-    if (case.like or case.name) in {"categorical", "multinomial", "gaussian", "log normal", "hurdle", "histogram"}:
+    several = {"categorical", "multinomial", "gaussian", "log normal", "hurdle", "histogram", "multivariate gaussian"}
+    several |= {"joint categorical"}
+    if (case.like or case.name) in several:
         pytest.skip("more than one dimension; the Beta and gamma families stand for the method")
     x = case.cells(rng, 6)
     family = case.family.take((slice(None), [0]))

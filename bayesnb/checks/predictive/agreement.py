@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayesnb.checks.predictive.dependence import DROP_OR_JOIN, column
+from bayesnb.checks.predictive.dependence import MERGE_OR_DROP, column
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic
 from bayesnb.model.bound import BoundModel
@@ -48,7 +48,7 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
         itself = (~np.isnan(x[sample])).any(axis=1).sum()
         return np.array([(agreeing - itself) / len(sample)])
 
-    return Statistic(["agreement"], values, DROP_OR_JOIN)
+    return Statistic(["agreement"], values, MERGE_OR_DROP)
 
 
 def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple[int, int]]:

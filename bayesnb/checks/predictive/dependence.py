@@ -11,10 +11,11 @@ from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Statistic
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["DROP_OR_JOIN", "column", "dependence"]
+__all__ = ["MERGE_OR_DROP", "column", "dependence"]
 
-DROP_OR_JOIN = (
-    "drop columns that repeat others or join them into one; nb.calibration on new rows says whether it matters"
+MERGE_OR_DROP = (
+    "merge columns that depend on each other, nb.group_columns(model, X, y), or drop those that repeat others; "
+    "nb.calibration on new rows says whether it matters"
 )
 
 ANOTHER_FAMILY = (
@@ -82,7 +83,7 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
         return np.array([overall, *of_class])
 
     labels = ["dependence", *[f"dependence[{label}]" for label in data.labels.classes]]
-    return Statistic(labels, values, DROP_OR_JOIN, next_step_below=ANOTHER_FAMILY)
+    return Statistic(labels, values, MERGE_OR_DROP, next_step_below=ANOTHER_FAMILY)
 
 
 def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> list[_Feature]:

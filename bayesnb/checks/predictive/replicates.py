@@ -92,7 +92,7 @@ def encode(model: BoundModel, X: Any, y: Any) -> Rows:
     cells = model.read(table).whole()
     for block, x in zip(model.blocks, cells, strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
-        if block.is_vector and (entries != np.rint(entries)).any():
+        if block.has_totals and (entries != np.rint(entries)).any():
             raise ValueError(
                 f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
                 "distribution of counts draws: check the model of the counts themselves"
@@ -138,7 +138,7 @@ def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: n
 
 def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
-    totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.is_vector else None
+    totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
         words = block.family.draw_sparse(values, labels.members, totals, rng)
         if words is not None:

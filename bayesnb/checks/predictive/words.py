@@ -49,7 +49,7 @@ def burstiness(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
 
 
 def _holds_words(block: Block) -> bool:
-    return block.is_vector
+    return block.has_totals
 
 
 def _mean_dispersion(x: Any, labels: Labels) -> np.ndarray:

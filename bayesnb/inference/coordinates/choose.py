@@ -10,9 +10,10 @@ from scipy.special import gammaln
 
 from bayesnb.families.beta import Beta
 from bayesnb.inference.coordinates.base import Coordinate
+from bayesnb.inference.coordinates.covariance import ScaledCovariance
 from bayesnb.inference.coordinates.draws import Walk, distributions, draw_sites
 from bayesnb.inference.coordinates.gamma import BentGamma
-from bayesnb.inference.coordinates.normal import Anchored
+from bayesnb.inference.coordinates.normal import Anchored, AnchoredVector
 from bayesnb.inference.coordinates.plain import Plain
 from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks, concentration_of
 
@@ -109,6 +110,18 @@ def _of_normal(site: _Site) -> Coordinate:
     return Anchored(_steady(site.posterior.loc, site.shape), _steady(ratio, site.shape))
 
 
+def _of_normal_vector(site: _Site) -> Coordinate:
+    if not site.closed:
+        return Plain()
+    # Both covariance matrices are multiples of one.
+    first = (np.asarray(of.scale_tril)[..., 0, :1] for of in (site.posterior, site.prior))
+    return AnchoredVector(_steady(site.posterior.loc, site.shape), _steady(np.divide(*first), site.shape))
+
+
+def _of_covariance(site: _Site) -> Coordinate:
+    return ScaledCovariance(np.linalg.cholesky(_steady(site.posterior.scale_matrix, site.shape)))
+
+
 def _steady(hyperparameter: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A hyperparameter for every element of a value; its average if it depends on another site."""
     array = np.asarray(hyperparameter, dtype=np.float64)
@@ -127,5 +140,7 @@ CHOICES = {
     dist.Gamma: _of_gamma,
     dist.InverseGamma: _of_inverse_gamma,
     dist.Normal: _of_normal,
+    dist.MultivariateNormal: _of_normal_vector,
+    dist.InverseWishart: _of_covariance,
 }
 """By the type itself: a subclass may have another density."""

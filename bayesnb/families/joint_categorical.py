@@ -1,0 +1,303 @@
+"""Categorical columns that depend on each other within a class: a Dirichlet prior on their combinations."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.combinations import CombinationOfCategories, Combinations
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.dirichlet import dirichlet_log_evidence
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.log_probability import log_of
+from bayesnb.families.product import times
+from bayesnb.statistics.base import clear_rounding
+from bayesnb.statistics.combinations import CombinationCounts, count_combinations
+from bayesnb.statistics.counts import Counts
+
+__all__ = ["JointCategorical"]
+
+MOST = 1_000_000
+"""Largest number of combinations."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class JointCategorical(ConjugateFamily):
+    r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
+
+    .. math:: p(x_1 = k_1, \dots, x_D = k_D \mid y = c) = \theta_{c k_1 \dots k_D}, \qquad
+              \theta_c \sim \mathrm{Dirichlet}(\alpha, \dots, \alpha)
+
+    The columns of the block are one observation, whose values are the :math:`K = K_1 \cdots K_D` combinations of the
+    columns' categories. With :math:`N_{ck}` rows of combination k, the predictive probability is
+    :math:`(\alpha + N_{ck}) / (\alpha K + N_c)`: Murphy (2012), *Machine Learning: a Probabilistic Perspective*,
+    Eqs. 3.41 and 3.51. Separate columns, `Categorical`, have :math:`\sum_d (K_d - 1)` probabilities per class, and
+    this family K - 1.
+
+    Only the combinations that occur in the data are held. All others have the probability
+    :math:`\alpha / (\alpha K + N_c)` each. Results name their sum ``<unseen>``: by the aggregation property of the
+    Dirichlet distribution it and the held probabilities are Dirichlet too, with the concentration :math:`\alpha` times
+    the number of unseen combinations. Later rows, in `Posterior.update`, may bring combinations and categories.
+
+    At a prediction, missing cells are summed out: a row has the probability of all combinations that agree with its
+    observed cells, :math:`(\alpha M + \sum N_{ck}) / (\alpha K + N_c)` if M agree. A fit to partly observed rows has no
+    closed form, and is refused.
+
+    Parameters
+    ----------
+    concentration : float or array of shape (classes, 1), optional
+        Prior weight of each combination, whether it occurs or not: the prior as a whole weighs as much as
+        concentration * K rows. By default it weighs as much as a `Categorical` column does, the geometric mean of
+        the numbers of categories: :math:`\alpha = K^{1/D} / K`, columns of one category not counted. Each of D columns
+        with equally many categories then has, alone, the default prior of `Categorical`, one for each category. Below
+        one, `MAP` finds no mode while a combination is unseen.
+    categories : mapping from column name to sequence, or sequence, optional
+        Values that may occur, as for `Categorical`: of each column, or of every column.
+    other : bool, default False
+        Reserve one more category in each column for every value that is not among its categories.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite, or there are more than a million combinations.
+
+    Notes
+    -----
+    The evidence follows the concentration. With the default it compares with that of separate `Categorical` columns:
+    the priors differ in dependence, and hardly in what they say of a column alone. With 1 for each combination, the
+    prior outweighs the rows where there are many combinations, and separate columns have the higher evidence although
+    they depend on each other. The default predicts well where few combinations have most of the rows. Where rows are
+    spread over nearly all combinations, 1 predicts better; `EmpiricalBayes` finds a number from the data, for a
+    distribution in its place. `bayesnb.sensitivity` shows how much the posterior follows it.
+
+    The number of combinations grows as the product of the numbers of categories. A million are the most.
+
+    Rows that a posterior simulates spread over the unseen combinations evenly, each on its own, as do the replicates
+    of `bayesnb.check`. `BoundModel.simulate` and `bayesnb.sbc` draw a probability for every combination instead. Draws
+    of mutual information take the unseen combinations as one.
+
+    Numerical domain: all weights and concentrations, as for `Categorical`.
+
+    Examples
+    --------
+    In one class the two answers agree, in the other they differ. Neither answer alone tells the classes apart.
+
+    >>> import bayesnb as nb
+    >>> answers = [["yes", "yes"], ["no", "no"], ["yes", "yes"], ["yes", "no"], ["no", "yes"], ["no", "yes"]]
+    >>> model = nb.NaiveBayes({"both": (nb.JointCategorical(), [0, 1])})
+    >>> posterior = nb.fit(model, answers, ["a", "a", "a", "b", "b", "b"])
+    >>> posterior.predict_proba([["yes", "yes"], ["no", "yes"], ["no", None]]).round(3)
+    array([[0.833, 0.167],
+           [0.167, 0.833],
+           [0.4  , 0.6  ]])
+    """
+
+    concentration: Hyperparameter = None
+    categories: Any = field(default=None, metadata={"static": True})
+    other: bool = field(default=False, metadata={"static": True})
+    sizes: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
+    held: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
+
+    cell: ClassVar[Any] = "category"
+    joint: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = True
+    informs_as_one: ClassVar[bool] = True
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a category"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
+
+    def hyperparameters(self) -> dict[str, Any]:
+        # The default follows the number of combinations, and so needs no data.
+        return {} if self.concentration is None else {"concentration": self.concentration}
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        number = math.prod(sizes)
+        if number > MOST:
+            product = " x ".join(f"{size:,}" for size in sizes)
+            raise ValueError(
+                f"JointCategorical of the columns {list(names)} has {product} = {number:,} combinations of categories, "
+                f"more than {MOST:,}: give separate columns nb.Categorical(), make smaller blocks, or join rare "
+                "categories, nb.JointCategorical(categories={column: [...]}, other=True)"
+            )
+        given = _default_concentration(sizes) if self.concentration is None else self.concentration
+        numbers = np.asarray(given, dtype=np.float64)
+        if numbers.shape not in {(), (num_classes, 1)}:
+            raise ValueError(
+                f"JointCategorical(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one "
+                f"number, the prior weight of each combination, or one for each class, shape {(num_classes, 1)}"
+            )
+        spread = replace(self, concentration=np.broadcast_to(numbers, (num_classes, 1)), sizes=tuple(sizes))
+        return [(range(len(names)), spread)]
+
+    @property
+    def _combinations(self) -> Combinations:
+        return Combinations(self.held, self.sizes)
+
+    @property
+    def _weights(self) -> Any:
+        """The Dirichlet distribution's weight of each entry, shape (..., classes, entries).
+
+        A prior has one number for each combination, a posterior one for each entry.
+        """
+        multiplicity = self._combinations.multiplicity
+        if np.shape(self.concentration)[-1] == len(multiplicity):
+            return self.concentration
+        return self.concentration * multiplicity
+
+    @property
+    def _of_entries(self) -> Categorical:
+        """The family of which entry a row is, a block of one column."""
+        return Categorical(self._weights[..., None, :])
+
+    def axes_of_block(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        return (("combination", self._combinations.labels(categories)),)
+
+    def on_scale_of(self, pooled: CombinationCounts) -> Self:
+        held = np.union1d(np.array(self.held, dtype=np.int64), pooled.combinations.astype(np.int64))
+        return replace(self, held=tuple(held.tolist()))
+
+    def with_every_value(self) -> Self:
+        return replace(self, held=tuple(range(math.prod(self.sizes))))
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Dirichlet(self._weights))}
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return CombinationOfCategories(prob, self._combinations)
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        return CombinationOfCategories(parameters["prob"], self._combinations, observed)
+
+    def statistics(self, x: np.ndarray, membership: np.ndarray) -> CombinationCounts:
+        rows = membership.any(axis=1)
+        return count_combinations(self._combinations.codes(x[rows]).astype(np.int64), membership[rows])
+
+    def recoded(self, statistics: CombinationCounts, places: Any) -> CombinationCounts:
+        before = Combinations((), tuple(map(len, places)))
+
+        def new(codes: np.ndarray) -> np.ndarray:
+            # Entries that fill up a tally may have codes that no combination has.
+            old = before.split(np.minimum(codes.astype(np.int64), before.number - 1))
+            moved = np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1)
+            return self._combinations.codes(moved)
+
+        return statistics.renumbered(new)
+
+    def possible(self, statistics: CombinationCounts) -> Any:
+        lost = np.bincount(statistics.seen.place, statistics.seen.weight < 0, minlength=len(statistics.n))
+        return (statistics.n >= 0) & (lost[:, None] == 0)
+
+    def _by_entry(self, statistics: CombinationCounts) -> Any:
+        """Weight of the rows of each entry, shape (classes, entries)."""
+        place, number, weight = statistics.seen.place, statistics.seen.number, statistics.seen.weight
+        xp, _ = namespace(weight)
+        num_classes, num_entries = len(statistics.n), len(self._combinations.multiplicity)
+        at = place * num_entries + self._combinations.entries(number)
+        if xp is np:
+            total = np.bincount(at, weight, minlength=num_classes * num_entries)
+        else:
+            total = xp.zeros(num_classes * num_entries, weight.dtype).at[at].add(weight)
+        return total.reshape(num_classes, num_entries)
+
+    def update(self, statistics: CombinationCounts) -> Self:
+        return replace(self, concentration=self._weights + self._by_entry(statistics))
+
+    def log_likelihood(self, parameters: Parameters, statistics: CombinationCounts) -> Any:
+        log_prob = self._combinations.log_each(log_of(parameters, "prob"))
+        return times(self._by_entry(statistics), log_prob).sum(axis=-1, keepdims=True)
+
+    def log_evidence(self, statistics: CombinationCounts) -> Any:
+        total = self._by_entry(statistics)
+        of_entries = dirichlet_log_evidence(self._weights, total)
+        return (of_entries - (total * np.log(self._combinations.multiplicity)).sum(axis=-1))[..., None]
+
+    def _log_mean(self) -> Any:
+        """Log of the mean probability of each entry, shape (..., classes, entries)."""
+        weights = self._weights
+        xp, _ = namespace(weights)
+        return xp.log(weights) - xp.log(weights.sum(axis=-1, keepdims=True))
+
+    def row_log_predictive(self, x: Any) -> np.ndarray:
+        return self._of_rows(self._log_mean(), x)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> np.ndarray:
+        return self._of_rows(np.asarray(log_of(parameters, "prob")), x)
+
+    def _of_rows(self, log_prob: np.ndarray, x: Any) -> np.ndarray:
+        table, places = self._combinations.tabulated(log_prob, x)
+        return np.swapaxes(table[..., places], -1, -2)
+
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        table, places = self._combinations.tabulated(np.asarray(log_of(parameters, "prob")), x)
+        return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(log_of(parameters, "prob"), x)
+
+    def device_log_predictive(self, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(self._log_mean(), x)
+
+    def log_density_without(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: CombinationCounts
+    ) -> tuple[np.ndarray, np.ndarray]:
+        partly = np.isnan(x).any(axis=1)
+        entry = self._combinations.entries(self._combinations.codes(np.where(partly[:, None], 0, x)).astype(np.int64))
+        count, n = self._by_entry(statistics)[codes, entry], statistics.n[codes, 0]
+        rest, others = clear_rounding(count - weights, count), np.maximum(clear_rounding(n - weights, n), 0.0)
+        prior, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
+        impossible = partly | (rest < 0)
+        share = prior[codes, entry] + np.where(impossible, 0.0, rest)
+        return np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others), impossible
+
+    def maximum_likelihood(self, statistics: CombinationCounts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": self._by_entry(statistics) / statistics.n}
+
+    def mean(self) -> dict[str, Any]:
+        return {"prob": self._weights / self._weights.sum(axis=-1, keepdims=True)}
+
+    def mode(self) -> dict[str, Any]:
+        # That of all combinations: the density of the entries has another mode, which follows what other rows show.
+        weights, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
+        excess = weights - multiplicity
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mode = excess / excess.sum(axis=-1, keepdims=True)
+        flat = (excess == 0).all(axis=-1, keepdims=True)
+        unbounded = (excess < 0).any(axis=-1, keepdims=True) & (self._combinations.number > 1)
+        return {"prob": np.where(flat, multiplicity / self._combinations.number, np.where(unbounded, np.nan, mode))}
+
+    def of_each_column(self) -> Categorical:
+        return self._of_entries
+
+    def statistics_of_each_column(self, statistics: CombinationCounts) -> Counts:
+        return Counts(statistics.n, self._by_entry(statistics)[:, None], 0.0 * statistics.n)
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        return {"prob": np.asarray(parameters["prob"])[..., None, :]}
+
+    def power_scaled(self, statistics: CombinationCounts, power: float) -> dict[str, Any]:
+        change = (power - 1) * (self._weights - self._combinations.multiplicity)
+        return {"concentration": self.update(statistics).concentration + change}
+
+    def story(self) -> tuple[str, list[str]]:
+        weight = "mean categories / combinations" if self.concentration is None else format_number(self.concentration)
+        return "JointCategorical(prob)", [f"prob ~ Dirichlet({weight})"]
+
+
+def _default_concentration(sizes: tuple[int, ...]) -> float:
+    """The geometric mean of the numbers of categories, shared by all combinations."""
+    logs = np.log([size for size in sizes if size > 1])
+    return float(np.exp(logs.mean() - logs.sum())) if len(logs) else 1.0

@@ -1,0 +1,697 @@
+"""Blocks of measurements that vary together, beside SciPy, scikit-learn, `Gaussian` and blocks of fewer columns."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from scipy import integrate, stats
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from slow import names_fast
+
+import bayesnb as nb
+from bayesnb.checks.left_out import leave_one_out
+from bayesnb.families.distances import distances
+from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
+from bayesnb.inference.coordinates.base import Drawn
+from bayesnb.inference.coordinates.covariance import ScaledCovariance
+from bayesnb.inference.coordinates.normal import AnchoredVector
+from bayesnb.statistics.scatter import Scatter, scatter
+
+COLUMNS = ["u", "v", "w"]
+SCALE = np.array([[2.0, 0.5, -0.3], [0.5, 1.0, 0.1], [-0.3, 0.1, 0.7]])
+GIVEN = nb.MultivariateGaussian(loc=[0.5, 1.0, -1.0], kappa=0.3, df=4.5, scale=SCALE)
+
+
+def table(rng, rows=60):
+    """Three columns of two classes, whose covariances differ."""
+    y = np.array(["a", "b"])[rng.integers(0, 2, rows)]
+    X = rng.normal(size=(rows, 3)) @ rng.normal(size=(3, 3)) + [1.0, 2.0, 3.0]
+    X[y == "b", 1] *= -1
+    return pd.DataFrame(X, columns=COLUMNS), y
+
+
+def block(family=GIVEN, columns=COLUMNS, **options):
+    return nb.NaiveBayes({"size": (family, list(columns))}, **options)
+
+
+def gaps(X):
+    """The table with gaps of every kind: one cell, two cells, a whole row."""
+    holes = X.copy()
+    for row, columns in enumerate(([0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2])):
+        holes.iloc[row, columns] = np.nan
+    return holes
+
+
+class TestBesideOtherFamilies:
+    @pytest.mark.parametrize("family", [nb.MultivariateGaussian(), nb.MultivariateGaussian(1.5, 0.4, 3.0, [[2.5]])])
+    def test_one_column_is_a_gaussian(self, rng, family):
+        X, y = table(rng)
+        X = X[["u"]]
+        alone = nb.Gaussian() if family.loc is None else nb.Gaussian(1.5, 0.4, 1.5, 1.25)
+        one, other = nb.fit(block(family, ["u"]), X, y), nb.fit(nb.NaiveBayes({"u": alone}), X, y)
+        assert one.log_evidence == pytest.approx(other.log_evidence, rel=1e-12)
+        np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=1e-11)
+        np.testing.assert_allclose(one.mean()["size_mean"][:, 0], other.mean()["u_mean"], rtol=1e-12)
+        np.testing.assert_allclose(one.mean()["size_covariance"][:, 0, 0], other.mean()["u_variance"], rtol=1e-12)
+        np.testing.assert_allclose(one.summary().to_numpy()[2:], other.summary().to_numpy()[2:], rtol=1e-9)
+        np.testing.assert_allclose(nb.loo(one, X, y).elpd, nb.loo(other, X, y).elpd, rtol=1e-9)
+        for inference in (nb.MAP(), nb.MLE()):
+            joints = [
+                nb.fit(m, X, y, inference).log_joint(X) for m in (block(family, ["u"]), nb.NaiveBayes({"u": alone}))
+            ]
+            np.testing.assert_allclose(*joints, rtol=1e-10)
+        scaled = [nb.sensitivity(posterior).table.drop(columns="diagnosis") for posterior in (one, other)]
+        np.testing.assert_allclose(*(found.to_numpy() for found in scaled), rtol=1e-6, atol=1e-9)
+
+    def test_each_column_alone_is_a_gaussian(self, rng):
+        X, y = table(rng)
+        posterior = nb.fit(block(), X, y)
+        for j, column in enumerate(COLUMNS):
+            prior = nb.Gaussian(GIVEN.loc[j], 0.3, (4.5 - 3 + 1) / 2, SCALE[j, j] / 2)
+            alone = nb.fit(nb.NaiveBayes({column: prior}), X[[column]], y)
+            holes = X.assign(**{other: np.nan for other in COLUMNS if other != column})
+            np.testing.assert_allclose(posterior.log_joint(holes), alone.log_joint(X[[column]]), rtol=1e-11)
+
+    @pytest.mark.parametrize("lost", [0, 1, 2])
+    def test_a_row_with_a_gap_has_the_density_of_the_other_columns(self, rng, lost):
+        """An inverse Wishart block without a column has one degree of freedom less."""
+        X, y = table(rng)
+        rest = [j for j in range(3) if j != lost]
+        names = [COLUMNS[j] for j in rest]
+        less = nb.MultivariateGaussian(np.array(GIVEN.loc)[rest], 0.3, 3.5, SCALE[np.ix_(rest, rest)])
+        both, fewer = nb.fit(block(), X, y), nb.fit(block(less, names), X[names], y)
+        holes = X.assign(**{COLUMNS[lost]: np.nan})
+        np.testing.assert_allclose(both.log_joint(holes), fewer.log_joint(X[names]), rtol=1e-11)
+
+    def test_a_row_without_a_cell_has_the_class_probabilities(self, rng):
+        X, y = table(rng)
+        posterior = nb.fit(block(), X, y)
+        np.testing.assert_allclose(posterior.predict_proba(X[:2] * np.nan), [posterior.class_probs()] * 2, rtol=1e-14)
+
+    def test_the_maximum_of_the_likelihood_is_quadratic_discriminant_analysis(self, rng):
+        X, y = table(rng)
+        theirs = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
+        mine = nb.fit(block(class_probs="empirical"), X, y, nb.MLE())
+        # Releases of scikit-learn divide by the number of rows, or by one less.
+        found = mine.mean()["size_covariance"]
+        number = np.array([(y == label).sum() for label in "ab"])[:, None, None]
+        assert any(
+            np.allclose(found * factor, theirs.covariance_, rtol=1e-10) for factor in (1.0, number / (number - 1))
+        )
+        parameters = {"size_mean": mine.mean()["size_mean"], "size_covariance": np.array(theirs.covariance_)}
+        same = nb.from_parameters(block(), classes=["a", "b"], class_probs=theirs.priors_, parameters=parameters)
+        np.testing.assert_allclose(same.predict_proba(X), theirs.predict_proba(X), rtol=1e-8, atol=1e-12)
+
+
+class TestTheDefaultPrior:
+    def test_it_is_that_of_gaussian_columns_with_uniform_correlations(self, rng):
+        X, y = table(rng, 200)
+        model, alone = nb.fit(block(nb.MultivariateGaussian()), X, y).model, nb.fit(nb.Gaussian(), X, y).model
+        (mine,), (theirs,) = model.families, alone.families
+        each = mine.of_each_column()
+        for name in ("loc", "kappa", "concentration", "rate"):
+            np.testing.assert_allclose(getattr(each, name), getattr(theirs, name), rtol=1e-12)
+        covariance = model.draw_prior(np.random.default_rng(0), (4000,)).blocks[0]["covariance"][:, 0]
+        root = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        correlation = covariance / root[:, :, None] / root[:, None, :]
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            assert stats.kstest(correlation[:, i, j], "uniform", args=(-1, 2)).pvalue > 1e-3
+
+    def test_a_change_of_units_changes_no_prediction(self, rng):
+        X, y = table(rng)
+        units = np.array([1e-7, 3.0, 1e9])
+        one, other = (nb.fit(block(nb.MultivariateGaussian()), cells, y) for cells in (X, X * units))
+        np.testing.assert_allclose(other.predict_proba(gaps(X) * units), one.predict_proba(gaps(X)), rtol=1e-9)
+        assert other.log_evidence == pytest.approx(one.log_evidence - len(X) * np.log(units).sum(), rel=1e-10)
+        assert nb.loo(other, X * units, y).elpd == pytest.approx(nb.loo(one, X, y).elpd, rel=1e-8)
+
+    def test_means_far_from_zero(self, rng):
+        X, y = table(rng)
+        X = (X * 1024).round() / 1024
+        one, other = (nb.fit(block(nb.MultivariateGaussian()), cells, y) for cells in (X, X + 2.0**30))
+        np.testing.assert_allclose(other.predict_proba(X + 2.0**30), one.predict_proba(X), rtol=1e-5, atol=1e-12)
+        with pytest.raises(ValueError, match=r"column 'u' in class 'a' has the mean 1e\+13.*: subtract a number near"):
+            nb.fit(block(nb.MultivariateGaussian()), X + 1e13, y)
+
+
+class TestEvidence:
+    def test_prior_times_likelihood_over_posterior_by_scipy(self, rng):
+        X, _ = table(rng, 12)
+        posterior = nb.fit(block(class_probs=[1.0]), X, ["c"] * 12, classes=["c"])
+        before, after = posterior.model.families[0].take(0), posterior.families[0].take(0)
+        covariance, mean = SCALE / 2 + np.eye(3), np.array([0.2, 0.5, 0.1])
+
+        def log_density(family):
+            matrices = stats.invwishart(float(family.df[0]), family.scale)
+            means = stats.multivariate_normal(family.loc, covariance / family.kappa[0])
+            return matrices.logpdf(covariance) + means.logpdf(mean)
+
+        likelihood = stats.multivariate_normal(mean, covariance).logpdf(X).sum()
+        by_hand = log_density(before) + likelihood - log_density(after)
+        assert posterior.log_evidence == pytest.approx(by_hand, rel=1e-12)
+
+    @pytest.mark.slow
+    def test_an_average_over_draws_from_the_prior(self, rng):
+        X, _ = table(rng, 3)
+        prior = nb.MultivariateGaussian(loc=[1.0, 0.0, 3.0], kappa=1.0, df=8.0, scale=8 * np.eye(3))
+        posterior = nb.fit(block(prior, class_probs=[1.0]), X, ["c"] * 3, classes=["c"])
+        size = 200_000
+        covariance = stats.invwishart(8, 8 * np.eye(3)).rvs(size, random_state=0)
+        mean = [1.0, 0.0, 3.0] + (np.linalg.cholesky(covariance) @ rng.normal(size=(size, 3, 1)))[..., 0]
+        density = np.zeros(size)
+        for row in X.to_numpy():
+            away = row - mean
+            squared = (away * np.linalg.solve(covariance, away[..., None])[..., 0]).sum(-1)
+            density -= 0.5 * (squared + np.linalg.slogdet(2 * np.pi * covariance)[1])
+        found = np.exp(density)
+        error = found.std() / found.mean() / np.sqrt(size)
+        assert error < 0.02
+        assert abs(np.exp(posterior.log_evidence) / found.mean() - 1) < 4 * error
+
+
+class TestStatistics:
+    def test_they_are_numpys(self, rng):
+        X, weights = rng.normal(1e6, 1.0, (40, 3)), rng.uniform(0, 2, (40, 2))
+        found = scatter(X, weights)
+        for c in range(2):
+            np.testing.assert_allclose(found.mean[c], np.average(X, axis=0, weights=weights[:, c]), rtol=1e-14)
+            by_numpy = np.cov(X.T, aweights=weights[:, c], ddof=0) * weights[:, c].sum()
+            np.testing.assert_allclose(found.scatter[c], by_numpy, rtol=1e-9)
+        pooled, together = found.pooled(), scatter(X, weights.sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(pooled.mean, together.mean, rtol=1e-14)
+        np.testing.assert_allclose(pooled.scatter, together.scatter, rtol=1e-8)
+
+    def test_they_keep_their_digits_at_a_mean_that_is_rounded(self, rng):
+        near = rng.integers(-4, 5, (1001, 2)) / 4
+        found = scatter(near + 2.0**47, np.ones((1001, 1))).scatter[0]
+        np.testing.assert_allclose(found, np.cov(near.T, ddof=0) * 1001, rtol=1e-12)
+
+    def test_same_rows_are_known_again(self, rng):
+        X, weights = rng.normal(1e6, 1.0, (40, 3)), np.ones((40, 1))
+        whole = scatter(X, weights)
+        assert whole.same_rows(scatter(X[:10], weights[:10]) + scatter(X[10:], weights[10:]))
+        assert not whole.same_rows(scatter(np.c_[X[:, :2], X[::-1, 2]], weights))
+        assert not whole.same_rows(scatter(X[1:], weights[1:]))
+
+    def test_a_constant_column_has_no_spread(self):
+        X = np.c_[np.full(1000, 0.1), np.linspace(0, 1, 1000)]
+        found = scatter(X, np.ones((1000, 1))).scatter[0]
+        assert found[0].tolist() == [0.0, 0.0]
+        assert found[1, 1] == pytest.approx(((X[:, 1] - 0.5) ** 2).sum())
+
+    def test_order_updates_and_forgetting(self, rng):
+        X, y = table(rng)
+        whole = nb.fit(block(), X, y)
+        order = rng.permutation(len(X))
+        in_parts = nb.fit(block(), X.iloc[order[:20]], y[order[:20]], classes=["a", "b"])
+        for start in (20, 35):
+            rows = order[start : start + 25 if start == 35 else 35]
+            in_parts = in_parts.update(X.iloc[rows], y[rows])
+        assert in_parts.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+        np.testing.assert_allclose(in_parts.log_joint(X), whole.log_joint(X), rtol=1e-11)
+        less = whole.forget(X[:40], y[:40])
+        rest = nb.fit(block(), X[40:], y[40:])
+        assert less.log_evidence == pytest.approx(rest.log_evidence, rel=1e-10)
+        nothing = rest.forget(X[40:], y[40:])
+        np.testing.assert_allclose(nothing.families[0].scale, np.broadcast_to(SCALE, (2, 3, 3)), atol=1e-12)
+
+    def test_rows_that_were_not_there_cannot_be_forgotten(self, rng):
+        X, y = table(rng, 20)
+        posterior = nb.fit(block(), X, y)
+        with pytest.raises(ValueError, match="column 'size' in class"):
+            posterior.forget(X[:3] + 50, y[:3])
+        # Each column's spread allows these rows, and their correlation does not.
+        line = np.linspace(-1, 1, 21)
+        model = block(nb.MultivariateGaussian(), [0, 1])
+        straight = nb.fit(model, np.c_[line, line], ["a"] * 21)
+        with pytest.raises(ValueError, match="column 'size' in class 'a'"):
+            straight.forget(np.c_[line[:4], -line[:4]], ["a"] * 4)
+
+    def test_weights_are_repeated_rows(self, rng):
+        X, y = table(rng)
+        repeats = rng.integers(0, 4, len(X))
+        weighted = nb.fit(block(nb.MultivariateGaussian()), X, y, sample_weight=repeats, classes=["a", "b"])
+        rows = np.repeat(np.arange(len(X)), repeats)
+        repeated = nb.fit(block(nb.MultivariateGaussian()), X.iloc[rows], y[rows])
+        np.testing.assert_allclose(weighted.log_joint(X), repeated.log_joint(X), rtol=1e-11)
+
+
+class TestLeaveOneOut:
+    @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
+    @pytest.mark.parametrize("family", [GIVEN, nb.MultivariateGaussian()], ids=["given", "on the scale of the data"])
+    def test_each_row_is_predicted_by_a_fit_to_the_others(self, rng, family, weighted):
+        X, y = table(rng, 24)
+        weights = rng.integers(1, 4, len(X)) if weighted else np.ones(len(X))
+        posterior = nb.fit(block(family), X, y, sample_weight=weights)
+        found = leave_one_out(posterior, X, y, weights)
+        for i in range(len(X)):
+            rest = np.arange(len(X)) != i
+            refit = nb.fit(block(family), X[rest], y[rest], sample_weight=weights[rest], classes=["a", "b"])
+            np.testing.assert_allclose(
+                found.log_proba[i], refit.predict_log_proba(X.iloc[[i]])[0], rtol=1e-8, atol=1e-9
+            )
+            own = ["a", "b"].index(y[i])
+            assert found.joint[i] == pytest.approx(refit.log_joint(X.iloc[[i]])[0, own], rel=1e-8)
+
+    def test_the_fast_ways_are_used_and_give_what_the_general_way_gives(self, rng, monkeypatch):
+        X, y = table(rng, 24)
+        fast, none = {}, lambda *_: None
+        for family in (GIVEN, nb.MultivariateGaussian()):
+            fast[family.df] = leave_one_out(nb.fit(block(family), X, y), X, y, None)
+        for name, family in (("row_log_left_out", GIVEN), ("row_log_refitted", nb.MultivariateGaussian())):
+            cells = X.to_numpy(), (y == "b").astype(int)
+            posterior = nb.fit(block(family), X, y)
+            statistics = posterior.problem.statistics.blocks[0]
+            prior = posterior.problem.model.families[0]
+            extra = (statistics,) if name == "row_log_left_out" else (np.ones(24), statistics, np.zeros((24, 2)))
+            assert np.isfinite(getattr(prior, name)(*cells, *extra)).all()
+            with monkeypatch.context() as patch:
+                patch.setattr(nb.MultivariateGaussian, name, none)
+                slow = leave_one_out(posterior, X, y, None)
+            np.testing.assert_allclose(slow.joint, fast[family.df].joint, rtol=1e-9)
+
+    @pytest.mark.parametrize("family", [GIVEN, nb.MultivariateGaussian()])
+    def test_rows_that_were_never_there(self, rng, family):
+        X, y = table(rng, 24)
+        posterior = nb.fit(block(family), X, y)
+        with pytest.raises(ValueError, match=r"row 3 was never among the data.*'size'"):
+            nb.loo(posterior, X.assign(v=X["v"].where(X.index != 3, 99.0)), y)
+
+    def test_a_class_of_one_row(self, rng):
+        X, y = table(rng, 24)
+        y = np.where(np.arange(24) == 0, "c", y)
+        posterior = nb.fit(block(nb.MultivariateGaussian()), X, y)
+        refit = nb.fit(block(nb.MultivariateGaussian()), X[1:], y[1:], classes=["a", "b", "c"])
+        found = leave_one_out(posterior, X, y, None)
+        np.testing.assert_allclose(found.log_proba[0], refit.predict_log_proba(X[:1])[0], rtol=1e-8)
+
+
+class TestInverseWishart:
+    DF = np.array([[7.5], [3.4]])
+    VALUES = (-1.0, -0.02, 0.0, 0.1, 0.7, 4.0)
+    SCALES = np.array([SCALE, [[1.0, 0.999, 0.0], [0.999, 1.0, 0.02], [0.0, 0.02, 1.0]]])
+
+    def test_moments_of_draws_are_scipys(self):
+        drawn = draw_inverse_wishart(12.0, SCALE, np.random.default_rng(0), (40_000,))
+        theirs = stats.invwishart(12, SCALE)
+        np.testing.assert_array_equal(drawn, drawn.swapaxes(1, 2))
+        z = (drawn.mean(0) - theirs.mean()) / (drawn.std(0) / 200)
+        assert np.abs(z).max() < 4.5
+        np.testing.assert_allclose(drawn.var(0), theirs.var(), rtol=0.1)
+        element = CovarianceElement(np.array([12.0]), SCALE)
+        np.testing.assert_allclose(element.mean, theirs.mean(), rtol=1e-12)
+        np.testing.assert_allclose(np.diag(element.variance), np.diag(theirs.var()), rtol=1e-12)
+
+    def test_draws_taken_apart_are_uniform_and_independent(self):
+        drawn = draw_inverse_wishart(self.DF[:, 0], self.SCALES, np.random.default_rng(0), (4000, 2))
+        apart = bartlett_of(self.DF[:, 0], self.SCALES, drawn)
+        lower = np.tri(3, dtype=bool)
+        assert np.isnan(apart[..., ~lower]).all()
+        for of_class in np.moveaxis(apart[..., lower], 1, 0):
+            assert min(stats.kstest(column, "uniform").pvalue for column in of_class.T) > 1e-3
+            assert np.abs(np.corrcoef(of_class.T) - np.eye(6)).max() < 5 / np.sqrt(4000)
+
+    @pytest.mark.parametrize("value", names_fast(VALUES, {0.7}))
+    def test_distribution_functions_are_integrals(self, value):
+        """Over the variance, by SciPy's adaptive quadrature, split where the other factor changes."""
+        with np.errstate(invalid="ignore"):
+            found = CovarianceElement(self.DF, self.SCALES).cdf(np.full((2, 3, 3), value))
+        for c, i, j in np.ndindex(2, 3, 3):
+            df, given, slope = self.DF[c, 0] - 2, self.SCALES[c, i, i], self.SCALES[c, i, j] / self.SCALES[c, i, i]
+            if i == j:
+                assert found[c, i, i] == pytest.approx(stats.invgamma(df / 2, scale=given / 2).cdf(value), rel=1e-10)
+                continue
+            rest = self.SCALES[c, j, j] - self.SCALES[c, i, j] * slope
+            of_slope = stats.t(df + 1, slope, np.sqrt(rest / given / (df + 1)))
+            variances = stats.invgamma(df / 2, scale=given / 2)
+
+            def integrand(u, variances=variances, of_slope=of_slope):
+                return variances.pdf(np.exp(u)) * np.exp(u) * of_slope.cdf(value * np.exp(-u))
+
+            middle = np.log(value / slope) if value * slope > 0 else 0.0
+            points = np.unique([*range(-8, 60), *(middle + np.array([-0.1, -0.03, 0.0, 0.03, 0.1]))])
+            parts = [integrate.quad(integrand, *ends, epsabs=1e-14)[0] for ends in pairwise(points)]
+            assert found[c, i, j] == pytest.approx(sum(parts), abs=1e-9)
+
+    def test_quantiles_and_densities_belong_to_them(self):
+        element = CovarianceElement(self.DF, self.SCALES)
+        level = np.array([0.01, 0.3, 0.5, 0.97])[:, None, None, None]
+        at = element.icdf(level)
+        np.testing.assert_allclose(element.cdf(at), np.broadcast_to(level, at.shape), rtol=1e-9)
+        step = 1e-5 * (np.abs(at) + 0.01)
+        slope = (element.cdf(at + step) - element.cdf(at - step)) / (2 * step)
+        np.testing.assert_allclose(np.exp(element.log_prob(at)), slope, rtol=1e-5)
+        with jax.enable_x64(True):
+            np.testing.assert_allclose(jax.jit(element.log_prob)(at), element.log_prob(at), rtol=1e-9)
+
+    def test_the_moments_of_a_covariance_are_products(self):
+        """Of those of a variance and of the independent coefficient of a regression."""
+        element, df = CovarianceElement(np.array([12.0]), SCALE), 12 - 3 + 1
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            slope = SCALE[i, j] / SCALE[i, i]
+            rest = SCALE[j, j] - SCALE[i, j] * slope
+            variance = stats.invgamma(df / 2, scale=SCALE[i, i] / 2)
+            coefficient = stats.t(df + 1, slope, np.sqrt(rest / SCALE[i, i] / (df + 1)))
+            mean = variance.mean() * coefficient.mean()
+            square = variance.moment(2) * coefficient.moment(2)
+            assert element.mean[i, j] == pytest.approx(mean, rel=1e-12)
+            assert element.variance[i, j] == pytest.approx(square - mean**2, rel=1e-10)
+
+    @pytest.mark.usefixtures("float64")
+    def test_numpyros_density_is_scipys(self):
+        covariance = draw_inverse_wishart(6.0, SCALE, np.random.default_rng(0), (3,))
+        theirs = [stats.invwishart(6, SCALE).logpdf(one) for one in covariance]
+        np.testing.assert_allclose(
+            dist.InverseWishart(6.0, scale_matrix=SCALE).log_prob(covariance), theirs, rtol=1e-10
+        )
+
+
+class TestCoordinates:
+    """The density of a coordinate beside that of the value and an automatic Jacobian."""
+
+    @pytest.mark.usefixtures("float64")
+    @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
+    def test_covariance(self, seed):
+        rng = np.random.default_rng(seed)
+        z, prior = rng.normal(size=6), dist.InverseWishart(5.0, scale_matrix=SCALE)
+        coordinate = ScaledCovariance(np.linalg.cholesky(SCALE + rng.uniform() * np.eye(3)))
+        lower = np.tril_indices(3)
+        jacobian = jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value[lower]))(z)
+        at = jax.jit(coordinate.at)(z, prior)
+        by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
+        assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
+        drawn = Drawn(np.asarray(at.value)[None])
+        np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
+
+    @pytest.mark.usefixtures("float64")
+    @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
+    def test_vector(self, seed):
+        rng = np.random.default_rng(seed)
+        z, prior = rng.normal(size=3), dist.MultivariateNormal(rng.normal(size=3), covariance_matrix=SCALE)
+        coordinate = AnchoredVector(rng.normal(size=3), rng.uniform(0.1, 1, 3))
+        at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
+        by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
+        assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
+        drawn = Drawn(np.asarray(at.value)[None])
+        np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
+
+
+class TestGaps:
+    def test_densities_given_parameters_are_scipys(self, rng):
+        X, _ = table(rng)
+        mean, covariance = rng.normal(size=(2, 3)), np.array([SCALE, np.eye(3) + 0.3])
+        parameters = {"size_mean": mean, "size_covariance": covariance}
+        posterior = nb.from_parameters(block(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters=parameters)
+        found = posterior.log_joint(gaps(X)) - np.log([0.3, 0.7])
+        cells = gaps(X).to_numpy()
+        for i, row in enumerate(cells[:9]):
+            seen = np.flatnonzero(~np.isnan(row))
+            for c in range(2):
+                part = mean[c][seen], covariance[c][np.ix_(seen, seen)]
+                by_scipy = stats.multivariate_normal(*part).logpdf(row[seen]) if len(seen) else 0.0
+                assert found[i, c] == pytest.approx(by_scipy, rel=1e-11, abs=1e-12)
+
+    def test_densities_under_draws_are_those_of_each_draw(self, rng):
+        X, _ = table(rng, 15)
+        mean, root = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 2, 3, 3))
+        covariance = root @ root.swapaxes(-1, -2) + np.eye(3)
+        together = distances(gaps(X).to_numpy(), mean, covariance)
+        for s in range(4):
+            one = distances(gaps(X).to_numpy(), mean[s], covariance[s])
+            np.testing.assert_allclose(together.squared[s], one.squared, rtol=1e-10)
+            np.testing.assert_allclose(together.log_det[s], one.log_det, rtol=1e-10)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("holes", [False, True])
+    def test_jax_computes_what_numpy_does_and_derives_it(self, rng, holes):
+        X, y = table(rng, 30)
+        posterior = nb.fit(block(), X, y)
+        cells = (gaps(X) if holes else X).to_numpy()
+        with jax.enable_x64(True):
+            function = posterior.log_joint_function()
+            np.testing.assert_allclose(function(cells), posterior.log_joint(cells), rtol=1e-10)
+            slopes = np.asarray(jax.jacobian(function)(cells[0]))
+            assert np.isfinite(slopes).all()
+            step = np.zeros(3)
+            step[2] = 1e-6
+            by_hand = (posterior.log_joint([cells[0] + step]) - posterior.log_joint([cells[0] - step]))[0] / 2e-6
+            np.testing.assert_allclose(slopes[:, 2], by_hand, rtol=1e-5)
+        on_device = nb.fit(block(columns=[0, 1, 2]), jnp.asarray(X.to_numpy(), jnp.float32), y)
+        np.testing.assert_allclose(
+            on_device.predict_proba(jnp.asarray(cells, jnp.float32)), posterior.predict_proba(cells), atol=1e-4
+        )
+
+    @pytest.mark.slow
+    def test_the_program_integrates_missing_cells_out(self, rng):
+        X, y = table(rng, 20)
+        model = nb.fit(block(), X, y).model
+        with jax.enable_x64(True):
+            trace = numpyro.handlers.trace(numpyro.handlers.seed(model.program, 0)).get_trace(gaps(X), y)
+            found = np.asarray(trace["size"]["fn"].log_prob(trace["size"]["value"]))
+        parameters = {name: np.asarray(trace[f"size_{name}"]["value"]) for name in ("mean", "covariance")}
+        by_rows = model.families[0].row_log_likelihood(parameters, gaps(X).to_numpy())
+        np.testing.assert_allclose(found, by_rows[np.arange(20), (y == "b").astype(int)], rtol=1e-9, atol=1e-9)
+
+    def test_a_fit_refuses_them(self, rng):
+        X, y = table(rng)
+        holes = X.copy()
+        holes.loc[[3, 5, 8], "v"] = np.nan
+        holes.loc[4, "w"] = np.nan
+        text = (
+            r"column 'v': the cell is missing in 3 of 60 rows, and MultivariateGaussian is fitted to rows in which all "
+            r"3 cells of block 'size' are there .*: drop these rows, fill in the cells, or give the column a family of "
+        )
+        posterior = nb.fit(block(), X, y)
+        for verb in (lambda: nb.fit(block(), holes, y), lambda: posterior.update(holes, y)):
+            with pytest.raises(ValueError, match=text):
+                verb()
+        unlabelled = np.where(np.arange(60) < 20, None, y)
+        with pytest.raises(ValueError, match="column 'v': the cell is missing in 3 of"):
+            nb.fit(block(), holes, unlabelled, nb.MAP())
+
+    def test_rows_of_no_weight_may_have_them(self, rng):
+        X, y = table(rng)
+        holes, weights = X.copy(), np.ones(60)
+        holes.loc[3, "v"], weights[3] = np.nan, 0.0
+        rest = np.arange(60) != 3
+        found = nb.fit(block(), holes, y, sample_weight=weights)
+        assert found.log_evidence == pytest.approx(nb.fit(block(), X[rest], y[rest]).log_evidence, rel=1e-12)
+
+
+class TestInAModel:
+    @pytest.mark.slow
+    def test_blocks_of_other_widths_and_columns_beside_them(self, rng, tmp_path):
+        X, y = table(rng)
+        X = X.assign(p=rng.normal(size=60), q=rng.normal(size=60), flag=rng.integers(0, 2, 60))
+        features = {
+            "size": (nb.MultivariateGaussian(), COLUMNS),
+            "pair": (nb.MultivariateGaussian(), ["q", "p"]),
+            "flag": nb.Bernoulli(),
+        }
+        posterior = nb.fit(nb.NaiveBayes(features), X, y)
+        alone = [nb.fit(nb.NaiveBayes({name: part}), X, y) for name, part in features.items()]
+        labels = alone[0].class_probs()
+        together = sum(one.log_joint(X) - np.log(labels) for one in alone) + np.log(labels)
+        np.testing.assert_allclose(posterior.log_joint(X), together, rtol=1e-11)
+        sizes = posterior.to_datatree(num_chains=1, num_draws=5)["posterior"].sizes
+        assert {
+            "size_column": 3,
+            "size_other_column": 3,
+            "pair_column": 2,
+            "pair_other_column": 2,
+        }.items() <= sizes.items()
+        assert "pair_covariance[b, q, p]" in posterior.summary().index
+        assert list(nb.feature_evidence(posterior).index) == ["size", "pair", "flag"]
+        path = tmp_path / "blocks.nc"
+        posterior.save(path)
+        again = nb.load(path)
+        assert isinstance(again.problem.statistics.blocks[0], Scatter)
+        np.testing.assert_array_equal(again.log_joint(gaps(X)), posterior.log_joint(gaps(X)))
+        more = again.update(X, y)
+        assert more.log_evidence == posterior.update(X, y).log_evidence
+
+    def test_mutual_information_is_that_of_gaussian_columns(self, rng):
+        X, y = table(rng)
+        both = [
+            nb.mutual_information(nb.fit(model, X, y)) for model in (block(nb.MultivariateGaussian()), nb.Gaussian())
+        ]
+        exact = ["estimate", "lower", "upper", "p_value"]
+        np.testing.assert_allclose(both[0][exact], both[1][exact], rtol=1e-9)
+        np.testing.assert_allclose(both[0]["mean"], both[1]["mean"], rtol=0.2)
+
+    @pytest.mark.slow
+    def test_learned_hyperparameters_maximise_the_evidence(self, rng):
+        X, y = table(rng)
+        prior = nb.MultivariateGaussian(loc=0.0, df=5.0, kappa=dist.Gamma(1.0, 1.0), scale=dist.Gamma(1.0, 1.0))
+        posterior = nb.fit(block(prior), X, y, nb.EmpiricalBayes())
+        kappa, scale = (float(value) for value in posterior.hyperparameters().values())
+
+        def evidence(kappa, scale):
+            return nb.fit(block(nb.MultivariateGaussian(0.0, kappa, 5.0, scale)), X, y).log_evidence
+
+        best = evidence(kappa, scale)
+        for factor in (0.98, 1.02):
+            assert evidence(kappa * factor, scale) < best
+            assert evidence(kappa, scale * factor) < best
+
+    def test_power_scaling_is_the_density_to_a_power(self, rng):
+        X, y = table(rng)
+        prior = nb.fit(block(), X, y).model.families[0]
+        nothing = scatter(np.zeros((1, 3)), np.zeros((1, 2)))
+        powered = prior.with_hyperparameters(prior.power_scaled(nothing, 1.4))
+        points = [(rng.normal(size=3), stats.invwishart(6, SCALE).rvs(random_state=seed)) for seed in range(4)]
+
+        def log_density(family, mean, covariance):
+            of_mean = stats.multivariate_normal(family.loc[0], covariance / family.kappa[0, 0]).logpdf(mean)
+            return of_mean + stats.invwishart(family.df[0, 0], family.scale[0]).logpdf(covariance)
+
+        gap = [1.4 * log_density(prior, *point) - log_density(powered, *point) for point in points]
+        np.testing.assert_allclose(gap, gap[0], rtol=1e-9)
+        with pytest.raises(ValueError, match=r"raised to the power 0\.7 leaves no posterior: its df would be"):
+            prior.power_scaled(nothing, 0.7)
+
+    @pytest.mark.slow
+    def test_figures_and_checks(self, rng):
+        X, y = table(rng)
+        posterior = nb.fit(block(), X, y)
+        assert len(nb.plot_densities(posterior, X, y).axes) == 3
+        with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only MultivariateGaussian"):
+            nb.plot_spikes(posterior)
+        found = nb.check(posterior, X, y, num_replicates=60, key=1)
+        assert {"mean[v, a]", "variance[w, b]"} <= set(found.table.index)
+
+    @pytest.mark.slow
+    def test_nuts_agrees_with_the_closed_form(self, rng):
+        X, y = table(rng)
+        posterior, drawn = nb.fit(block(), X, y), nb.fit(block(), X, y, nb.NUTS())
+        assert drawn.diagnostics.divergences == 0
+        assert nb.compare(posterior, drawn)
+
+    @pytest.mark.slow
+    def test_nuts_of_columns_that_nearly_determine_each_other(self, rng):
+        X, y = table(rng)
+        X["w"] = X["u"] + X["v"] + 1e-4 * X["w"]
+        model = block(nb.MultivariateGaussian())
+        posterior, drawn = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
+        assert drawn.diagnostics.divergences == 0
+        assert nb.compare(posterior, drawn)
+
+    @pytest.mark.slow
+    def test_calibration_by_simulation(self, rng):
+        X, y = table(rng)
+        prior = nb.MultivariateGaussian(loc=0.0, df=6.0, scale=1.0)
+        assert nb.sbc(block(prior).bind(X, y), num_simulations=200).uniform
+
+
+class TestFewRowsAndBadColumns:
+    @pytest.mark.parametrize("rows", [1, 2, 3])
+    def test_a_block_wider_than_its_rows(self, rng, rows):
+        X = rng.normal(size=(rows, 12))
+        posterior = nb.fit(block(nb.MultivariateGaussian(), range(12)), X, ["a"] * rows, classes=["a", "b"])
+        assert np.isfinite(posterior.log_evidence)
+        assert np.isfinite(posterior.log_joint(rng.normal(size=(5, 12)))).all()
+        with pytest.raises(
+            ValueError, match=r"column 'size' in class 'a': the .* estimate of 'covariance' does not exist"
+        ):
+            nb.fit(block(nb.MultivariateGaussian(), range(12)), X, ["a"] * rows, nb.MLE())
+
+    def test_collinear_and_constant_columns(self, rng):
+        X, y = table(rng)
+        X["w"] = 2 * X["u"] - X["v"]
+        posterior = nb.fit(block(nb.MultivariateGaussian()), X, y)
+        assert np.isfinite(posterior.log_joint(X)).all()
+        assert np.isfinite(nb.loo(posterior, X, y).elpd)
+        why = "no more rows than columns, a constant column, or columns that determine each other"
+        with pytest.raises(ValueError, match=f"column 'size' in class 'a'.*{why}"):
+            nb.fit(block(), X, y, nb.MLE())
+        X["w"] = 7.0
+        constant = nb.fit(block(nb.MultivariateGaussian()), X, y)
+        assert np.isfinite(constant.log_joint(X)).all()
+        assert np.isfinite(nb.loo(constant, X, y).elpd)
+        with pytest.raises(ValueError, match=why):
+            nb.fit(block(), X, y, nb.MLE())
+
+    def test_a_scale_too_small_for_collinear_columns(self, rng):
+        X, y = table(rng)
+        X["w"] = 2 * X["u"] - X["v"]
+        tiny = nb.MultivariateGaussian(loc=0.0, scale=1e-30)
+        with pytest.raises(ValueError, match="singular in float64: columns of the block determine each other"):
+            nb.fit(block(tiny), X, y).predict_proba(X)
+
+    def test_infinite_cells_and_categories(self, rng):
+        X, y = table(rng)
+        wrong = X.assign(v=X["v"].where(X.index != 3, np.inf))
+        with pytest.raises(
+            ValueError, match=r"column 'v', row 3: inf is not a finite number.*mark the cell as missing"
+        ):
+            nb.fit(block(), wrong, y)
+        with pytest.raises((TypeError, ValueError), match="column 'v'"):
+            nb.fit(block(), X.assign(v=["red", "blue"] * 30), y)
+
+
+class TestBadHyperparameters:
+    @pytest.mark.parametrize(
+        ("arguments", "error", "text"),
+        [
+            ({"kappa": 0.0}, ValueError, r"MultivariateGaussian\(kappa=0.0\): 0.0 is not a positive finite number"),
+            ({"df": -1.0}, ValueError, r"MultivariateGaussian\(df=-1.0\): -1.0 is not a positive finite number"),
+            ({"df": dist.Gamma(1.0, 1.0)}, TypeError, "df is not learned; give a number above the number of columns"),
+            ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, ValueError, "not positive definite.* smallest eigenvalue is -1"),
+            ({"scale": [[1.0, 1.0], [1.0, 1.0]]}, ValueError, "not positive definite.* smallest eigenvalue is"),
+            (
+                {"scale": [[1.0, 0.2], [0.3, 1.0]]},
+                ValueError,
+                r"not symmetric: element \(0, 1\) is 0.2 and element \(1, 0\)",
+            ),
+            ({"scale": [[1.0, 0.0], [0.0, -2.0]]}, ValueError, "not positive definite: -2 is on its diagonal"),
+            ({"scale": [[1.0, 0.0]]}, ValueError, r"has shape \(1, 2\): give a square matrix"),
+            ({"scale": dist.Gamma(1.0, 1.0).expand([3])}, ValueError, "give one of a single number, which is learned"),
+        ],
+    )
+    def test_when_it_is_made(self, arguments, error, text):
+        with pytest.raises(error, match=text):
+            nb.MultivariateGaussian(**arguments)
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (
+                {"df": 2.0},
+                r"\(df=2\) of 3 columns \('u', 'v', 'w'\): the prior is proper for df above 2; give more.* 4",
+            ),
+            ({"df": [4.0, 5.0, 6.0]}, r"\(df=...\) has shape \(3,\): give one number for the block, or.*\(2, 1\)"),
+            ({"kappa": [0.1, 0.2]}, r"\(kappa=...\) has shape \(2,\): give one number for the block"),
+            ({"loc": [0.0, 1.0]}, r"\(loc=...\) has shape \(2,\), which broadcasts neither to \(3,\)"),
+            (
+                {"scale": np.eye(2)},
+                r"\(scale=...\) has shape \(2, 2\): the block has the 3 columns 'u', 'v', 'w'; give a",
+            ),
+            ({"scale": np.zeros((2, 3, 3))}, "not positive definite: 0 is on its diagonal"),
+            ({"scale": -1.0}, "not positive definite: -1 is on its diagonal"),
+        ],
+    )
+    def test_when_the_columns_are_known(self, rng, arguments, text):
+        with pytest.raises(ValueError, match=text):
+            nb.fit(block(nb.MultivariateGaussian(**arguments)), *table(rng))
+
+    def test_numbers_for_each_class(self, rng):
+        X, y = table(rng)
+        both = nb.MultivariateGaussian(np.zeros((2, 3)), [[0.1], [0.5]], [[5.0], [9.0]], np.array([SCALE, np.eye(3)]))
+        posterior = nb.fit(block(both), X, y)
+        alone = nb.MultivariateGaussian(0.0, 0.5, 9.0, np.eye(3))
+        one = nb.fit(block(alone), X, y)
+        np.testing.assert_allclose(posterior.log_joint(X)[:, 1], one.log_joint(X)[:, 1], rtol=1e-12)
+
+    def test_parameters_that_are_no_covariance(self):
+        parameters = {"size_mean": np.zeros((2, 3)), "size_covariance": np.array([np.eye(3), -np.eye(3)])}
+        with pytest.raises(ValueError, match="'size_covariance' are not all symmetric positive definite matrices"):
+            nb.from_parameters(block(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
+
+    def test_a_hurdle_takes_numbers_only(self):
+        with pytest.raises(ValueError, match="describes no single number, but a vector of numbers"):
+            nb.Hurdle(nb.MultivariateGaussian())

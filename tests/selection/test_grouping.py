@@ -1,0 +1,525 @@
+"""Columns merged into joint blocks: evidences by fits, partitions by brute force, models and bad input."""
+
+import re
+
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.sparse
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import bayesnb as nb
+
+A, B = np.array([[2.0], [3.5]]), np.array([[0.7], [0.2]])
+"""Hyperparameters of two classes."""
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Two pairs of columns that depend on each other within the classes, numbers and categories."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(["no", "yes"], [50, 70])
+    length, shade = rng.normal(size=120) + (y == "yes"), rng.random(120)
+    frame = pd.DataFrame(
+        {
+            "length": length,
+            "width": 2 * length + rng.normal(size=120),
+            "depth": 10 - length + rng.normal(size=120),
+            "weight": rng.normal(size=120),
+            "hue": np.where(shade < 0.3, "red", np.where(shade < 0.6, "blue", "green")),
+            "dark": (shade + 0.2 * rng.random(120) > 0.6).astype(float),
+            "old": rng.integers(0, 2, 120).astype(bool),
+        }
+    )
+    return frame, y
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    X, y = nb.datasets.penguins()
+    X = X[["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]].dropna()
+    return X, y[X.index]
+
+
+@pytest.fixture(scope="module")
+def banknotes():
+    """Two measurements whose correlation within the classes differs, and one that depends on no other."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["genuine", "forged"], 200)
+    left, right = rng.normal(size=(2, 400))
+    right = np.where(y == "genuine", 0.8, -0.8) * left + 0.6 * right
+    other = rng.normal(size=400) + (y == "forged")
+    return pd.DataFrame({"left": left, "right": right, "other": other}), y
+
+
+NUMBERS = {
+    "defaults": ({}, {}),
+    "given": (
+        {"loc": 1.0, "kappa": 0.4, "concentration": 1.5, "rate": 0.6},
+        {"loc": 1.0, "kappa": 0.4, "df": lambda p: 2 + p, "scale": lambda p: 1.2 * np.eye(p)},
+    ),
+    "by class": (
+        {"kappa": B, "concentration": A, "rate": np.array([[0.3], [0.5]])},
+        {
+            "kappa": B,
+            "df": lambda p: 2 * A + p - 1,
+            "scale": lambda p: np.array([[[0.6]], [[1.0]]]) * np.eye(p),
+        },
+    ),
+}
+"""Hyperparameters of single columns, and those of a block of p columns."""
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_each_log_bayes_factor_is_a_difference_of_evidences_of_fits(table, case):
+    (frame, y), (of_column, of_block) = table, NUMBERS[case]
+    X = frame[["length", "width", "depth", "weight"]]
+    at = lambda p: {name: value(p) if callable(value) else value for name, value in of_block.items()}  # noqa: E731
+
+    def family(columns):
+        return nb.MultivariateGaussian(**at(len(columns))) if len(columns) > 1 else nb.Gaussian(**of_column)
+
+    follow_merges(nb.group_columns(nb.NaiveBayes(nb.Gaussian(**of_column)), X, y), X, y, family, at_least=2)
+
+
+CATEGORIES = {
+    "default": (nb.Categorical(), nb.Bernoulli(), lambda columns: nb.JointCategorical()),
+    "of equal weight": (
+        nb.Categorical(2 / 3),
+        nb.Bernoulli(1.0, 1.0),
+        lambda columns: nb.JointCategorical(2 / (2 ** len(columns) * (1.5 if "hue" in columns else 1))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CATEGORIES)
+def test_categories_and_zeros_and_ones_are_merged_by_their_evidence(table, case):
+    (frame, y), (hue, binary, joint) = table, CATEGORIES[case]
+    X = frame[["hue", "dark", "old"]]
+    model = nb.NaiveBayes({"hue": hue, "dark": binary, "old": binary})
+    singles = {"hue": hue, "dark": binary, "old": binary}
+    grouping = nb.group_columns(model, X, y)
+    follow_merges(
+        grouping, X, y, lambda columns: joint(columns) if len(columns) > 1 else singles[columns[0]], at_least=1
+    )
+    assert grouping.blocks == {"hue & dark": ("hue", "dark")}
+    assert list(grouping.model.features) == ["hue & dark", "old"]
+
+
+def follow_merges(grouping, X, y, family, at_least):
+    """Assert that every log Bayes factor is the difference of evidences of fits before and after the merge."""
+    assert len(grouping.table) >= at_least
+    parts = {str(column): [column] for column in X}
+
+    def log_evidence():
+        features = {name: (family(columns), columns) for name, columns in parts.items()}
+        return nb.fit(nb.NaiveBayes(features), X, y).log_evidence
+
+    before = first = log_evidence()
+    for _, merge in grouping.table.iterrows():
+        together = parts.pop(merge["first"]) + parts.pop(merge["second"])
+        together = [column for column in X if column in together]
+        parts[" & ".join(map(str, together))] = together
+        after = log_evidence()
+        assert merge["log_bayes_factor"] == pytest.approx(after - before, abs=1e-8)
+        assert merge["total"] == pytest.approx(after - first, abs=1e-8)
+        before = after
+    assert nb.fit(grouping.model, X, y).log_evidence == pytest.approx(before, abs=1e-8)
+
+
+def partitions(items):
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for others in partitions(rest):
+        yield [[first], *others]
+        for k, other in enumerate(others):
+            yield [*others[:k], [first, *other], *others[k + 1 :]]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "categories"])
+def test_the_greedy_search_finds_the_best_of_all_partitions(table, kind):
+    frame, y = table
+    if kind == "numbers":
+        X, single, joint = frame[["length", "width", "depth", "weight"]], nb.Gaussian(), nb.MultivariateGaussian()
+    else:
+        X = frame[["hue", "dark", "old"]].assign(hot=frame["hue"] == "red")
+        single, joint = nb.Categorical(), nb.JointCategorical()
+    evidences = {}
+    for blocks in partitions(list(X)):
+        features = {str(k): (joint if len(block) > 1 else single, block) for k, block in enumerate(blocks)}
+        key = frozenset(map(frozenset, blocks))
+        evidences[key] = nb.fit(nb.NaiveBayes(features), X, y).log_evidence
+    assert len(evidences) == 15
+    grouping = nb.group_columns(single, X, y)
+    merged = set(map(frozenset, grouping.blocks.values()))
+    found = frozenset(merged | {frozenset([column]) for column in X if not any(column in block for block in merged)})
+    assert found == max(evidences, key=evidences.get)
+    alone = evidences[frozenset(frozenset([column]) for column in X)]
+    assert grouping.table["total"].iloc[-1] == pytest.approx(evidences[found] - alone, abs=1e-8)
+
+
+def test_columns_are_merged_exactly_where_the_evidence_rises():
+    rng = np.random.default_rng(2)
+    (a, b), y = rng.normal(size=(2, 100)), np.arange(100) % 2
+    joint = nb.NaiveBayes({"both": (nb.MultivariateGaussian(), [0, 1])})
+    differences = []
+    for strength in np.linspace(0.0, 0.6, 25):
+        X = np.column_stack([a, strength * a + b])
+        differences.append(nb.fit(joint, X, y).log_evidence - nb.fit(nb.Gaussian(), X, y).log_evidence)
+        grouping = nb.group_columns(nb.Gaussian(), X, y)
+        assert len(grouping.table) == (differences[-1] > 0)
+        if not len(grouping.table):
+            (note,) = grouping.notes
+            best = f"the best, of '0' and '1', has log Bayes factor {differences[-1]:.1f}."
+            assert note == f"No merge raises the log evidence: {best}"
+    assert min(abs(difference) for difference in differences) < 0.5
+    assert min(differences) < 0 < max(differences)
+
+
+def test_weights_count_as_rows(table):
+    frame, y = table
+    X, weights = frame[["length", "width", "hue", "dark"]], np.arange(120) % 3
+    model = nb.NaiveBayes(
+        {"length": nb.Gaussian(), "width": nb.Gaussian(), "hue": nb.Categorical(), "dark": nb.Bernoulli()}
+    )
+    repeated = np.repeat(np.arange(120), weights)
+    weighted = nb.group_columns(model, X, y, sample_weight=weights)
+    pd.testing.assert_frame_equal(weighted.table, nb.group_columns(model, X.iloc[repeated], y[repeated]).table)
+    assert len(weighted.table) == 2
+
+
+def test_rows_of_weight_zero_may_lack_cells(table):
+    frame, y = table
+    X = frame[["length", "width"]].copy()
+    X.loc[0, "length"] = np.nan
+    grouping = nb.group_columns(nb.Gaussian(), X, y, sample_weight=np.arange(120) > 0)
+    assert list(grouping.blocks) == ["length & width"]
+
+
+@pytest.mark.parametrize("data", ["penguins", "banknotes"])
+def test_the_grouped_model_predicts_better_and_passes_the_check_of_dependence(data, request):
+    X, y = request.getfixturevalue(data)
+    grouping = nb.group_columns(nb.Gaussian(), X, y)
+    before, after = (nb.fit(model, X, y) for model in (nb.NaiveBayes(nb.Gaussian()), grouping.model))
+    gain = nb.loo(after, X, y).elpd_i.values - nb.loo(before, X, y).elpd_i.values
+    assert gain.sum() > 2 * np.sqrt(len(gain)) * gain.std() > 0
+    options = {"statistics": ["dependence"], "num_replicates": 150}
+    assert "dependence" in nb.check(before, X, y, **options).extreme
+    assert nb.check(after, X, y, **options).extreme == ()
+
+
+def test_held_out_rows_are_predicted_better(banknotes):
+    X, y = banknotes
+    train, test = np.arange(400) % 2 == 0, np.arange(400) % 2 == 1
+    model = nb.group_columns(nb.Gaussian(), X[train], y[train]).model
+    scores = [
+        nb.calibration(nb.fit(one, X[train], y[train]), X[test], y[test]).table.loc["log_score", "posterior"]
+        for one in (nb.Gaussian(), model)
+    ]
+    assert scores[1] > scores[0] + 0.1
+
+
+def test_a_column_that_depends_on_no_other_stays_alone(banknotes):
+    X, y = banknotes
+    grouping = nb.group_columns(nb.Gaussian(), X, y)
+    assert grouping.blocks == {"left & right": ("left", "right")}
+    assert grouping.model.features["other"] == (nb.Gaussian(), None)
+    assert any(
+        "No other merge raises the log evidence: the best, of 'left & right' and 'other'" in note
+        for note in grouping.notes
+    )
+
+
+def test_other_columns_keep_their_families_and_places(table):
+    frame, y = table
+    X = frame.assign(calls=np.arange(120) % 5, size=np.exp(frame["length"]), price=np.exp(frame["length"]))
+    features = {
+        "size": nb.LogNormal(),
+        "lengths": (nb.Gaussian(rate=[1.0, 2.0, 3.0], loc=0.5), ["weight", "length", "width"]),
+        "calls": nb.Poisson(1.0, 2.0),
+        "price": nb.LogNormal(),
+    }
+    grouping = nb.group_columns(nb.NaiveBayes(features, class_concentration=2.0), X, y)
+    found = grouping.model.features
+    assert list(found) == ["size", "weight", "length & width", "calls", "price"]
+    assert found["size"] == (nb.LogNormal(), None)
+    assert found["calls"] == (nb.Poisson(1.0, 2.0), None)
+    assert np.ravel(found["weight"][0].rate).tolist() == [1.0, 1.0]
+    block, columns = found["length & width"]
+    assert columns == ["length", "width"]
+    assert block.loc == 0.5
+    assert np.array(block.scale).tolist() == [[4.0, 0.0], [0.0, 6.0]]
+    assert grouping.model.class_concentration == 2.0
+    before, after = nb.fit(nb.NaiveBayes(features), X, y), nb.fit(grouping.model, X, y)
+    assert after.log_evidence - before.log_evidence == pytest.approx(
+        grouping.table["total"].iloc[-1] + class_evidence(y, 2.0) - class_evidence(y, 1.0), abs=1e-8
+    )
+
+
+def class_evidence(y, concentration):
+    model = nb.NaiveBayes(nb.Bernoulli(), class_concentration=concentration)
+    return nb.fit(model, np.zeros((len(y), 1)), y).log_evidence
+
+
+def test_joint_blocks_of_the_model_grow(table):
+    frame, y = table
+    X = frame[["length", "width", "depth", "hue", "dark"]].assign(warm=frame["hue"] != "blue")
+    scale = np.array([[2.0, 0.5], [0.5, 3.0]])
+    numbers = nb.MultivariateGaussian(loc=[0.1, 0.2], kappa=0.3, df=4.0, scale=scale)
+    features = {
+        "size": (numbers, ["width", "length"]),
+        "depth": nb.Gaussian(loc=0.3, kappa=0.3, concentration=1.5, rate=0.7),
+        "colour": (nb.JointCategorical(), ["hue", "warm"]),
+        "dark": nb.Bernoulli(),
+    }
+    model = nb.NaiveBayes(features)
+    grouping = nb.group_columns(model, X, y)
+    assert list(grouping.blocks) == ["hue & dark & warm", "length & width & depth"] or list(grouping.blocks) == [
+        "length & width & depth",
+        "hue & dark & warm",
+    ]
+    block = grouping.model.features["length & width & depth"][0]
+    assert block.loc.tolist() == [0.2, 0.1, 0.3]
+    assert block.df == 5.0
+    np.testing.assert_array_equal(block.scale, [[3.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.4]])
+    gain = nb.fit(grouping.model, X, y).log_evidence - nb.fit(model, X, y).log_evidence
+    assert grouping.table["total"].iloc[-1] == pytest.approx(gain, abs=1e-8)
+
+
+def test_categories_that_are_listed_stay(table):
+    frame, y = table
+    listed = ["red", "blue", "green", "white"]
+    features = {"colour": (nb.Categorical(categories={"hue": listed}), ["hue", "dark", "old"])}
+    grouping = nb.group_columns(nb.NaiveBayes(features), frame, y)
+    family, columns = grouping.model.features["hue & dark"]
+    assert columns == ["hue", "dark"]
+    assert dict(family.categories) == {"hue": tuple(listed)}
+    assert grouping.model.features["old"] == (nb.Categorical(), None)
+    nb.fit(grouping.model, frame, y)
+    other = nb.group_columns(nb.NaiveBayes(nb.Categorical(other=True)), frame[["hue", "dark"]], y)
+    assert other.model.features["hue & dark"][0].other
+
+
+def test_zeros_and_ones_keep_both_values(table):
+    frame, y = table
+    X = frame[["hue", "dark"]]
+    model = nb.group_columns(nb.NaiveBayes({"hue": nb.Categorical(), "dark": nb.Bernoulli()}), X, y).model
+    posterior = nb.fit(model, X[frame["dark"] == 1], y[frame["dark"] == 1])
+    assert np.isfinite(posterior.log_joint(X[frame["dark"] == 1].assign(dark=0.0))).all()
+
+
+@pytest.mark.parametrize("kind", [bool, int, "boolean", "Int64"])
+def test_zeros_and_ones_may_be_of_any_type(table, kind):
+    frame, y = table
+    X = frame[["dark"]].assign(warm=frame["hue"] != "green").astype(float).astype(kind)
+    grouping = nb.group_columns(nb.Bernoulli(), X, y)
+    gain = nb.fit(grouping.model, X, y).log_evidence - nb.fit(nb.Bernoulli(), X, y).log_evidence
+    assert grouping.table["total"].item() == pytest.approx(gain, abs=1e-8)
+
+
+def test_a_bound_model_stays_bound_and_keeps_its_numbers(table):
+    frame, y = table
+    X = frame[["length", "width", "hue", "dark"]]
+    model = nb.NaiveBayes(
+        {"length": nb.Gaussian(), "width": nb.Gaussian(), "hue": nb.Categorical(), "dark": nb.Bernoulli()}
+    )
+    resolved = nb.fit(model, X, y).model
+    grouping = nb.group_columns(resolved, X, y)
+    assert isinstance(grouping.model, nb.BoundModel)
+    assert grouping.model.schema.classes.tolist() == ["no", "yes"]
+    gain = nb.fit(grouping.model, X, y).log_evidence - nb.fit(model, X, y).log_evidence
+    assert len(grouping.blocks) == 2
+    assert grouping.table["total"].iloc[-1] == pytest.approx(gain, abs=1e-8)
+    half = nb.group_columns(model.bind(X, y), X[::2], y[::2])
+    assert set(half.model.schema.categories[2]) == {"blue", "green", "red"}
+
+
+def test_positions_name_the_columns_of_an_array(table):
+    frame, y = table
+    X = frame[["weight", "length", "width"]].to_numpy()
+    grouping = nb.group_columns(nb.Gaussian(), X, y, columns=[1, 2])
+    assert grouping.blocks == {"1 & 2": (1, 2)}
+    assert nb.fit(grouping.model, X, y).predict(X).shape == (120,)
+
+
+def test_the_label_may_be_a_column_of_the_table(table):
+    frame, y = table
+    X = frame[["length", "width"]]
+    by_name = nb.group_columns(nb.Gaussian(), X.assign(label=y), "label")
+    pd.testing.assert_frame_equal(by_name.table, nb.group_columns(nb.Gaussian(), X, y).table)
+
+
+def test_names_that_features_have_already_are_told_apart(table):
+    frame, y = table
+    X = frame[["length", "width", "weight"]]
+    features = {"length & width": (nb.Gaussian(), ["weight"]), "sizes": (nb.Gaussian(), ["length", "width"])}
+    grouping = nb.group_columns(nb.NaiveBayes(features), X, y)
+    assert list(grouping.model.features) == ["length & width", "length & width (columns)"]
+    nb.fit(grouping.model, X, y)
+
+
+def test_wide_blocks_have_short_names_and_the_width_has_a_limit():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)) + 0.3 * rng.normal(size=(200, 7)), np.arange(200) % 2
+    grouping = nb.group_columns(nb.Gaussian(), X, y)
+    assert list(grouping.model.features) == ["0 & 1 & 2 & 4 more"]
+    narrow = nb.group_columns(nb.Gaussian(), X, y, max_width=3)
+    assert max(map(len, narrow.blocks.values())) == 3
+    assert "Blocks of more than 3 columns were not tried, as max_width=3 says." in narrow.notes
+
+
+def test_more_than_a_million_combinations_are_not_tried():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 1100, 3000)
+    X, y = pd.DataFrame({"a": code, "b": code, "c": code % 2}).astype(str), np.arange(3000) % 2
+    grouping = nb.group_columns(nb.Categorical(1.0), X, y)
+    assert all("a" not in block or "b" not in block for block in grouping.blocks.values())
+    assert "Blocks of more than a million combinations of categories were not tried." in grouping.notes
+
+
+def test_many_combinations_are_counted_as_few_are(table, monkeypatch):
+    frame, y = table
+    X = frame[["hue", "dark", "old"]]
+    model = nb.NaiveBayes({"hue": nb.Categorical(), "dark": nb.Bernoulli(), "old": nb.Bernoulli()})
+    expected = nb.group_columns(model, X, y).table
+    monkeypatch.setattr("bayesnb.selection.category_blocks.TABLE_CELLS", 1)
+    pd.testing.assert_frame_equal(nb.group_columns(model, X, y).table, expected)
+
+
+def test_a_block_wider_than_the_rows_has_a_lower_evidence():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
+    grouping = nb.group_columns(nb.Gaussian(), X, y, max_width=40)
+    assert max(map(len, grouping.blocks.values()), default=1) < 6
+    assert (grouping.table["log_bayes_factor"] > 0).all()
+
+
+def test_columns_with_missing_cells_are_named_and_left_alone(table):
+    frame, y = table
+    X = frame[["length", "width", "depth"]].copy()
+    X.loc[3, "width"] = np.nan
+    with pytest.warns(UserWarning, match=r"columns 'width' have missing cells and are not merged.*fill in the cells"):
+        grouping = nb.group_columns(nb.Gaussian(), X, y)
+    assert list(grouping.blocks.values()) == [("length", "depth")]
+    assert grouping.notes[0].startswith("Columns 'width' have missing cells")
+    nb.fit(grouping.model, X, y)
+
+
+@pytest.mark.parametrize("model", [nb.Poisson(), nb.NaiveBayes({"length": nb.Gaussian(), "hue": nb.Categorical()})])
+def test_a_model_without_columns_to_merge_is_returned_as_it_is(table, model):
+    frame, y = table
+    X = frame[["length", "hue"]] if isinstance(model, nb.NaiveBayes) else np.arange(240).reshape(120, 2)
+    grouping = nb.group_columns(model, X, y)
+    assert grouping.model == (nb.NaiveBayes(model) if isinstance(model, nb.Poisson) else model)
+    assert grouping.table.empty
+    assert "There are no two columns to merge" in repr(grouping)
+    assert "There are no two columns to merge" in grouping._repr_html_()
+    with pytest.raises(ValueError, match="no columns were merged, so that there is nothing to draw"):
+        grouping.plot()
+
+
+def test_the_result_shows_its_merges_in_print_and_in_a_figure(banknotes):
+    X, y = banknotes
+    grouping = nb.group_columns(nb.Gaussian(), X, y)
+    factor = grouping.table["log_bayes_factor"].iloc[0]
+    for shown in (repr(grouping), grouping._repr_html_()):
+        assert f"{factor:.1f}" in shown
+        assert "MultivariateGaussian" in shown
+    figure = grouping.plot()
+    FigureCanvasAgg(figure).draw()
+    (axis,) = figure.axes
+    (bar,) = (patch for patch in axis.patches if patch.get_width() == pytest.approx(factor))
+    assert bar.get_x() == 0
+    assert [text.get_text() for text in axis.texts] == [f" +{factor:.1f}"]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["left\n+ right"]
+    with pytest.raises(
+        TypeError, match=re.escape("grouping is a dict: give what nb.group_columns(model, X, y) returns")
+    ):
+        nb.plot_column_grouping({})
+
+
+class TestBadInput:
+    """Each error names the column, the value and the way out."""
+
+    def refuses(self, message, model, X, y, error=ValueError, **options):
+        with pytest.raises(error, match=message):
+            nb.group_columns(model, X, y, **options)
+
+    def test_labels_of_another_length(self, table):
+        self.refuses("y has 119 labels, X has 120 rows", nb.Gaussian(), table[0][["length", "width"]], table[1][:-1])
+
+    def test_one_class(self, table):
+        X = table[0][["length", "width"]]
+        self.refuses("one class only, 'a'.*give rows of another class", nb.Gaussian(), X, ["a"] * 120)
+
+    def test_a_label_that_is_missing(self, table):
+        y = [None, *table[1][1:]]
+        self.refuses("1 row has none|1 row.*leave", nb.Gaussian(), table[0][["length", "width"]], y)
+
+    def test_a_sparse_table(self, table):
+        X = scipy.sparse.csr_array(np.eye(120)[:, :4])
+        self.refuses(r"X is sparse.*X\.toarray\(\)", nb.Bernoulli(), X, table[1], TypeError)
+
+    def test_a_column_that_does_not_exist(self, table):
+        X = table[0][["length", "width"]]
+        self.refuses("column 'lenght'.*did you mean 'length'", nb.Gaussian(), X, table[1], columns=["lenght", "width"])
+
+    def test_a_column_that_is_not_in_the_model(self, table):
+        model = nb.NaiveBayes({"length": nb.Gaussian(), "width": nb.Gaussian()})
+        self.refuses("'hue', which is not in the model: leave it out", model, *table, columns=["hue", "length"])
+
+    def test_a_column_of_a_family_without_joint_blocks(self, table):
+        model = nb.NaiveBayes({"length": nb.Gaussian(), "old": nb.Poisson()})
+        self.refuses("'old', which is Poisson, a family without joint blocks", model, *table, columns="old")
+
+    def test_a_part_of_a_joint_block(self, table):
+        model = nb.NaiveBayes({"size": (nb.MultivariateGaussian(), ["length", "width"]), "depth": nb.Gaussian()})
+        self.refuses("joint block 'size', and not 'width': name all", model, *table, columns=["length", "depth"])
+
+    def test_a_width_that_is_no_number_of_columns(self, table):
+        self.refuses("max_width is 0: give a whole number", nb.Gaussian(), table[0][["length"]], table[1], max_width=0)
+
+    def test_subsets_of_features(self, table):
+        model = nb.NaiveBayes(nb.Gaussian(), feature_inclusion=0.5)
+        self.refuses(r"with_feature_inclusion\(None\)", model, table[0][["length", "width"]], table[1])
+
+    def test_a_hyperparameter_that_is_learned(self, table):
+        model = nb.NaiveBayes({"length": nb.Gaussian(kappa=dist.Gamma(1, 1)), "width": nb.Gaussian()})
+        self.refuses(r"'length' has Gaussian\(kappa=...\), which is learned.*give kappa a number", model, *table)
+
+    @pytest.mark.parametrize(
+        ("one", "other", "message"),
+        [
+            ({"kappa": 0.2}, {}, "'length' and 'width' have the kappa 0.2 and 0.1.*columns="),
+            ({"concentration": 2.0}, {}, "'length' and 'width' have the concentration 2 and 1.*columns="),
+            ({"loc": 0.0}, {}, "loc is a number for columns 'length' and follows the data for 'width'.*columns="),
+            ({}, {"rate": 1.0}, "rate is a number for columns 'width' and follows the data for 'length'.*columns="),
+        ],
+    )
+    def test_numbers_that_no_joint_block_has(self, table, one, other, message):
+        model = nb.NaiveBayes(
+            {"length": nb.Gaussian(**one), "width": nb.Gaussian(**other), "depth": nb.Gaussian(**other)}
+        )
+        self.refuses(message, model, *table)
+        assert len(nb.group_columns(model, *table, columns=["width", "depth"]).blocks) == 1
+
+    @pytest.mark.parametrize(
+        ("one", "other", "message"),
+        [
+            (nb.Categorical(0.5), nb.Bernoulli(), "'hue' like 1.5 rows and those of 'dark' like 2.*columns="),
+            (nb.Categorical([1.0, 2.0, 1.0]), nb.Bernoulli(), "'hue' gives its categories different weights.*columns="),
+            (nb.Categorical(), nb.Bernoulli(2.0, 1.0), "'dark' gives its categories different weights.*columns="),
+            (nb.Categorical(other=True), nb.Bernoulli(), r"'hue' has a category.*\(other=True\).*'dark'.*columns="),
+        ],
+    )
+    def test_weights_that_no_joint_block_has(self, table, one, other, message):
+        self.refuses(message, nb.NaiveBayes({"hue": one, "dark": other}), *table)
+
+    def test_a_matrix_without_digits(self, table):
+        length = table[0]["length"]
+        X = pd.DataFrame({"one": length, "copy": length})
+        tiny = nb.Gaussian(loc=0.0, rate=1e-40)
+        self.refuses("columns 'one', 'copy'.*singular.*drop a column", tiny, X, table[1])
