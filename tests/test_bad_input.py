@@ -1160,7 +1160,11 @@ def test_measurements_of_the_largest_size_are_read():
     assert nb.fit(nb.Gaussian(), X, list("abab")).predict(X).tolist() == list("abab")
 
 
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Hurdle(nb.Gaussian())], ids=["Gaussian", "Hurdle"])
+@pytest.mark.parametrize(
+    "family",
+    [nb.Gaussian(), nb.Hurdle(nb.Gaussian()), nb.MultivariateGaussian()],
+    ids=["Gaussian", "Hurdle", "vectors"],
+)
 @pytest.mark.parametrize("scale", [1e-147, 1e-200], ids=str)
 @pytest.mark.parametrize("spread", [1.0, 0.0], ids=["spread", "constant"])
 def test_measurements_too_small_for_squares(family, scale, spread):

@@ -14,7 +14,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
-from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted
+from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
 from bayesnb.statistics.moments import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
@@ -24,9 +24,6 @@ COMPILED_FROM = 2**20
 
 FARTHEST = 1e12
 """Largest allowed distance of a mean from zero, in standard deviations."""
-
-SMALLEST_RATE = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
-"""Smallest default of `rate`, about 1e-292: float64 holds the variances of classes with all digits from here."""
 
 
 @jax.tree_util.register_dataclass
@@ -119,9 +116,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
 
     def too_narrow(self, pooled: Moments) -> np.ndarray | None:
-        if self.rate is not None:
-            return None
-        return np.where(default_rate(pooled) < SMALLEST_RATE, pooled.mean, np.nan)
+        return None if self.rate is not None else too_narrow(pooled)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc
