@@ -1160,6 +1160,28 @@ def test_measurements_of_the_largest_size_are_read():
     assert nb.fit(nb.Gaussian(), X, list("abab")).predict(X).tolist() == list("abab")
 
 
+@pytest.mark.parametrize(
+    "family",
+    [nb.Gaussian(), nb.Hurdle(nb.Gaussian()), nb.MultivariateGaussian()],
+    ids=["Gaussian", "Hurdle", "vectors"],
+)
+@pytest.mark.parametrize("scale", [1e-147, 1e-200], ids=str)
+@pytest.mark.parametrize("spread", [1.0, 0.0], ids=["spread", "constant"])
+def test_measurements_too_small_for_squares(family, scale, spread):
+    cells = np.array([2.0, 2.5, 3.0, 2.25])
+    X = pd.DataFrame({"mass": [1.0, 2.0, 3.0, 4.0], "charge": scale * np.where(spread, cells, 2.0)})
+    with refused(
+        "column 'charge'", "variance", re.escape(f"near {X['charge'].mean():.3g}"), "multiply", error=ValueError
+    ):
+        nb.fit(nb.NaiveBayes(family), X, list("abab"))
+
+
+def test_small_measurements_are_read_as_in_another_unit():
+    X, y = np.array([[2.0], [2.5], [3.0], [2.25]]), list("abab")
+    small = nb.fit(nb.Gaussian(), X * 2.0**-480, y).predict_proba(X * 2.0**-480)
+    np.testing.assert_allclose(small, nb.fit(nb.Gaussian(), X, y).predict_proba(X), rtol=1e-12)
+
+
 def test_many_columns_of_large_codes():
     with refused("column 0", value(10**6), "in all columns", error=ValueError):
         nb.estimators.CategoricalNB().fit(np.full((2, 40), 10**6), [0, 1])

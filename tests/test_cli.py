@@ -108,6 +108,7 @@ def test_a_table_of_ones_own(run, tmp_path, rng):
         (["nowhere.csv", "--target", "y"], "there is no file 'nowhere.csv'"),
         (["penguins", "--target", "kind"], "column 'kind' is not there"),
         (["penguins", "--target", "species", "--drop", "wings"], "column 'wings' is not there"),
+        (["penguins", "--target", "Species"], "column 'Species' is not there (did you mean 'species'?)"),
         (["penguins", "--target", "species", "--categorical", "wings"], "column 'wings' is not there"),
     ],
 )
@@ -128,6 +129,11 @@ def refused(result, words):
 def test_a_file_that_is_no_table(command, tmp_path, content):
     (tmp_path / "empty.csv").write_bytes(content)
     refused(command("fit", tmp_path / "empty.csv", "--target", "y"), "empty.csv' cannot be read as CSV")
+
+
+def test_a_file_of_another_separator(command, tmp_path):
+    (tmp_path / "table.csv").write_text("size;y\n1,5;a\n2,5;b\n")
+    refused(command("fit", tmp_path / "table.csv", "--target", "y"), "separated by ';', write the file with commas")
 
 
 def test_the_version_is_that_of_the_package(command):

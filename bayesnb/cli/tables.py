@@ -12,6 +12,7 @@ from bayesnb.datasets import penguins_path
 from bayesnb.families.categorical import Categorical
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.tables.columns import near_matches
 from bayesnb.warn import warn
 
 __all__ = [
@@ -100,7 +101,17 @@ def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
     """
     for column in columns:
         if column not in table.columns:
-            raise ValueError(f"column {column!r} is not there: the columns are {list(table.columns)}")
+            names = list(table.columns)
+            raise ValueError(
+                f"column {column!r} is not there{near_matches(column, names)}: the columns are "
+                f"{names}{_other_separator(names)}"
+            )
+
+
+def _other_separator(names: list[str]) -> str:
+    """A hint for an error, if a header looks like one of a file whose columns no commas separate."""
+    found = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
+    return f"; they are separated by {found[0]!r}, write the file with commas" if found else ""
 
 
 def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:

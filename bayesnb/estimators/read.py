@@ -17,7 +17,7 @@ from bayesnb.rows import PIECE_CELLS
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.tables.objects import is_missing
-from bayesnb.tables.read import as_table
+from bayesnb.tables.read import as_frame, as_table
 from bayesnb.tables.sparse import SparseTable, as_csr
 from bayesnb.tables.table import Table
 
@@ -84,7 +84,7 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
-    frame = nw.from_native(X, pass_through=True)
+    frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         table = as_table(X)
@@ -110,7 +110,7 @@ def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:
     In the last case, scikit-learn's check raises its error for the columns of X as they are.
     """
     fitted = set(getattr(estimator, "feature_names_in_", ()))
-    frame = nw.from_native(X, pass_through=True)
+    frame = as_frame(X)
     if not isinstance(frame, nw.DataFrame) or not fitted or not fitted < set(frame.columns):
         return X
     return frame.select([name for name in frame.columns if name in fitted]).to_native()

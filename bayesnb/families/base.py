@@ -288,6 +288,18 @@ class Family(Params, ABC):
         """
         return None
 
+    def too_narrow(self, pooled: Any) -> np.ndarray | None:
+        """Means, shape (1, columns), of columns whose variance is too small for `on_scale_of`; NaN for the others.
+
+        None if that cannot happen. Such a model raises an error.
+
+        Parameters
+        ----------
+        pooled : Statistics
+            Statistics of all classes together, class axis of length one.
+        """
+        return None
+
     def on_scale_of(self, pooled: Any) -> Self:
         """Fill in the hyperparameters that were left to the scale of the data.
 

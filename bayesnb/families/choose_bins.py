@@ -97,5 +97,8 @@ def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple
     """
     low, high = float(first - step / 2), float(last + step / 2)
     wanted = np.linspace(first, last, num_bins + 1)[1:-1]
-    inner = np.unique(low + step * np.rint((wanted - low) / step))
+    with np.errstate(over="ignore"):
+        steps = np.rint((wanted - low) / step)
+    # Of a range that float64 does not count in steps, the edges stay where they are.
+    inner = np.unique(np.where(np.isfinite(steps), low + step * steps, wanted))
     return (low, *inner[(inner > low + step / 2) & (inner < high - step / 2)].tolist(), high)

@@ -14,7 +14,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
-from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted
+from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
 from bayesnb.statistics.moments import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
@@ -67,7 +67,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone causes 3e-10,
     2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit raises an error: subtract a number near the mean before the cells become
     float64. A change of unit does not change r and the error. Cells beyond 1e150 are refused, because float64 does not
-    hold sums of their squares.
+    hold sums of their squares. Without `rate`, so are columns that spread by less than 3e-146, because it rounds their
+    variance.
     """
 
     loc: Hyperparameter = None
@@ -113,6 +114,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         posterior = self.update(statistics)
         deviation = np.sqrt(posterior.rate / posterior.concentration)
         return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
+
+    def too_narrow(self, pooled: Moments) -> np.ndarray | None:
+        return None if self.rate is not None else too_narrow(pooled)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc

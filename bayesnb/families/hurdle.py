@@ -222,6 +222,9 @@ class Hurdle(ConjugateFamily):
     def too_far_from_zero(self, statistics: HurdleStatistics) -> np.ndarray | None:
         return self.family.too_far_from_zero(statistics.values)
 
+    def too_narrow(self, pooled: HurdleStatistics) -> np.ndarray | None:
+        return self.family.too_narrow(pooled.values)
+
     def on_scale_of(self, pooled: HurdleStatistics) -> Self:
         return replace(self, family=self.family.on_scale_of(pooled.values))
 

@@ -23,7 +23,7 @@ from bayesnb.families.multivariate_t import (
     predictive_matrix,
     refitted,
 )
-from bayesnb.families.student_t import default_rate
+from bayesnb.families.student_t import default_rate, too_narrow
 from bayesnb.statistics.moments import Moments
 from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
@@ -194,6 +194,9 @@ class MultivariateGaussian(ConjugateFamily):
         posterior = self.update(statistics)
         deviation = np.sqrt(np.diagonal(posterior.scale, axis1=-2, axis2=-1) / posterior.df)
         return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
+
+    def too_narrow(self, pooled: Scatter) -> np.ndarray | None:
+        return None if self.scale is not None else too_narrow(pooled.of_columns)
 
     def on_scale_of(self, pooled: Scatter) -> Self:
         columns = pooled.of_columns

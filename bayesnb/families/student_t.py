@@ -13,10 +13,13 @@ from bayesnb.rows import row_pieces
 from bayesnb.statistics.base import ROUNDING
 from bayesnb.statistics.moments import Moments
 
-__all__ = ["StudentT", "default_rate", "left_out", "refitted"]
+__all__ = ["StudentT", "default_rate", "left_out", "refitted", "too_narrow"]
 
 RATE = 0.1
 """Default `rate` of a Gaussian column, in variances of the column."""
+
+SMALLEST_RATE = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
+"""Smallest default of `rate`, about 1e-292: float64 holds the variances of classes with all digits from here."""
 
 SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
@@ -30,6 +33,11 @@ def default_rate(pooled: Moments) -> np.ndarray:
     variance = pooled.variance
     magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
     return RATE * np.where(variance > 0, variance, magnitude)
+
+
+def too_narrow(pooled: Moments) -> np.ndarray:
+    """Means of the columns whose default `rate` is too small for float64; NaN for the others."""
+    return np.where(default_rate(pooled) < SMALLEST_RATE, pooled.mean, np.nan)
 
 
 @dataclass(frozen=True)

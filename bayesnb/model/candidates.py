@@ -18,6 +18,7 @@ from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
 from bayesnb.families.waiting_times import Exponential
+from bayesnb.tables.cells import LARGEST_COUNT
 from bayesnb.tables.table import Table
 
 __all__ = ["COUNTS", "DENSITIES", "Candidate", "candidates"]
@@ -119,7 +120,8 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
 def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]:
     if ((cells == 0) | (cells == 1)).all():
         return (Candidate("Bernoulli", Bernoulli()),)
-    if weights.sum() < MIN_CELLS:
+    # An infinite cell is no number of any family. The fit refuses it, with an error that names column and row.
+    if weights.sum() < MIN_CELLS or np.isinf(cells).any():
         return (Candidate("Gaussian", Gaussian(), smooth=True),)
     few = _are_few_whole_numbers(cells)
     found = [
@@ -154,13 +156,14 @@ def _of_edges(name: str, cells: np.ndarray, weights: np.ndarray) -> float:
     values = _distinct(cells, weights)
     if name != "Histogram" or not len(values):
         return 0.0
-    steps = (values[-1] - values[0]) / resolution(values) + 1
+    with np.errstate(over="ignore"):
+        steps = (values[-1] - values[0]) / resolution(values) + 1
     return -np.log(2 * len(NUMBERS_OF_BINS)) - 2 * np.log(max(1.0, min(weights.sum(), steps)))
 
 
 def _distinct(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The values of the cells that count. An infinite one is refused where the cells are counted."""
-    return np.unique(cells[(weights > 0) & np.isfinite(cells)])
+    """The values of the cells that count."""
+    return np.unique(cells[weights > 0])
 
 
 def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict[str, ConjugateFamily]:
@@ -172,4 +175,6 @@ def _holds(family: Family, cells: np.ndarray) -> bool:
 
 
 def _are_few_whole_numbers(cells: np.ndarray) -> bool:
-    return bool((cells == np.rint(cells)).all()) and len(np.unique(cells)) <= FEW_VALUES
+    # Above LARGEST_COUNT no family of counts holds a number.
+    whole = (cells == np.rint(cells)) & (np.abs(cells) <= LARGEST_COUNT)
+    return bool(whole.all()) and len(np.unique(cells)) <= FEW_VALUES

@@ -15,6 +15,7 @@ from bayesnb.model.describe import Description
 from bayesnb.model.layout import lay_out
 from bayesnb.model.learned import placeholder_codes
 from bayesnb.model.read import block_name
+from bayesnb.statistics.base import Statistics
 from bayesnb.tables.schema import Schema
 
 __all__ = ["resolve"]
@@ -43,7 +44,7 @@ def resolve(
     Raises
     ------
     ValueError
-        If a default depends on a hyperparameter that is learned.
+        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
     """
     resolved = _on_scale_of(blocks, statistics)
     numbers = description.with_placeholders()
@@ -61,9 +62,22 @@ def resolve(
 
 
 def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
-    return tuple(
-        replace(block, family=block.family.on_scale_of(counted.pooled()))
-        for block, counted in zip(blocks, statistics.blocks, strict=True)
+    resolved = []
+    for block, counted in zip(blocks, statistics.blocks, strict=True):
+        pooled = counted.pooled()
+        _refuse_narrow(block, pooled)
+        resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
+    return tuple(resolved)
+
+
+def _refuse_narrow(block: Block, pooled: Statistics) -> None:
+    means = block.family.too_narrow(pooled)
+    if means is None or np.isnan(means).all():
+        return
+    j = int(np.flatnonzero(~np.isnan(means[0]))[0])
+    raise ValueError(
+        f"column {block.labels[j]!r}: its cells lie near {means[0, j]:.3g} and spread so little that float64 does not "
+        "hold their variance: multiply the column by a common factor, here and where you predict"
     )
 
 

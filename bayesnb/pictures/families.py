@@ -98,6 +98,8 @@ def _columns(choice: Choice, columns: Sequence[Any] | None) -> list[Any]:
             raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
         return several
     names = [columns] if isinstance(columns, str) else list(columns)
+    if not names:
+        raise ValueError(f"columns is empty: name some of {several}, or leave it out for all")
     for name in names:
         if name not in several:
             raise ValueError(f"column {name!r} has no two families to compare: the columns that have are {several}")

@@ -1,6 +1,6 @@
 """Which family does each column have? Compared by evidence, or by how well the labels are predicted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,12 +61,25 @@ class FamilyChoice:
     def first_two(self) -> dict[Any, tuple[Compared, ...]]:
         """By column, the family chosen and the best one of the others, if there is another."""
         found = {}
-        for column, of_column in self.table.groupby("column", sort=False):
-            others = of_column[~of_column["chosen"]].nlargest(1, self._measure)
-            ordered = pd.concat([of_column[of_column["chosen"]], others])
-            by_name = {each.candidate.name: each for each in self.compared[column]}
-            found[column] = tuple(by_name[name] for name in ordered["family"])
+        for column, of_column in self._by_column():
+            found[column] = tuple(self.compared[column][place] for place in self._shown_of(of_column))
         return found
+
+    def _by_column(self) -> Iterator[tuple[Any, pd.DataFrame]]:
+        """The rows of `table` for each column, numbered from zero.
+
+        Names of columns are not looked up in `table`, because pandas takes None for missing and a tuple for a key of
+        two levels.
+        """
+        start = 0
+        for column, families in self.compared.items():
+            yield column, self.table.iloc[start : start + len(families)].reset_index(drop=True)
+            start += len(families)
+
+    def _shown_of(self, of_column: pd.DataFrame) -> list[int]:
+        """Places of the family chosen and of the best one of the others, if there is another."""
+        others = of_column.loc[~of_column["chosen"], self._measure].sort_values(ascending=False, kind="stable")
+        return [int(of_column["chosen"].argmax()), *others.index[:1]]
 
     def posterior_of(self, column: Any, family: Family) -> Family:
         """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
@@ -103,16 +116,18 @@ class FamilyChoice:
 
     def _shown(self) -> pd.DataFrame:
         """A row for each column: the family chosen, and the best one of the others."""
-        measured = self.table.set_index(["column", "family"])[self._measure]
-        rows = {}
-        for column, (chosen, *others) in self.first_two.items():
-            second = others[0].candidate.name if others else None
-            rows[column] = {
-                "family": chosen.candidate.name,
-                "second": second or "",
-                self._measure: f"{measured[column, second]:.1f}" if second else "",
-            }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
+        lines = []
+        for _, of_column in self._by_column():
+            chosen, *others = self._shown_of(of_column)
+            lines.append(
+                {
+                    "family": of_column.at[chosen, "family"],
+                    "second": "".join(of_column.at[other, "family"] for other in others),
+                    self._measure: "".join(f"{of_column.at[other, self._measure]:.1f}" for other in others),
+                }
+            )
+        names = pd.Index(list(self.compared), name="column", dtype=object, tupleize_cols=False)
+        return pd.DataFrame(lines, index=names)
 
 
 @warns_once
@@ -235,6 +250,8 @@ def choose_families(
     columns = open_columns(X, exclude, families)
     _refuse_sparse(columns)
     rows = labelled_table(columns.table, y, sample_weight, may_miss=False)
+    if not rows.weights.any():
+        raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     if len(rows.classes) < 2:
         raise ValueError(
             f"y has one class only, {rows.classes.tolist()[0]!r}, so that there is nothing to predict: give rows of "

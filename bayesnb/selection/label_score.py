@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb.api import fit
 from bayesnb.checks.left_out import leave_one_out
 from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.candidates import Candidate
 from bayesnb.model.column_evidence import Compared, LabelledTable
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -58,6 +59,12 @@ def best_for_labels(
     TypeError, ValueError
         If a family that is given has no closed form.
     """
+    for name, family in columns.given.items():
+        if not isinstance(family, ConjugateFamily):
+            raise ValueError(
+                f"column {name!r} is {type(family).__name__}, which has no closed-form posterior, as "
+                'criterion="labels" needs: give a family that has one, or criterion="evidence"'
+            )
     labels = rows.classes[rows.codes]
 
     def left_out(features: Mapping[Any, Family], class_probs: np.ndarray | None = None) -> np.ndarray:

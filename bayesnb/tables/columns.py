@@ -50,5 +50,6 @@ def near_matches(name: Column, names: Iterable[Column]) -> str:
 
     Empty if no name is close.
     """
-    found = get_close_matches(str(name), list(map(str, names)), n=2, cutoff=0.7)
+    by_text = {str(each): each for each in names}
+    found = [by_text[text] for text in get_close_matches(str(name), by_text, n=2, cutoff=0.7)]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""

@@ -14,7 +14,7 @@ from bayesnb.tables.frame import FrameTable
 from bayesnb.tables.sparse import SparseTable, as_csr
 from bayesnb.tables.table import Table
 
-__all__ = ["as_table", "is_dask"]
+__all__ = ["as_frame", "as_table", "is_dask"]
 
 TRACED = (
     "X has no numbers yet, because jax.jit, jax.vmap, jax.grad or another transformation of JAX traces this call: take "
@@ -61,18 +61,16 @@ def as_table(X: Any) -> Table:
             f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
             "matrix"
         )
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
-        raise
+    frame = as_frame(X)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame: collect it first, X.collect()")
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names)
-        if nw.dependencies.is_pandas_dataframe(X) and {type(kind).__name__ for kind in X.dtypes} == {"SparseDtype"}:
-            return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+        if nw.dependencies.is_pandas_dataframe(X) and (sparse := _sparse_types(X)):
+            if len(sparse) == len(names) and all(kind.fill_value == 0 for kind in sparse.values()):
+                return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+            frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, len(frame))
     array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
     if array.ndim != 2:
@@ -86,9 +84,29 @@ def as_table(X: Any) -> Table:
     return kind(array, tuple(range(array.shape[1])), array.shape[0])
 
 
+def as_frame(X: Any) -> Any:
+    """A Narwhals frame of a pandas, polars or pyarrow table; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    try:
+        return nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
+        raise
+
+
 def is_dask(data: Any) -> bool:
     """Whether data are a Dask collection, which `bayesnb.sources.dask` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
+
+
+def _sparse_types(X: Any) -> dict[Any, Any]:
+    """The type of each sparse column of a pandas table."""
+    return {name: kind for name, kind in X.dtypes.items() if type(kind).__name__ == "SparseDtype"}
 
 
 def _refuse_duplicates(names: Sequence[Any]) -> None:

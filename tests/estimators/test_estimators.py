@@ -602,3 +602,12 @@ def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):
     assert estimators.CategoricalNB().fit([[0, 1], [3, 2], [1, 0]], y).n_categories_.tolist() == [4, 3]
     with pytest.raises(ValueError, match="column 0 holds the number 4"):
         estimators.CategoricalNB().fit([[0, 1], [4, 2], [1, 0]], y)
+
+
+def test_columns_of_one_name_are_refused_by_that_name():
+    X, y = pd.DataFrame(np.ones((4, 2)), columns=["size", "size"]), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="column 'size' occurs twice in X: rename or drop one"):
+        NaiveBayesClassifier().fit(X, y)
+    fitted = NaiveBayesClassifier().fit(X.set_axis(["size", "mass"], axis=1), y)
+    with pytest.raises(ValueError, match="column 'size' occurs twice in X"):
+        fitted.predict(X)

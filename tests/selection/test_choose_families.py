@@ -114,13 +114,25 @@ class TestEvidence:
     def test_keeps_whole_numbers_apart_from_measurements(self):
         y = np.arange(60) % 2
         X = pd.DataFrame({"few": np.arange(60) % 20, "many": np.arange(60) % 21, "below": np.arange(60) % 5 - 2})
+        X["beyond"] = 2.0**55 + 16 * X["few"]
         found = nb.choose_families(X, y).table.groupby("column")["family"].agg(set)
         counts = {"Poisson", "Geometric", *(f"NegativeBinomial({r})" for r in ("0.3", "3", "10"))}
         assert found["few"] == counts | {"Histogram", "Hurdle(Histogram)"}
         assert found["below"] == {"Histogram", "Hurdle(Histogram)"}
         densities = {"Gaussian", "Exponential", "Histogram"}
         inner = {"Gaussian", "LogNormal", "Exponential", "Histogram"}
+        # No family of counts holds a number above 2**53.
+        assert found["beyond"] == densities | {"LogNormal"}
         assert found["many"] == densities | {f"Hurdle({name})" for name in inner}
+
+    def test_compares_numbers_of_a_range_that_float64_does_not_count_in_steps(self):
+        X = pd.DataFrame({"wide": np.exp(np.linspace(-460, 320, 60))})
+        found = nb.choose_families(X, np.arange(60) % 2)
+        assert found.table["family"].tolist()[0] == "LogNormal"
+        bound = nb.fit(nb.NaiveBayes({"wide": nb.Histogram(num_bins=4)}), X, np.arange(60) % 2)
+        width = np.diff(bound.families[0].edges)
+        np.testing.assert_allclose(width, width[0], rtol=1e-12)
+        assert len(width) == 4
 
     def test_does_not_judge_numbers_of_few_cells(self, table):
         X, y = table
@@ -218,6 +230,19 @@ class TestResult:
                     assert line.split()[2] == others.loc[others[measure].idxmax(), "family"]
             assert choice._repr_html_().count("<tr") == 2 + X.shape[1]
 
+    @pytest.mark.parametrize("name", [None, np.nan, 0, ("size", "cm")], ids=str)
+    def test_takes_any_name_of_a_column(self, table, name):
+        X, y = table
+        named = pd.DataFrame({"a": X["size"], "b": X["visits"], "c": X["flag"]})
+        expected = nb.choose_families(named, y)
+        named.columns = pd.Index([name, ("b", ""), ("c", "")], dtype=object, tupleize_cols=isinstance(name, tuple))
+        found = nb.choose_families(named, y)
+        assert list(found.first_two) == list(named.columns)
+        for line, other in zip(repr(found).splitlines()[3:], repr(expected).splitlines()[3:], strict=True):
+            assert line.endswith(" ".join(other.split()[-1:]))
+        assert found.first_two[name] == expected.first_two["a"]
+        assert len(found.plot().axes) == 4
+
     def test_draws_two_families_of_each_column_that_has_them(self, table):
         X, y = table
         choice = nb.choose_families(X, y)
@@ -245,6 +270,8 @@ class TestResult:
         choice = nb.choose_families(X[["flag", "size"]], y)
         with pytest.raises(ValueError, match=r"column 'flag' has no two families.*\['size'\]"):
             choice.plot(columns=["flag"])
+        with pytest.raises(ValueError, match=r"columns is empty: name some of \['size'\]"):
+            choice.plot(columns=[])
         with pytest.raises(ValueError, match="no column has more than one family"):
             nb.choose_families(X[["flag", "colour"]], y).plot()
         with pytest.raises(TypeError, match=r"choice is a str: give what nb.choose_families"):
@@ -370,16 +397,19 @@ class TestWarnings:
         (
             {"families": {"size": nb.Gamma()}, "criterion": "labels"},
             ValueError,
-            "column 'size' is Gamma, which has no closed-form posterior",
+            "column 'size' is Gamma, which has no closed-form posterior.*or criterion=\"evidence\"",
         ),
         ({"criterion": "loo"}, ValueError, 'criterion is \'loo\': give "evidence", or "labels"'),
         ({"sample_weight": np.ones(3)}, ValueError, r"sample_weight has shape \(3,\), X has 120 rows"),
         ({"sample_weight": -np.ones(ROWS)}, ValueError, "sample_weight of row 0 is -1.0"),
+        ({"sample_weight": np.zeros(ROWS)}, ValueError, "sample_weight is zero for every row"),
         ({"X": "empty"}, ValueError, r"column 'size' has no observed cell.*exclude=\['size'\]"),
         ({"X": "no text"}, ValueError, "column 'colour' has no observed cell.*leave the column out"),
         ({"X": "dates"}, TypeError, "column 'size' holds Datetime.*leave it out"),
+        ({"X": "periods"}, TypeError, r"column 'size' holds period\[D\], which is neither"),
         ({"X": "lists"}, TypeError, "column 'size' holds a list"),
         ({"X": "infinite"}, ValueError, "column 'size', row 3: inf is not.*mark the cell as missing"),
+        ({"X": "infinite and negative"}, ValueError, "column 'size', row 3: inf is not.*mark the cell as missing"),
         ({"X": "sparse"}, TypeError, r"X is sparse.*nb.Multinomial\(\).*X.toarray\(\)"),
         ({"X": "rows"}, ValueError, "X has no rows"),
     ],
@@ -391,8 +421,10 @@ def test_bad_input_is_refused(table, change, error, message):
         "empty": lambda: X.assign(size=np.nan),
         "no text": lambda: X.assign(colour=pd.Series([None] * ROWS, dtype="category")),
         "dates": lambda: X.assign(size=pd.Timestamp("2020-01-01")),
+        "periods": lambda: X.assign(size=pd.Period("2020-01-01")),
         "lists": lambda: X.assign(size=[[1, 2]] * ROWS),
         "infinite": lambda: X.assign(size=np.where(np.arange(ROWS) == 3, np.inf, 1.5)),
+        "infinite and negative": lambda: X.assign(size=np.where(np.arange(ROWS) == 3, np.inf, -1.5)),
         "sparse": lambda: scipy.sparse.csr_array(X[["visits", "flag"]].to_numpy()),
         "rows": lambda: X[:0],
     }

@@ -157,3 +157,9 @@ def test_many_words_stay_fast():
     posterior.predict_proba(counts)
     posterior.update(counts, np.arange(500) % 2)
     assert time.process_time() - start < 2.0
+
+
+def test_the_question_for_the_name_that_was_meant_shows_its_type():
+    X, y = pd.DataFrame(np.ones((4, 2))), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=r"column '1', which the table lacks \(did you mean 1\?\)"):
+        nb.NaiveBayes.from_frame(X, y, exclude=["1"])

@@ -794,3 +794,20 @@ def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
     X[:, 0] = [("a", 1), "b", "b", ("a", 1)]
     posterior = nb.fit(nb.Categorical(categories=[("a", 1), "b"]), X, [0, 1, 1, 0])
     np.testing.assert_allclose(posterior.predict_proba(X)[:, 0], [0.75, 0.25, 0.25, 0.75])
+
+
+@pytest.mark.parametrize("fill", [0.0, np.nan], ids=["zeros", "missing"])
+def test_sparse_columns_beside_others_are_read_as_dense_ones(fill):
+    cells = np.array([0.0, 1.5, np.nan, 2.0, 0.0, 3.0])
+    dense = pd.DataFrame({"size": cells, "flag": [True, False] * 3, "kind": list("abcabc")})
+    sparse = dense.astype({"size": pd.SparseDtype(float, fill), "flag": pd.SparseDtype(bool, False)})
+    y = list("xyxyxy")
+    expected, found = (nb.fit(nb.NaiveBayes.from_frame(X, y), X, y) for X in (dense, sparse))
+    assert nb.choose_families(sparse, y).model == nb.choose_families(dense, y).model
+    np.testing.assert_array_equal(found.predict_proba(sparse), expected.predict_proba(dense))
+
+
+def test_sparse_columns_whose_empty_cells_are_missing_are_read_as_dense_ones():
+    dense, y = pd.DataFrame({"size": [0.5, 1.5, np.nan, 2.0]}), list("xyxy")
+    posterior = nb.fit(nb.Gaussian(), dense.astype(pd.SparseDtype(float, np.nan)), y)
+    np.testing.assert_array_equal(posterior.predict_proba(dense), nb.fit(nb.Gaussian(), dense, y).predict_proba(dense))
