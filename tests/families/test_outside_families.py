@@ -582,6 +582,22 @@ class TestWaits:
         own = [self.x[self.y == label] for label in np.unique(self.y)]
         np.testing.assert_allclose(mode, [(1 + len(x)) / (3 + x.sum()) for x in own], rtol=1e-14)
 
+    @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan], ids=repr)
+    @pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["MLE", "MAP"])
+    def test_an_estimate_is_finite(self, inference: Any, value: float) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Estimated(Exponential):
+            def maximum_likelihood(self, statistics: Any) -> Any:
+                return {"rate": np.array([[1.0], [value]])}
+
+            def maximum_a_posteriori(self, statistics: Any) -> Any:
+                return self.maximum_likelihood(statistics)
+
+        error = r"column 0 in class 'b': the .* estimate of 'rate' does not exist.*use nb\.Exact\(\)"
+        with pytest.raises(ValueError, match=error):
+            nb.fit(Estimated(2.0, 3.0), self.x[:, None], self.y, inference)
+
     @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 1.0, 3.0]], ids=["weight one", "weights"])
     def test_formulas_of_cells_are_counted_in_float64(self, weights: Any) -> None:
         @jax.tree_util.register_dataclass
