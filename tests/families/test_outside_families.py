@@ -717,6 +717,33 @@ class TestConstants:
             with pytest.raises(TypeError, match=rf"Shifted\({error}"):
                 nb.NaiveBayes(features)
 
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MAP(), nb.Gibbs(num_warmup=1, num_samples=2)], ids=repr)
+    @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a hurdle"])
+    @pytest.mark.parametrize(
+        ("after", "error"),
+        [
+            (
+                lambda kind, a, b: kind(a, b),
+                r"update of Bent gives shift=0\.0, and the family has shift=0\.5: return dataclasses\.replace\(self",
+            ),
+            (lambda kind, a, b: Shifted(a, b, 0.5), "update of Bent gives an object of the class Shifted: return data"),
+        ],
+        ids=["constant", "class"],
+    )
+    def test_an_update_that_loses_them_is_refused(self, after: Any, error: str, wrapped: bool, inference: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Bent(Shifted):
+            def update(self, statistics: Any) -> Any:
+                return after(Bent, self.concentration + statistics.n, self.rate + statistics.total)
+
+            def mode(self) -> Any:
+                return {"rate": (self.concentration - 1) / self.rate}
+
+        family = Bent(2.0, 2.0, shift=0.5)
+        with pytest.raises(TypeError, match=error):
+            nb.fit(nb.Hurdle(family) if wrapped else family, self.X, self.y, inference)
+
     @pytest.mark.parametrize("note", [np.sin, np.nan, frozenset("a")], ids=["function", "nan", "set"])
     def test_what_no_file_holds_is_an_error_of_save(self, note: Any, tmp_path: Any) -> None:
         posterior = nb.fit(nb.NaiveBayes(Shifted(note=note)), self.X, self.y)
