@@ -611,6 +611,24 @@ class TestWaits:
         found = fitted.problem.statistics.blocks[0].log_base[:, 0]
         np.testing.assert_allclose(found, members @ np.log(self.x), rtol=1e-14)
 
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MLE()], ids=["Exact", "MLE"])
+    def test_rows_that_were_never_there_are_not_forgotten(self, inference: Any) -> None:
+        """A family without `possible`, whose posterior would have a negative rate."""
+
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Estimated(Exponential):
+            def maximum_likelihood(self, statistics: Any) -> Any:
+                return {"rate": statistics.n / statistics.total}
+
+        waits = pd.DataFrame({"here": self.x, "there": self.x})
+        posterior = nb.fit(Estimated(2.0, 3.0), waits, self.y, inference)
+        gone = pd.DataFrame({"here": [0.3], "there": [1e3]})
+        error = r"these rows were never among the data: without them, column 'there' in class 'b'.*forget only rows"
+        with pytest.raises(ValueError, match=error):
+            posterior.forget(gone, ["b"])
+        assert posterior.forget(waits[:1], ["a"]).problem.statistics.classes.n.tolist() == [1.0, 3.0]
+
     def test_terms_are_a_tuple(self) -> None:
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)
