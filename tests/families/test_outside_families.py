@@ -639,6 +639,48 @@ class TestWaits:
         with pytest.raises(TypeError, match=r"terms of Bare gives one array: give a tuple"):
             nb.fit(Bare(), self.x[:, None], self.y)
 
+    def test_natural_parameters_are_a_tuple(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Bare(Exponential):
+            def natural(self, parameters: Any) -> Any:
+                return -parameters["rate"], -jnp.log(parameters["rate"])
+
+        posterior = nb.fit(Bare(), self.x[:, None], self.y)
+        error = r"natural of Bare does not give a tuple.*return \(parameter,\), log_partition"
+        with pytest.raises(TypeError, match=error):
+            posterior.plugin().predict([[1.0]])
+        with pytest.raises(TypeError, match=error):
+            nb.fit(Bare(), self.x[:, None], self.y, nb.NUTS(progress=False))
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(progress=False)),
+            lambda model, X, y: nb.fit(model, X, y).draws(),
+            lambda model, X, y: numpyro.handlers.seed(model.bind(X, y).program, 0)(X, y),
+        ],
+        ids=["NUTS", "draws", "program"],
+    )
+    @pytest.mark.parametrize(
+        ("prior", "told"),
+        [
+            (lambda sample, gamma: sample("rate", gamma), "returns an object of the class"),
+            (lambda sample, gamma: {"rate": sample("speed", gamma)}, "draws 'speed'"),
+            (lambda sample, gamma: {"speed": sample("rate", gamma)}, r"returns \['speed'\]"),
+        ],
+        ids=["no dict", "draws another", "returns another"],
+    )
+    def test_a_prior_gives_the_parameters_by_name(self, prior: Any, told: str, way: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Named(Exponential):
+            def prior(self, sample: Any) -> Any:
+                return prior(sample, dist.Gamma(self.concentration, self.rate))
+
+        with pytest.raises(TypeError, match=rf"prior of Named {told}.*likelihood's arguments, \['rate'\]"):
+            way(nb.NaiveBayes(Named()), self.x[:, None], self.y)
+
     @pytest.mark.parametrize(
         ("scaled", "error"),
         [(Exponential(3.0, 4.0), "an object of Exponential"), ({"shape": 3.0}, r"a mapping with \['shape'\]")],
