@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -217,17 +217,21 @@ class Problem:
         remaining = left.classes.without_rounding(self.statistics.classes)
         classes = self.model.schema.classes.tolist()
         _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
+
+        def cell(block: Block, c: int, j: int = 0) -> str:
+            column = block.name if block.is_joint else block.labels[j]
+            return f"column {column!r} in class {classes[c]!r}"
+
         blocks = []
         for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
             cleaned = after.without_rounding(before)
-
-            def cell(c: int, j: int = 0, block: Block = block) -> str:
-                column = block.name if block.is_joint else block.labels[j]
-                return f"column {column!r} in class {classes[c]!r}"
-
-            _refuse(~np.asarray(block.family.possible(cleaned)), cell)
+            _refuse(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
             blocks.append(cleaned)
-        return replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+        problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+        if not self.model.hyperpriors:
+            for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
+                _refuse(_without_posterior(block, counted, len(classes)), partial(cell, block))
+        return problem
 
 
 def check_decay(decay: Any) -> float:
@@ -267,6 +271,34 @@ def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray
         f"deviations from zero, which leaves its densities too few digits: {way_out}, here and where you "
         "predict"
     )
+
+
+@in_float64
+def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
+    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+
+    A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
+    """
+    family = block.family
+    refused = np.zeros((num_classes, 1 if block.is_joint else len(block.labels)), dtype=bool)
+    if isinstance(family, ConjugateFamily) and not _has_posterior(family, counted):
+        for c, j in np.ndindex(refused.shape):
+            at = (slice(c, c + 1),) if block.is_joint else (slice(c, c + 1), slice(j, j + 1))
+            one, its_own = jax.tree.map(partial(_part, at), (family, counted))
+            refused[c, j] = not _has_posterior(one, its_own)
+    return refused
+
+
+def _part(at: tuple[slice, ...], leaf: Any) -> Any:
+    return leaf[at[: np.ndim(leaf)]]
+
+
+def _has_posterior(family: ConjugateFamily, counted: Statistics) -> bool:
+    try:
+        to_numpy(family.update(counted))
+    except ValueError:
+        return False
+    return True
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:

@@ -47,7 +47,7 @@ class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
         return (-parameters["rate"],), -jnp.log(parameters["rate"])
 
     def update(self, statistics):
-        return Exponential(self.concentration + statistics.n, self.rate + statistics.total)
+        return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
 
     def log_normaliser(self):
         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
@@ -89,7 +89,7 @@ class NumPyroExponential(nb.ConjugateFamily):
         return statistics.n * jnp.log(rate) - statistics.total * rate
 
     def update(self, statistics):
-        return NumPyroExponential(self.concentration + statistics.n, self.rate + statistics.total)
+        return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
 
     def predictive(self):
         return lomax(self)
@@ -147,7 +147,7 @@ class Coins(nb.ConjugateFamily):
         return _xlogy(statistics.total, prob) + _xlog1py(statistics.n - statistics.total, -prob)
 
     def update(self, statistics):
-        return Coins(self.ones + statistics.total, self.zeros + statistics.n - statistics.total)
+        return replace(self, ones=self.ones + statistics.total, zeros=self.zeros + statistics.n - statistics.total)
 
     def predictive(self):
         return dist.Bernoulli(probs=self.ones / (self.ones + self.zeros))

@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log
 from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.blocks.parameters import ModelParameters, require_prior_shape
+from bayesnb.blocks.parameters import ModelParameters, draw_from_prior, require_prior_shape
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
@@ -44,7 +44,7 @@ def walk_family(i: int, family: Family, sample: Sample) -> None:
         require_prior_shape(family, name, distribution)
         return sample(f"{i}.{name}", distribution)
 
-    family.prior(checked)
+    draw_from_prior(family, checked)
 
 
 def statistics_program(
@@ -79,7 +79,7 @@ def statistics_program(
                 return value.prob
             return value
 
-        values = family.prior(sample)
+        values = draw_from_prior(family, sample)
         numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
         blocks.append(values)
     return ModelParameters(class_prob, tuple(blocks))

@@ -10,11 +10,12 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, Sample
 from bayesnb.families.draw import draw
 
 __all__ = [
     "ModelParameters",
+    "draw_from_prior",
     "draw_parameters",
     "log_prior_density",
     "off_boundary",
@@ -69,7 +70,7 @@ def draw_parameters(
             leaf = np.asarray(jax.tree.leaves(family)[0])
             depth = leaf.ndim
             ranks = _batch_ranks(family) if family.joint else {}
-            blocks.append(to_numpy(family.prior(sample)))
+            blocks.append(to_numpy(draw_from_prior(family, sample)))
         if sample_shape:
             class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
     return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
@@ -89,6 +90,34 @@ def _batch_ranks(family: Family) -> dict[str, int]:
 
     family.take(slice(0, 1)).prior(note)
     return ranks
+
+
+def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
+    """What the family's `prior` gives: its parameters by name.
+
+    Raises
+    ------
+    TypeError
+        If `prior` does not give a dict with the names that it draws, which are those of the likelihood's arguments.
+    """
+    names = sorted(family.parameter_names())
+
+    def require(it_is_so: bool, what: str) -> None:
+        if not it_is_so:
+            raise TypeError(
+                f"prior of {type(family).__name__} {what}: draw and return a dict of the likelihood's arguments, "
+                f"{names}, "
+                'as in return {"rate": sample("rate", distribution)}'
+            )
+
+    def checked(name: str, distribution: dist.Distribution) -> Any:
+        require(name in names, f"draws {name!r}")
+        return sample(name, distribution)
+
+    values = family.prior(checked)
+    require(isinstance(values, dict), f"returns an object of the class {type(values).__name__}")
+    require(sorted(values) == names, f"returns {sorted(values)}")
+    return values
 
 
 def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:

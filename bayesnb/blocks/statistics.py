@@ -8,7 +8,7 @@ import jax
 
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
 
@@ -50,11 +50,11 @@ def updated(
     class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics
 ) -> tuple[ClassPrior, tuple[Family, ...]]:
     """Class prior and families given statistics; a family without a closed form stays as its prior."""
-    given = tuple(
-        family.update(counted) if isinstance(family, ConjugateFamily) else family
+    after = tuple(
+        given(family, counted) if isinstance(family, ConjugateFamily) else family
         for family, counted in zip(families, statistics.blocks, strict=True)
     )
-    return class_prior.update(statistics.classes), given
+    return class_prior.update(statistics.classes), after
 
 
 def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> Any:

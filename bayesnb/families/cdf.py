@@ -68,7 +68,8 @@ def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     with jax.enable_x64(True):
         try:
             return np.asarray(distribution.icdf(level))
-        except NotImplementedError:
+        except (NotImplementedError, ImportError):
+            # NumPyro takes some quantiles from a library that need not be installed.
             return _by_bisection(distribution, np.asarray(level))
 
 

@@ -21,7 +21,7 @@ from bayesnb.families.pit import independent_pit
 from bayesnb.families.predictive import CellPredictive
 from bayesnb.sparse import dense
 
-__all__ = ["ConjugateFamily"]
+__all__ = ["ConjugateFamily", "given"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ConjugateFamily(Family):
     --------
     Waiting times, exponential with a gamma prior on the rate.
 
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, replace
     >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
     >>> from jax.scipy.special import gammaln
     >>> import bayesnb as nb
@@ -68,7 +68,7 @@ class ConjugateFamily(Family):
     ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
-    ...         return Exponential(self.concentration + statistics.n, self.rate + statistics.total)
+    ...         return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
     ...
     ...     def log_normaliser(self):
     ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
@@ -89,7 +89,10 @@ class ConjugateFamily(Family):
 
     @abstractmethod
     def update(self, statistics: Any) -> Self:
-        """Posterior given statistics; the same type, other hyperparameters."""
+        """Posterior given statistics: the same class and static fields, other hyperparameters.
+
+        ``dataclasses.replace(self, ...)`` keeps the class and the static fields.
+        """
 
     def log_normaliser(self) -> Any:
         r"""Log of the number that normalises the prior density, shape (..., classes, columns).
@@ -195,7 +198,7 @@ class ConjugateFamily(Family):
             return to_numpy({name: marginal.mean for name, marginal in self.marginals().items()})
 
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
-        return self.update(statistics).mode()
+        return given(self, statistics).mode()
 
     def mode(self) -> dict[str, Any] | None:
         """Mode of the parameters' joint density, NaN where it is unbounded; None where no closed form is known."""
@@ -402,6 +405,29 @@ class ConjugateFamily(Family):
             works.
         """
         return None
+
+
+def given[F: ConjugateFamily](family: F, statistics: Any) -> F:
+    """The posterior that the family's `update` gives, of the family's class and with its static fields.
+
+    Raises
+    ------
+    TypeError
+        If `update` gives another class, or loses the value of a static field.
+    """
+    after = family.update(statistics)
+    name = type(family).__name__
+    remedy = "return dataclasses.replace(self, ...), which keeps the class and the static fields"
+    if type(after) is not type(family):
+        raise TypeError(f"update of {name} gives an object of the class {type(after).__name__}: {remedy}")
+    settings = after.settings()
+    for constant, value in family.settings().items():
+        if settings[constant] is not value and settings[constant] != value:
+            raise TypeError(
+                f"update of {name} gives {constant}={settings[constant]!r}, and the family has {constant}={value!r}: "
+                f"{remedy}"
+            )
+    return after
 
 
 def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:

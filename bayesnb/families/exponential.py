@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.arrays import namespace
 from bayesnb.families.base import Family, Parameters, filled_cells
-from bayesnb.families.product import Product, times
+from bayesnb.families.product import Product, natural_parameters, times
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import Counts, class_sums, observed_weight
 
@@ -126,7 +126,7 @@ class ExponentialFamily(Family):
         """Log density of single cells, by the formula itself; `x` broadcasts against the parameters."""
         own = self.origin(parameters)
         origin = () if own is None else (own,)
-        natural, log_partition = self.natural(parameters, *origin)
+        natural, log_partition = natural_parameters(self, parameters, *origin)
         products = map(times, self.terms(x, *origin), natural)
         return sum(products, self.log_base(x, *origin)) - log_partition
 
@@ -151,7 +151,7 @@ class ExponentialFamily(Family):
         return self.statistics(x, membership)
 
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
-        natural, log_partition = self.natural(parameters)
+        natural, log_partition = natural_parameters(self, parameters)
         total = statistics.total
         sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)

@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 from bayesnb.arrays import namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.bernoulli import Bernoulli
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
 from bayesnb.families.log_probability import SampledParameters
@@ -230,7 +230,7 @@ class Hurdle(ConjugateFamily):
 
     def update(self, statistics: HurdleStatistics) -> Self:
         of_zeros = self._of_zeros.update(statistics.nonzero)
-        return type(self)(self.family.update(statistics.values), of_zeros.concentration1, of_zeros.concentration0)
+        return type(self)(given(self.family, statistics.values), of_zeros.concentration1, of_zeros.concentration0)
 
     def log_likelihood(self, parameters: Parameters, statistics: HurdleStatistics) -> Any:
         nonzero, values = _parameters(parameters)

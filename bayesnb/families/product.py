@@ -10,7 +10,7 @@ from bayesnb.arrays import namespace
 from bayesnb.families.base import filled_cells
 from bayesnb.rows import any_missing, row_pieces
 
-__all__ = ["Product", "Weights", "times"]
+__all__ = ["Product", "Weights", "natural_parameters", "times"]
 
 FARTHEST = 5e5
 """Largest change of a log partition by the origin. What cancels in a product is as large, and leaves 1e-10 of error."""
@@ -188,6 +188,23 @@ class Product:
         return np.where(observed[:, None], densities, 0.0).sum(axis=-1)
 
 
+def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
+    """What the family's `natural` gives: a tuple of natural parameters, and the log partition.
+
+    Raises
+    ------
+    TypeError
+        If the natural parameters are not in a tuple.
+    """
+    given = family.natural(parameters, *origin)
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], tuple | list)):
+        raise TypeError(
+            f"natural of {type(family).__name__} does not give a tuple of natural parameters and the log partition: "
+            "write the inner tuple, too, as in return (parameter,), log_partition"
+        )
+    return given
+
+
 def _frames(
     family: Any, parameters: dict[str, np.ndarray], x: np.ndarray, *, complete: bool, with_base: bool
 ) -> list[_Frame] | None:
@@ -195,11 +212,12 @@ def _frames(
     common = None if own is None else family.common_origin(x)
     if own is None or common is not None:
         origin = () if own is None else (common,)
-        return [_frame(origin, *family.natural(parameters, *origin), complete=complete, with_base=with_base)]
+        natural, partition = natural_parameters(family, parameters, *origin)
+        return [_frame(origin, natural, partition, complete=complete, with_base=with_base)]
     own = np.asarray(own)
     average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
-    natural, partition = family.natural(parameters, average)
-    _, nearest = family.natural(parameters, own)
+    natural, partition = natural_parameters(family, parameters, average)
+    _, nearest = natural_parameters(family, parameters, own)
     if not (np.abs(partition - nearest) <= FARTHEST).all():
         return None
     classes = [slice(c, c + 1) for c in range(len(average))]

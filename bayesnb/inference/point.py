@@ -151,7 +151,7 @@ class MAP(_PointEstimate):
 def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:
     classes = problem.model.schema.classes.tolist()
     for parameter, value in estimate.items():
-        lost = np.argwhere(np.isnan(value))
+        lost = np.argwhere(~np.isfinite(value))
         if len(lost):
             c, j = lost[0][:2]
             owner = block.name if block.is_joint else block.labels[j]

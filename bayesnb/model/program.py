@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.blocks.parameters import require_prior_shape
+from bayesnb.blocks.parameters import draw_from_prior, require_prior_shape
 from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.model.sites import Sites
 
@@ -98,7 +98,7 @@ def _sample_parameters(
                         names[i, j, parameter], distribution.to_event(len(distribution.batch_shape) - 1)
                     )
 
-            found[i, j] = family.prior(sample)
+            found[i, j] = draw_from_prior(family, sample)
     return found
 
 

@@ -589,6 +589,22 @@ class TestWaits:
         own = [self.x[self.y == label] for label in np.unique(self.y)]
         np.testing.assert_allclose(mode, [(1 + len(x)) / (3 + x.sum()) for x in own], rtol=1e-14)
 
+    @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan], ids=repr)
+    @pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["MLE", "MAP"])
+    def test_an_estimate_is_finite(self, inference: Any, value: float) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Estimated(Exponential):
+            def maximum_likelihood(self, statistics: Any) -> Any:
+                return {"rate": np.array([[1.0], [value]])}
+
+            def maximum_a_posteriori(self, statistics: Any) -> Any:
+                return self.maximum_likelihood(statistics)
+
+        error = r"column 0 in class 'b': the .* estimate of 'rate' does not exist.*use nb\.Exact\(\)"
+        with pytest.raises(ValueError, match=error):
+            nb.fit(Estimated(2.0, 3.0), self.x[:, None], self.y, inference)
+
     @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 1.0, 3.0]], ids=["weight one", "weights"])
     def test_formulas_of_cells_are_counted_in_float64(self, weights: Any) -> None:
         @jax.tree_util.register_dataclass
@@ -602,6 +618,24 @@ class TestWaits:
         found = fitted.problem.statistics.blocks[0].log_base[:, 0]
         np.testing.assert_allclose(found, members @ np.log(self.x), rtol=1e-14)
 
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MLE()], ids=["Exact", "MLE"])
+    def test_rows_that_were_never_there_are_not_forgotten(self, inference: Any) -> None:
+        """A family without `possible`, whose posterior would have a negative rate."""
+
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Estimated(Exponential):
+            def maximum_likelihood(self, statistics: Any) -> Any:
+                return {"rate": statistics.n / statistics.total}
+
+        waits = pd.DataFrame({"here": self.x, "there": self.x})
+        posterior = nb.fit(Estimated(2.0, 3.0), waits, self.y, inference)
+        gone = pd.DataFrame({"here": [0.3], "there": [1e3]})
+        error = r"these rows were never among the data: without them, column 'there' in class 'b'.*forget only rows"
+        with pytest.raises(ValueError, match=error):
+            posterior.forget(gone, ["b"])
+        assert posterior.forget(waits[:1], ["a"]).problem.statistics.classes.n.tolist() == [1.0, 3.0]
+
     def test_terms_are_a_tuple(self) -> None:
         @jax.tree_util.register_dataclass
         @dataclass(frozen=True)
@@ -611,6 +645,48 @@ class TestWaits:
 
         with pytest.raises(TypeError, match=r"terms of Bare gives one array: give a tuple"):
             nb.fit(Bare(), self.x[:, None], self.y)
+
+    def test_natural_parameters_are_a_tuple(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Bare(Exponential):
+            def natural(self, parameters: Any) -> Any:
+                return -parameters["rate"], -jnp.log(parameters["rate"])
+
+        posterior = nb.fit(Bare(), self.x[:, None], self.y)
+        error = r"natural of Bare does not give a tuple.*return \(parameter,\), log_partition"
+        with pytest.raises(TypeError, match=error):
+            posterior.plugin().predict([[1.0]])
+        with pytest.raises(TypeError, match=error):
+            nb.fit(Bare(), self.x[:, None], self.y, nb.NUTS(progress=False))
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(progress=False)),
+            lambda model, X, y: nb.fit(model, X, y).draws(),
+            lambda model, X, y: numpyro.handlers.seed(model.bind(X, y).program, 0)(X, y),
+        ],
+        ids=["NUTS", "draws", "program"],
+    )
+    @pytest.mark.parametrize(
+        ("prior", "told"),
+        [
+            (lambda sample, gamma: sample("rate", gamma), "returns an object of the class"),
+            (lambda sample, gamma: {"rate": sample("speed", gamma)}, "draws 'speed'"),
+            (lambda sample, gamma: {"speed": sample("rate", gamma)}, r"returns \['speed'\]"),
+        ],
+        ids=["no dict", "draws another", "returns another"],
+    )
+    def test_a_prior_gives_the_parameters_by_name(self, prior: Any, told: str, way: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Named(Exponential):
+            def prior(self, sample: Any) -> Any:
+                return prior(sample, dist.Gamma(self.concentration, self.rate))
+
+        with pytest.raises(TypeError, match=rf"prior of Named {told}.*likelihood's arguments, \['rate'\]"):
+            way(nb.NaiveBayes(Named()), self.x[:, None], self.y)
 
     @pytest.mark.parametrize(
         ("scaled", "error"),
@@ -707,6 +783,33 @@ class TestConstants:
         for features in (Shifted(shift=shift), {"u": Shifted(shift=shift)}):
             with pytest.raises(TypeError, match=rf"Shifted\({error}"):
                 nb.NaiveBayes(features)
+
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MAP(), nb.Gibbs(num_warmup=1, num_samples=2)], ids=repr)
+    @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a hurdle"])
+    @pytest.mark.parametrize(
+        ("after", "error"),
+        [
+            (
+                lambda kind, a, b: kind(a, b),
+                r"update of Bent gives shift=0\.0, and the family has shift=0\.5: return dataclasses\.replace\(self",
+            ),
+            (lambda kind, a, b: Shifted(a, b, 0.5), "update of Bent gives an object of the class Shifted: return data"),
+        ],
+        ids=["constant", "class"],
+    )
+    def test_an_update_that_loses_them_is_refused(self, after: Any, error: str, wrapped: bool, inference: Any) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclass(frozen=True)
+        class Bent(Shifted):
+            def update(self, statistics: Any) -> Any:
+                return after(Bent, self.concentration + statistics.n, self.rate + statistics.total)
+
+            def mode(self) -> Any:
+                return {"rate": (self.concentration - 1) / self.rate}
+
+        family = Bent(2.0, 2.0, shift=0.5)
+        with pytest.raises(TypeError, match=error):
+            nb.fit(nb.Hurdle(family) if wrapped else family, self.X, self.y, inference)
 
     @pytest.mark.parametrize("note", [np.sin, np.nan, frozenset("a")], ids=["function", "nan", "set"])
     def test_what_no_file_holds_is_an_error_of_save(self, note: Any, tmp_path: Any) -> None:

@@ -354,6 +354,19 @@ class TestOtherFamilies:
         np.testing.assert_allclose(found, scale * np.sqrt(-np.log1p(-level)), rtol=1e-7)
 
     @pytest.mark.parametrize(
+        ("base", "expected"),
+        [
+            (dist.Gamma(1.5, 0.5), lambda level: scipy.stats.maxwell.ppf(level)),
+            (dist.Beta(2.0, 3.0), lambda level: np.sqrt(scipy.stats.beta.ppf(level, 2.0, 3.0))),
+        ],
+        ids=["gamma", "beta"],
+    )
+    def test_quantiles_that_numpyro_takes_from_another_library(self, base, expected):
+        level = np.array([0.01, 0.5, 0.9])
+        likelihood = dist.TransformedDistribution(base, dist.transforms.PowerTransform(0.5))
+        np.testing.assert_allclose(quantile(likelihood, level), expected(level), rtol=1e-9)
+
+    @pytest.mark.parametrize(
         ("likelihood", "reason"),
         [
             (lambda rate: dist.HurdleGamma(0.3, 1.0, rate), "its support is not accurate: define"),
