@@ -21,9 +21,13 @@ def test_nuts_is_called_right_as_often_as_stated():
         comparison = nb.compare(exact, nb.fit(model, X, y, nb.NUTS(), classes=[0, 1], key=k), error_rate=0.05)
         wrong += comparison.verdict.startswith("NO")
         scores.append(comparison.table[["z_mean", "z_sd"]].to_numpy())
-    z = np.concatenate(scores).ravel()
+    z = np.concatenate(scores)
     assert wrong <= 9
-    assert 0.9 < z.std() < 1.15
+    of_means, of_deviations = z.std(axis=0)
+    # Draws of the parameters are antithetic, with three times as many effective draws as draws. ArviZ's estimate is
+    # still too low then, so that the standard errors of means are too large by a third.
+    assert 0.6 < of_means < 1.15
+    assert 0.9 < of_deviations < 1.15
     assert np.abs(z).max() < 5.5
 
 

@@ -239,7 +239,7 @@ def _over_counts(
     whole = likelihood(**parameters)
     last = _last_count(whole)
     if last < COUNTED:
-        return divergence(class_prob, _probabilities(whole, np.arange(last + 1)))
+        return divergence(class_prob, _probabilities(whole, np.arange(int(last) + 1)))
     num_draws, num_classes, num_columns = np.shape(whole.mean)
     class_prob = np.broadcast_to(class_prob, (num_draws, num_classes, num_columns))
     result = np.empty((num_draws, num_columns))
