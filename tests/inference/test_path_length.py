@@ -12,18 +12,17 @@ from bayesnb.inference import nuts
 from bayesnb.inference.path_length import with_good_paths
 
 
-def test_a_step_becomes_little_larger_or_at_most_a_third_smaller():
+def test_a_step_becomes_at_most_a_third_smaller():
     steps = np.geomspace(0.003, 2.5, 4000)
     good = np.array([with_good_paths(step) for step in steps])
-    assert (good < 1.12 * steps).all()
+    assert (good <= steps).all()
     assert (good[steps < 1.5] > 0.63 * steps[steps < 1.5]).all()
     assert [with_good_paths(step) for step in good] == pytest.approx(good, abs=0)
     # About a third of all step sizes have bad paths.
-    assert 0.2 < (good != steps).mean() < 0.5
-    assert (good[(steps > 0.38) & (steps < 0.44)] < 0.35).all()
-    assert (good[(steps > 0.46) & (steps < 0.47)] > 0.5).all()
+    assert 0.2 < (good < steps).mean() < 0.5
+    assert (good[(steps > 0.38) & (steps < 0.5)] < 0.35).all()
     assert (good[(steps > 0.8) & (steps < 1.0)] < 0.75).all()
-    kept = (steps > 0.48) & (steps < 0.73) | (steps > 0.24) & (steps < 0.35) | (steps > 1.03) & (steps < 1.5)
+    kept = (steps > 0.51) & (steps < 0.73) | (steps > 0.24) & (steps < 0.35) | (steps > 1.03) & (steps < 1.5)
     assert (good[kept] == steps[kept]).all()
 
 
