@@ -219,8 +219,7 @@ class Problem:
         _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
 
         def cell(block: Block, c: int, j: int = 0) -> str:
-            column = block.name if block.is_joint else block.labels[j]
-            return f"column {column!r} in class {classes[c]!r}"
+            return f"{block.owner(j)} in class {classes[c]!r}"
 
         blocks = []
         for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):

@@ -10,6 +10,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.families.base import Family
 from bayesnb.statistics.base import Statistics
+from bayesnb.tables.columns import listed
 
 __all__ = ["Block", "join_blocks"]
 
@@ -42,6 +43,12 @@ class Block:
     def is_joint(self) -> bool:
         """Whether the block's columns are one observation."""
         return self.family.joint
+
+    def owner(self, j: int = 0) -> str:
+        """The column at a position of the block, or a joint block with its columns, for error messages."""
+        if not self.is_joint:
+            return f"column {self.labels[j]!r}"
+        return f"block {self.name!r} of the columns {listed(self.labels)}"
 
     @property
     def has_totals(self) -> bool:

@@ -154,9 +154,8 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
         lost = np.argwhere(~np.isfinite(value))
         if len(lost):
             c, j = lost[0][:2]
-            owner = block.name if block.is_joint else block.labels[j]
             posterior = ways_to_posterior(problem.model) if problem.unlabelled is None else "nb.NUTS()"
             raise ValueError(
-                f"column {owner!r} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
-                f"({why}); use {posterior} or another prior"
+                f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
+                f"({why}); use {posterior}{' or another prior' * (what == 'mode')}"
             )

@@ -184,7 +184,7 @@ def group_columns(
     problem = read_table(model, table, y, sample_weight)
     _refuse_labels(problem)
     require_numbers(problem.model)
-    parts = mergeable_parts(problem, [columns] if isinstance(columns, str) else columns)
+    parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     rows = _read_rows(problem, table, y, sample_weight)
     lacking = {part: rows.lacking(part) for part in parts}
     whole = [part for part in parts if not lacking[part]]
@@ -316,8 +316,8 @@ def _notes(
         yield f"{message[0].upper()}{message[1:]}."
     if max((sum(part.kind == kind for part in parts) for kind in (NUMBERS, CATEGORIES)), default=0) < 2:
         yield (
-            "There are no two columns to merge: joint blocks are of columns that have nb.Gaussian(), or of columns "
-            "that have nb.Categorical() or nb.Bernoulli()."
+            "There are no two columns to merge: joint blocks are of columns without missing cells that have "
+            "nb.Gaussian(), or nb.Categorical() or nb.Bernoulli(), and that columns= names if it is given."
         )
     if search.best_left is not None:
         first, second = (_label(model, part) for part in (search.best_left.first, search.best_left.second))

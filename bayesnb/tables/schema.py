@@ -76,9 +76,13 @@ class Schema:
             for name, positions in found.items():
                 for position in positions:
                     if position in owner:
+                        twice = (
+                            f"twice in {name!r}"
+                            if owner[position] == name
+                            else f"in {owner[position]!r} and in {name!r}"
+                        )
                         raise ValueError(
-                            f"column {self.columns[position]!r} is in {owner[position]!r} and in {name!r}: each "
-                            "column belongs to one family"
+                            f"column {self.columns[position]!r} is {twice}: each column belongs to one family"
                         )
                     owner[position] = name
         return found

@@ -142,3 +142,21 @@ def test_missing_cells_need_a_method(table):
     assert np.isnan(given[4]).all()
     with pytest.raises(NotImplementedError, match="Cloud does not say how cells of a row are integrated out: define"):
         numpyro.handlers.trace(numpyro.handlers.seed(posterior.model.program, 0)).get_trace(holes, y)
+
+
+def test_errors_name_the_block_and_its_columns():
+    X = np.column_stack([np.arange(6.0), np.arange(6.0), 1 - np.arange(6.0) ** 2])
+    model = nb.NaiveBayes({"size": (nb.MultivariateGaussian(), [0, 1]), 2: nb.Gaussian()})
+    with pytest.raises(
+        ValueError, match=r"block 'size' of the columns 0, 1 in class 'a': .*; use nb\.Exact\(\) or nb\.NUTS\(\)$"
+    ):
+        nb.fit(model, X, list("aaabbb"), nb.MLE())
+    with pytest.raises(ValueError, match="column 0 is twice in 'size': each column belongs to one family"):
+        nb.fit(nb.NaiveBayes({"size": (nb.MultivariateGaussian(), [0, 0])}), X, list("aaabbb"))
+    answers = np.array([["p", "q"], ["r", "q"], ["p", "q"]])
+    with pytest.raises(
+        ValueError, match="list all values in categories=, reserve a category for the others, other=True"
+    ):
+        nb.fit(nb.NaiveBayes({"both": (nb.JointCategorical(categories=["p", "q"]), [0, 1])}), answers, [0, 1, 1])
+    grouping = nb.group_columns(nb.NaiveBayes(nb.Gaussian()), X, list("aaabbb"), columns=0)
+    assert "that columns= names if it is given" in repr(grouping)

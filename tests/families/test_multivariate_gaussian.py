@@ -223,7 +223,7 @@ class TestStatistics:
     def test_rows_that_were_not_there_cannot_be_forgotten(self, rng):
         X, y = table(rng, 20)
         posterior = nb.fit(block(), X, y)
-        with pytest.raises(ValueError, match="column 'size' in class"):
+        with pytest.raises(ValueError, match="block 'size' of the columns 'u', 'v', 'w' in class"):
             posterior.forget(X[:3] + 50, y[:3])
         # Each column's spread allows these rows, and their correlation does not.
         line = np.linspace(-1, 1, 21)
@@ -596,7 +596,8 @@ class TestFewRowsAndBadColumns:
         assert np.isfinite(posterior.log_evidence)
         assert np.isfinite(posterior.log_joint(rng.normal(size=(5, 12)))).all()
         with pytest.raises(
-            ValueError, match=r"column 'size' in class 'a': the .* estimate of 'covariance' does not exist"
+            ValueError,
+            match=r"block 'size' of the columns 0, 1, .* in class 'a': the .* estimate of 'covariance' does not exist",
         ):
             nb.fit(block(nb.MultivariateGaussian(), range(12)), X, ["a"] * rows, nb.MLE())
 
