@@ -229,7 +229,7 @@ class TestStatistics:
         line = np.linspace(-1, 1, 21)
         model = block(nb.MultivariateGaussian(), [0, 1])
         straight = nb.fit(model, np.c_[line, line], ["a"] * 21)
-        with pytest.raises(ValueError, match="column 'size' in class 'a'"):
+        with pytest.raises(ValueError, match="block 'size' of the columns 'u', 'v', 'w' in class 'a'"):
             straight.forget(np.c_[line[:4], -line[:4]], ["a"] * 4)
 
     def test_weights_are_repeated_rows(self, rng):
@@ -608,7 +608,7 @@ class TestFewRowsAndBadColumns:
         assert np.isfinite(posterior.log_joint(X)).all()
         assert np.isfinite(nb.loo(posterior, X, y).elpd)
         why = "no more rows than columns, a constant column, or columns that determine each other"
-        with pytest.raises(ValueError, match=f"column 'size' in class 'a'.*{why}"):
+        with pytest.raises(ValueError, match=f"block 'size' of the columns 'u', 'v', 'w' in class 'a'.*{why}"):
             nb.fit(block(), X, y, nb.MLE())
         X["w"] = 7.0
         constant = nb.fit(block(nb.MultivariateGaussian()), X, y)
