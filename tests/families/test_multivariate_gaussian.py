@@ -229,7 +229,7 @@ class TestStatistics:
         line = np.linspace(-1, 1, 21)
         model = block(nb.MultivariateGaussian(), [0, 1])
         straight = nb.fit(model, np.c_[line, line], ["a"] * 21)
-        with pytest.raises(ValueError, match="block 'size' of the columns 'u', 'v', 'w' in class 'a'"):
+        with pytest.raises(ValueError, match="block 'size' of the columns 0, 1 in class 'a'"):
             straight.forget(np.c_[line[:4], -line[:4]], ["a"] * 4)
 
     def test_weights_are_repeated_rows(self, rng):
