@@ -358,7 +358,8 @@ class TestPoints:
         y = ["fine"] * 20 + ["poor"] * len(rows)
         model = nb.NaiveBayes({"words": (nb.DirichletMultinomial(), [0, 1, 2])})
         with pytest.raises(
-            ValueError, match=r"'words' in class 'poor'.*no burstier than a multinomial's.*nb\.NUTS\(\)"
+            ValueError,
+            match=r"block 'words' of the columns .* in class 'poor'.*no burstier than a multinomial's.*nb\.NUTS\(\)",
         ):
             nb.fit(model, x, y, nb.MLE())
         mode = nb.fit(model, x, y, nb.MAP()).mean()["words_concentration"]
