@@ -197,12 +197,11 @@ class JointCategorical(ConjugateFamily):
         return statistics.renumbered(new)
 
     def possible(self, statistics: CombinationCounts) -> Any:
-        lost = np.bincount(statistics.seen.place, statistics.seen.weight < 0, minlength=len(statistics.n))
-        return (statistics.n >= 0) & (lost[:, None] == 0)
+        return statistics.possible()
 
     def _by_entry(self, statistics: CombinationCounts) -> Any:
         """Weight of the rows of each entry, shape (classes, entries)."""
-        place, number, weight = statistics.seen.place, statistics.seen.number, statistics.seen.weight
+        place, number, weight = statistics.values.place, statistics.values.number, statistics.values.weight
         xp, _ = namespace(weight)
         num_classes, num_entries = len(statistics.n), len(self._combinations.multiplicity)
         at = place * num_entries + self._combinations.entries(number)

@@ -74,9 +74,7 @@ class LearnedNegativeBinomial(Family):
         return occurrences(x, membership)
 
     def possible(self, statistics: Occurrences) -> Any:
-        negative = np.zeros(statistics.n.size, dtype=bool)
-        negative[statistics.values.place[statistics.values.weight < 0]] = True
-        return (statistics.n >= 0) & ~negative.reshape(statistics.n.shape)
+        return statistics.possible()
 
     def log_likelihood(self, parameters: Parameters, statistics: Occurrences) -> Any:
         mean, dispersion = (parameters[name] for name in ("mean", "dispersion"))

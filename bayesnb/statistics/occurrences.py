@@ -44,6 +44,16 @@ class Occurrences(Statistics):
     def without_rounding(self, before: Self) -> Self:
         return type(self)(clear_rounding(self.n, before.n), self.values.without_rounding(before.values))
 
+    def split(self, parts: int) -> list[Self]:
+        n = np.split(np.asarray(self.n), parts)
+        part, place = np.divmod(np.asarray(self.values.place), n[0].size)
+        return [type(self)(n[i], self.values.kept(part == i, place)) for i in range(parts)]
+
+    def possible(self) -> np.ndarray:
+        """Which classes and columns some table may have, shape that of `n`: those without a negative weight."""
+        negative = np.bincount(self.values.place, self.values.weight < 0, minlength=self.n.size)
+        return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
+
     def pooled(self) -> Self:
         values = self.values
         in_column = Tally.of(values.place % self.n.shape[1], values.number, values.weight)

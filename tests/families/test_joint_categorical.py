@@ -510,7 +510,7 @@ class TestCounts:
         codes, weight = rng.integers(0, 50, 30), rng.uniform(size=(30, 2)) * (rng.uniform(size=(30, 2)) < 0.6)
         counted = count_combinations(codes, weight)
         found = np.zeros((2, 50))
-        np.add.at(found, (counted.seen.place, counted.seen.number.astype(int)), counted.seen.weight)
+        np.add.at(found, (counted.values.place, counted.values.number.astype(int)), counted.values.weight)
         np.testing.assert_allclose(found, np.stack([np.bincount(codes, own, minlength=50) for own in weight.T]))
         assert counted.combinations.tolist() == sorted(set(codes[weight.any(axis=1)]))
         once, twice = count_combinations(codes, np.hstack([weight, 2 * weight])).split(2)
