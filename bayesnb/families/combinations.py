@@ -55,7 +55,7 @@ class Combinations:
 
     @cached_property
     def multiplicity(self) -> np.ndarray:
-        """How many combinations each entry stands for, shape (entries,)."""
+        """Number of combinations that share each entry, shape (entries,)."""
         ones = np.ones(len(self.held))
         return np.append(ones, float(self.num_unseen)) if self.num_unseen else ones
 

@@ -70,7 +70,7 @@ class MultivariateGaussian(ConjugateFamily):
         Degrees of freedom of the inverse Wishart prior, above the number of columns minus one.
     scale : float or array, optional
         Scale matrix of the inverse Wishart prior, of shape (columns, columns) or (classes, columns, columns), symmetric
-        and positive definite. A number stands for that number times the identity.
+        and positive definite. A number means that number times the identity matrix.
 
     Raises
     ------

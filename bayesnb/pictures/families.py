@@ -17,8 +17,7 @@ GRID = 400
 SHARE_SHOWN = 0.99
 """Share of the cells other than zero within the panel; the rest lies beyond its ends."""
 
-
-ROOM = 1.6
+MOST_HEIGHT = 1.6
 """Largest height of a panel, in heights of its highest bar."""
 
 
@@ -141,7 +140,7 @@ def _draw(
         axis.set_xlim(edges[0], edges[-1])
         axis.set_yticks([])
     # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
-    top = max(1.05 * highest, min(ROOM * highest, 1.05 * peak))
+    top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))
     for axis in axes:
         axis.set_ylim(0.0, top or 1.0)
 
