@@ -1,0 +1,96 @@
+"""Log densities of the blocks of rows, and of class probabilities, given the other rows."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from bayesnb.arrays import log
+from bayesnb.blocks.block import Block
+from bayesnb.checks.left_out_data_prior import every_class_without
+from bayesnb.checks.left_out_fixed_prior import LabelledRows, cleared, own_class_without
+from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.exact import ExactPosterior
+
+__all__ = ["FittedBlock", "fitted_blocks", "log_class_probs_without"]
+
+
+@dataclass(frozen=True)
+class FittedBlock:
+    """A block of an exact posterior, with what its density needs when a row is left out.
+
+    Attributes
+    ----------
+    prior : Block
+        With numbers. If its prior follows the data: as the user gave it, without numbers.
+    posterior : ConjugateFamily
+    statistics : Statistics
+        Of all rows.
+    follows : bool
+        Whether the prior follows the data.
+    """
+
+    prior: Block
+    posterior: Any
+    statistics: Any
+    follows: bool
+
+    def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
+        """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
+        held = np.asarray(self.posterior.row_log_predictive(x))
+        if self.follows:
+            return held, every_class_without(self.prior, self.statistics, x, rows, held)
+        # Only the row's own class changes without the row.
+        without = held.copy()
+        without[np.arange(len(rows)), rows.codes] = own_class_without(self.prior, self.statistics, x, rows)
+        return held, without
+
+    def features(self) -> list[tuple[Any, Self]]:
+        """The columns of the block and the block of each alone; a joint block is one feature."""
+        if self.prior.is_joint:
+            return [(slice(None), self)]
+        return [(slice(j, j + 1), self._of_column(j)) for j in range(len(self.prior.columns))]
+
+    def _of_column(self, j: int) -> Self:
+        column = slice(j, j + 1)
+        block = self.prior
+        family, posterior, statistics = jax.tree.map(
+            lambda leaf: leaf[:, column], (block.family, self.posterior, self.statistics)
+        )
+        alone = replace(block, family=family, columns=block.columns[column], labels=block.labels[column])
+        return type(self)(alone, posterior, statistics, self.follows)
+
+
+def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
+    """The blocks of an exact posterior, for leave-one-out."""
+    problem = posterior.problem
+    return [
+        FittedBlock(as_given if follows else resolved, family, counted, follows)
+        for as_given, resolved, family, counted, follows in zip(
+            problem.model.blocks,
+            posterior.model.blocks,
+            posterior.families,
+            problem.statistics.blocks,
+            problem.follows,
+            strict=True,
+        )
+    ]
+
+
+def log_class_probs_without(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> np.ndarray:
+    """Log p(y=c | D without i), shape (rows, classes)."""
+    prior, n = posterior.model.class_prior, posterior.problem.statistics.classes.n
+    if prior.probs is not None and not posterior.problem.model.follows_labels:
+        return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
+    # All rows of weight one share a table with one line for each class.
+    unit = bool((rows.weights == 1.0).all())
+    codes = np.arange(len(n)) if unit else rows.codes
+    taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
+    # A class without rows has no row to leave out.
+    rest = np.maximum(cleared(n - taken, n), 0.0)
+    if prior.probs is None:
+        rest = rest + prior.concentration
+    total = rest.sum(axis=1, keepdims=True)
+    log_probs = log(np.where(total > 0, rest, 1.0)) - log(np.where(total > 0, total, len(n)))
+    return log_probs[rows.codes] if unit else log_probs

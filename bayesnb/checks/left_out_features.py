@@ -1,0 +1,126 @@
+"""Log densities of each feature of rows given the other rows, for posteriors in closed form."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import in_float64
+from bayesnb.checks.left_out import read_rows, refuse_weights
+from bayesnb.checks.left_out_averaged import averaged_features
+from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
+from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.model.inclusion import feature_names, features_of, in_column_order
+from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.reading.cells import Cells
+from bayesnb.tables.table import Table
+
+__all__ = ["FeaturesLeftOut", "features_left_out"]
+
+
+@dataclass(frozen=True)
+class FeaturesLeftOut:
+    """Log densities of the features of rows, each row given the others.
+
+    The sum over features, plus the log class probabilities, is log p(x_i, y=c | D without i), as `leave_one_out` has
+    it.
+
+    Attributes
+    ----------
+    names : list
+        The features, in the order of the table's columns; a joint block is one feature.
+    log_density : array, shape (rows, classes, features)
+        Zero for a missing cell.
+    log_class_prob : array, shape (rows, classes)
+        log p(y=c | D without i).
+    rows : LabelledRows
+    """
+
+    names: list[Any]
+    log_density: np.ndarray
+    log_class_prob: np.ndarray
+    rows: LabelledRows
+
+
+@in_float64
+def features_left_out(
+    posterior: ExactPosterior | AveragedPosterior,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    kept: Callable[[Table, LabelledRows], np.ndarray] | None = None,
+) -> FeaturesLeftOut:
+    """The log density of each feature of each row, given the other rows.
+
+    Parameters
+    ----------
+    posterior : ExactPosterior or AveragedPosterior
+    X, y, sample_weight
+        As for `loo`.
+    kept : callable, optional
+        Gives the positions of the rows to compute, in ascending order; all by default. Every row is left out of all
+        the data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `loo`.
+    """
+    table, rows = read_rows(posterior, X, y, sample_weight)
+    names = feature_names(posterior.model.blocks)
+    places = np.arange(len(rows)) if kept is None else kept(table, rows)
+    log_density = np.empty((len(places), len(rows.classes), len(names)))
+    log_class_prob = np.empty(log_density.shape[:2])
+    of_features = _of_average(posterior, rows) if isinstance(posterior, AveragedPosterior) else _of_blocks(posterior)
+    positions = _positions(posterior)
+
+    def one_chunk(where: slice, chunk: Cells) -> None:
+        start, stop = np.searchsorted(places, (where.start, where.stop))
+        inside = places[start:stop]
+        some = rows.take(inside)
+        if len(inside) < where.stop - where.start:
+            chunk = tuple(x[inside - where.start] for x in chunk)
+        for piece, i, j, densities in of_features(chunk, some):
+            log_density[start:stop][piece, :, positions[i][j]] = densities
+        log_class_prob[start:stop] = log_class_probs_without(posterior, some)
+
+    posterior.model.read(table).each(one_chunk)
+    return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
+
+
+type Found = Iterator[tuple[slice, int, int, np.ndarray]]
+"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
+
+
+def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    blocks = [block.features() for block in fitted_blocks(posterior)]
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, block) in enumerate(features):
+                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
+
+    return of_features
+
+
+def _of_average(posterior: AveragedPosterior, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+    refuse_weights(rows)
+    averaged = averaged_features(posterior)
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for piece, i, densities in averaged(chunk, some):
+            for j in range(densities.shape[-1]):
+                yield piece, i, j, densities[..., j]
+
+    return of_features
+
+
+def _positions(posterior: ExactPosterior | AveragedPosterior) -> list[list[int]]:
+    """For each block the positions of its features among all, in the order of the table's columns."""
+    blocks = posterior.model.blocks
+    places = [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(blocks)]
+    order = {place: position for position, place in enumerate(in_column_order(blocks, places))}
+    return [[order[place] for place in of_block] for of_block in places]
