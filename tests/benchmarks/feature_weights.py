@@ -1,0 +1,148 @@
+"""Weights of features beside calibrated naive Bayes, logistic regression and boosted trees, on the same folds.
+
+Run with ``make real-data``; writes the last tables of docs/real-data.md. The tables lie where real_data.py looks. With
+``--cache FOLDER`` the scores of each table and estimator are kept there, and a later run computes only those it lacks.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from real_data import cross_validate, encoded, indicators, logistic, numeric_columns, read, write
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import bayesnb as nb
+from bayesnb.estimators import NaiveBayesClassifier
+
+CATEGORIES = ("vote", "breast_w", "car", "nursery", "mushroom", "tic_tac_toe", "zoo")
+TITANIC = ["pclass", "sex", "age", "sibsp", "parch", "fare", "embarked", "deck"]
+"""The columns from which the other columns of the table follow."""
+
+PLAIN, SHARED, EACH = "bayesnb, plain", "bayesnb, one exponent", "bayesnb, a weight each"
+LOGISTIC, BOOSTING = "LogisticRegression", "HistGradientBoostingClassifier"
+CALIBRATIONS = ("temperature", "sigmoid", "isotonic")
+SCORES = {"log score": 1, "accuracy": 0, "Brier score": 2}
+"""The columns of an array of scores."""
+
+Makers = Mapping[str, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table, its labels and the rows of each fold."""
+
+    name: str
+    X: pd.DataFrame
+    y: np.ndarray
+    split: list[tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def rows_of_smallest_class(self) -> int:
+        """The fewest rows that a class has in a training part."""
+        return min(np.unique(self.y[train], return_counts=True)[1].min() for train, _ in self.split)
+
+
+def cases() -> Iterator[Case]:
+    """The tables. In those of categories alone a missing cell is a category."""
+    for name in CATEGORIES:
+        X, y = read(name, drop=("animal",) if name == "zoo" else ())
+        yield _folded(name, X.fillna("?"), y)
+    X, y = read("titanic_891", target="survived", as_text=False)
+    yield _folded("titanic", X[TITANIC], y)
+    X, y = nb.datasets.penguins()
+    yield _folded("penguins", X, np.asarray(y))
+    (X, y), (X_test, y_test) = (read(f"adult_{part}", as_text=False) for part in ("train", "test"))
+    rows = np.arange(len(y) + len(y_test))
+    both = pd.concat([X, X_test], ignore_index=True)
+    yield Case("adult", both, np.concatenate([y, y_test]), [(rows[: len(y)], rows[len(y) :])])
+
+
+def _folded(name: str, X: pd.DataFrame, y: np.ndarray) -> Case:
+    return Case(name, X, y, list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y)))
+
+
+def ours(case: Case) -> Makers:
+    """All columns categorical, or in tables with numbers the families that the estimator chooses."""
+    model = None if numeric_columns(case.X) else nb.NaiveBayes(nb.Categorical())
+    return {
+        PLAIN: lambda: NaiveBayesClassifier(model),
+        SHARED: lambda: NaiveBayesClassifier(model, feature_weights="shared"),
+        EACH: lambda: NaiveBayesClassifier(model, feature_weights="each"),
+    }
+
+
+def naive_bayes(case: Case) -> Makers:
+    """scikit-learn's naive Bayes, as it is and calibrated.
+
+    Calibration takes five parts, or as many as the smallest class has rows. A class of one row cannot be calibrated.
+    """
+    numbers, parts = numeric_columns(case.X), min(5, case.rows_of_smallest_class)
+    complete = not case.X.isna().to_numpy().any()
+    ways: dict[str, Callable[[], Any]] = {"CategoricalNB": lambda: encoded(case.X, complete, numbers)}
+    if numbers:
+        ways["GaussianNB"] = lambda: make_pipeline(indicators(case.X, numbers, sparse_threshold=0), GaussianNB())
+    makers = dict(ways)
+    for way, make in ways.items() if parts > 1 else ():
+        for method in CALIBRATIONS:
+            makers[f"{way}, {method}"] = lambda make=make, method=method: CalibratedClassifierCV(
+                make(), method=method, cv=parts
+            )
+    return makers
+
+
+def others(case: Case) -> Makers:
+    """Classifiers that are not naive Bayes."""
+    return {LOGISTIC: lambda: logistic(case.X, numeric_columns(case.X)), BOOSTING: lambda: boosting(case)}
+
+
+def boosting(case: Case) -> Any:
+    """Boosted trees on numbers and categories, both with missing cells.
+
+    From 10,000 rows on they stop early by default, for which each class needs two rows.
+    """
+    named = [name for name in case.X if name not in numeric_columns(case.X)]
+    types = {name: pd.CategoricalDtype(sorted(case.X[name].dropna().unique())) for name in named}
+    stop = "auto" if case.rows_of_smallest_class > 1 else False
+    return make_pipeline(
+        FunctionTransformer(pd.DataFrame.astype, kw_args={"dtype": types}),
+        HistGradientBoostingClassifier(early_stopping=stop, random_state=0),
+    )
+
+
+def measured(case: Case, makers: Makers, cache: Path | None) -> dict[str, np.ndarray]:
+    """Scores of each row by estimator, read from the cache where it has them."""
+    found = {}
+    for label, make in makers.items():
+        kept = cache and cache / f"{case.name}, {label}.npy"
+        if kept and kept.exists():
+            found[label] = np.load(kept)
+        else:
+            found[label] = cross_validate(make, case.X, case.y, case.split)
+            if kept:
+                np.save(kept, found[label])
+        means = ", ".join(f"{name} {found[label][:, column].mean():.4f}" for name, column in SCORES.items())
+        print(f"{case.name} | {label} | {means}", flush=True)
+    return found
+
+
+def best(found: Mapping[str, np.ndarray]) -> str:
+    """The estimator of the highest mean log score."""
+    return max(found, key=lambda label: found[label][:, SCORES["log score"]].mean())
+
+
+def gap(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """The mean difference over rows and its standard error; the error is not known where a score is infinite."""
+    with np.errstate(invalid="ignore"):
+        difference = one - other
+        return difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
