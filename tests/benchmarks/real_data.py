@@ -260,7 +260,10 @@ def _ways(X):
 def _grouped(X, family, separate):
     """Columns merged into joint blocks, beside the same columns without merges."""
     label = "columns merged" if family else "chosen by evidence, columns merged"
-    others = {"bayesnb: not merged": separate, "LogisticRegression, indicators": lambda: logistic(X, numeric_columns(X))}
+    others = {
+        "bayesnb: not merged": separate,
+        "LogisticRegression, indicators": lambda: logistic(X, numeric_columns(X)),
+    }
     return label, lambda: Grouped(family), others
 
 
