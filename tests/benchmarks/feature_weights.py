@@ -153,15 +153,14 @@ def gap(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 
 def side_by_side(tables: Tables, score: str) -> list[str]:
     """A line for each table: the mean score of each estimator, and how much higher that of a weight each is."""
-    head = ["table", PLAIN, SHARED, EACH, "scikit-learn: naive Bayes, the best of all", LOGISTIC, BOOSTING]
-    lines = [_line([f"{score}: table", *head[1:]]), _line(["---"] * len(head))]
+    head = [f"{score}: table", PLAIN, SHARED, EACH, "scikit-learn's best naive Bayes", LOGISTIC, BOOSTING]
+    lines = [_line(head), _line(["---"] * len(head))]
     for name, found in tables.items():
         column, chosen, cells = SCORES[score], best_naive_bayes(found), []
         for label in (PLAIN, SHARED, EACH, chosen, LOGISTIC, BOOSTING):
-            difference, error = gap(found[EACH][:, column], found[label][:, column])
-            cells.append(f"{label}: " if label == chosen else "")
-            cells[-1] += f"{found[label][:, column].mean():.4f}"
-            cells[-1] += "" if label == EACH else f" ({difference:+.4f} ± {error:.4f})"
+            named = f"{label}: " if label == chosen else ""
+            beside = "" if label == EACH else f" ({_with_error(*gap(found[EACH][:, column], found[label][:, column]))})"
+            cells.append(f"{named}{found[label][:, column].mean():.4f}{beside}")
         lines.append(_line([name, *cells]))
     return lines
 
@@ -197,6 +196,10 @@ def verdicts(tables: Tables) -> list[str]:
             f"errors it is higher on {_listed(higher)} and lower on {_listed(lower)}."
         )
     return lines
+
+
+def _with_error(difference: float, error: float) -> str:
+    return f"{difference:+.4f} ± {error:.4f}" if np.isfinite(difference) else f"{difference:+}"
 
 
 def _listed(names: list[str]) -> str:
