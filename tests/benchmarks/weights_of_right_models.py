@@ -27,7 +27,8 @@ def main(tables: int) -> None:
     """Print the mean change over tables, with its standard error."""
     for num_rows in (60, 200):
         found = np.array([change(num_rows, np.random.default_rng(table)) for table in range(tables)])
-        print(f"{num_rows} rows: {found.mean():+.4f} ± {found.std(ddof=1) / np.sqrt(tables):.4f} nats a row", flush=True)
+        error = found.std(ddof=1) / np.sqrt(tables)
+        print(f"{num_rows} rows: {found.mean():+.4f} ± {error:.4f} nats a row", flush=True)
 
 
 if __name__ == "__main__":
