@@ -65,7 +65,8 @@ def plot_feature_selection(selection: Selection, *, max_steps: int = 60) -> Any:
     number = len(selection.kept) + len(selection.dropped)
     axis.set_title(f"{len(selection.kept)} of {number} features are kept", fontsize=9)
     axis.set_xlabel(
-        "leave-one-out log score of the labels, difference to all features (nats),\nwith two standard errors to either side",
+        "leave-one-out log score of the labels, difference to all features (nats),\n"
+        "with two standard errors to either side",
         fontsize=9,
     )
     axis.tick_params(axis="x", labelsize=8)
