@@ -11,6 +11,7 @@ from bayesnb.files.model import read_model
 from bayesnb.files.netcdf import Arrays, read_file, require_backend
 from bayesnb.files.problem import read_problem
 from bayesnb.files.schema import read_schema
+from bayesnb.files.weights import read_weights
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
@@ -20,14 +21,23 @@ from bayesnb.inference.point import MAP, MLE
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.collapsed import CollapsedPosterior
-from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.problem import Problem
 
 __all__ = ["load"]
 
 INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
 """Inferences that a file may name."""
+
+
+CLOSED_FORMS: dict[str, type[ClosedFormPosterior]] = {
+    "AveragedPosterior": AveragedPosterior,
+    "ExactPosterior": ExactPosterior,
+}
+"""Posteriors that their problems determine, by the names in files."""
 
 
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
@@ -66,19 +76,24 @@ def _read_posterior(description: Mapping[str, Any], arrays: Arrays, families: Se
     inference = _read_record(description["inference"])
     problem = read_problem(description, arrays, model, schema, families)
     model = model if problem is None else problem.resolved
-    if description["posterior"] == "AveragedPosterior":
-        assert problem is not None
-        return AveragedPosterior(problem, inference or Exact())
-    if description["posterior"] == "ExactPosterior":
-        assert problem is not None
-        return ExactPosterior(problem, inference or Exact())
+    kind = description["posterior"]
+    if kind == "WeightedPosterior":
+        weights = read_weights(description["feature_weights"], arrays)
+        return WeightedPosterior(_closed_form(description["unweighted"], problem, inference), weights)
+    if kind in CLOSED_FORMS:
+        return _closed_form(kind, problem, inference)
     parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
-    if description["posterior"] == "PointPosterior":
+    if kind == "PointPosterior":
         return PointPosterior(model, parameters, problem, inference)
     stats = dict(zip(description["sample_stats"], arrays.get("sample_stats", []), strict=True))
     stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
-    kind = CollapsedPosterior if description["posterior"] == "CollapsedPosterior" else SampledPosterior
-    return kind(problem, model, parameters, stats, inference)
+    sampled = CollapsedPosterior if kind == "CollapsedPosterior" else SampledPosterior
+    return sampled(problem, model, parameters, stats, inference)
+
+
+def _closed_form(kind: str, problem: Problem | None, inference: Inference | None) -> ClosedFormPosterior:
+    assert problem is not None
+    return CLOSED_FORMS[kind](problem, inference or Exact())
 
 
 def _read_record(text: Mapping[str, Any] | None) -> Inference | None:

@@ -11,7 +11,7 @@ from bayesnb.checks.left_out import read_rows, refuse_weights
 from bayesnb.checks.left_out_averaged import averaged_features
 from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
-from bayesnb.model.inclusion import feature_names, features_of, in_column_order
+from bayesnb.model.inclusion import feature_names, positions_of_features
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.reading.cells import Cells
@@ -75,7 +75,7 @@ def features_left_out(
     log_density = np.empty((len(places), len(rows.classes), len(names)))
     log_class_prob = np.empty(log_density.shape[:2])
     of_features = _of_average(posterior, rows) if isinstance(posterior, AveragedPosterior) else _of_blocks(posterior)
-    positions = _positions(posterior)
+    positions = positions_of_features(posterior.model.blocks)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         start, stop = np.searchsorted(places, (where.start, where.stop))
@@ -116,11 +116,3 @@ def _of_average(posterior: AveragedPosterior, rows: LabelledRows) -> Callable[[C
                 yield piece, i, j, densities[..., j]
 
     return of_features
-
-
-def _positions(posterior: ExactPosterior | AveragedPosterior) -> list[list[int]]:
-    """For each block the positions of its features among all, in the order of the table's columns."""
-    blocks = posterior.model.blocks
-    places = [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(blocks)]
-    order = {place: position for position, place in enumerate(in_column_order(blocks, places))}
-    return [[order[place] for place in of_block] for of_block in places]

@@ -1,12 +1,17 @@
 """Any naive Bayes model as an estimator."""
 
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
+from bayesnb.inference.empirical import EmpiricalBayes
+from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
+from bayesnb.selection.weights import weight_features
 from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.supported import within_support
 from bayesnb.tables.table import Table
@@ -32,6 +37,11 @@ class NaiveBayesClassifier(Estimator):
         for all columns, such as ``model__concentration``.
     inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
+    feature_weights : {"each", "shared"}, optional
+        Whether to learn a weight for each feature, or one that all share, as `bayesnb.weight_features` does, so that
+        features that depend on each other do not make the probabilities too sure. The weights are learned from all rows
+        together: `partial_fit` and `forget` are errors. It needs a label for every row, a closed form
+        (``inference="exact"``) and ``predictive="exact"``.
 
     Attributes
     ----------
@@ -56,6 +66,7 @@ class NaiveBayesClassifier(Estimator):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
+        feature_weights: str | None = None,
         unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
@@ -64,9 +75,62 @@ class NaiveBayesClassifier(Estimator):
         self.inference = inference
         self.predictive = predictive
         self.feature_inclusion = feature_inclusion
+        self.feature_weights = feature_weights
         self.unlabelled = unlabelled
         self.decay = decay
         self.random_state = random_state
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
+    ) -> Self:
+        self._refuse_weights("partial_fit")
+        return super().partial_fit(X, y, classes, sample_weight, feature_names=feature_names)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self._refuse_weights("forget")
+        return super().forget(X, y, sample_weight)
+
+    def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
+        if self.feature_weights is None:
+            super()._start(table, labels, sample_weight)
+            return
+        self._check_weighing(labels)
+        super()._start(table, labels, sample_weight)
+        self.posterior_ = weight_features(
+            self.posterior_,
+            table,
+            labels,
+            shared=self.feature_weights == "shared",
+            sample_weight=self._weight(sample_weight, table),
+            key=self._key(),
+        )
+
+    def _check_weighing(self, labels: np.ndarray) -> None:
+        """Refuse parameters with which no weights can be learned.
+
+        Raises
+        ------
+        ValueError
+        """
+        asked = f"feature_weights={self.feature_weights!r}"
+        if self.feature_weights not in ("each", "shared"):
+            raise ValueError(f'{asked}: give "each", "shared" or None')
+        if np.ma.is_masked(labels):
+            raise ValueError(
+                f"{asked} takes rows with a label, and some have none ({self.unlabelled!r}): leave these rows out, or "
+                "feature_weights=None"
+            )
+        if self.predictive != "exact":
+            raise ValueError(f'{asked} weighs the exact densities of features: use predictive="exact"')
+        if not isinstance(self._inference(), Exact | EmpiricalBayes):
+            raise ValueError(f'{asked} needs a posterior in closed form: use inference="exact"')
+
+    def _refuse_weights(self, verb: str) -> None:
+        if self.feature_weights is not None:
+            raise ValueError(
+                f"{verb} adds or removes rows, and feature_weights={self.feature_weights!r} are learned from all rows "
+                "together: use fit with all rows, or feature_weights=None"
+            )
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)

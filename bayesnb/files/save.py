@@ -12,8 +12,10 @@ from bayesnb.files.model import write_model
 from bayesnb.files.netcdf import Arrays, require_backend, write_file
 from bayesnb.files.problem import write_problem
 from bayesnb.files.schema import write_schema
+from bayesnb.files.weights import write_weights
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
+from bayesnb.weights.feature_weights import FeatureWeights
 
 __all__ = ["save"]
 
@@ -26,6 +28,7 @@ def save(
     inference: Any,
     parameters: ModelParameters | None,
     sample_stats: Mapping[str, np.ndarray] | None,
+    feature_weights: FeatureWeights | None = None,
 ) -> None:
     """Write a posterior to a netCDF file; errors as for `Posterior.save`.
 
@@ -41,6 +44,8 @@ def save(
         None for a closed form, which the problem determines.
     sample_stats : mapping or None
         The sampler's statistics of each draw; None for a posterior that is not sampled.
+    feature_weights : FeatureWeights, optional
+        Weights of features. The file then names both the posterior with weights and the one without.
     """
     require_backend("save")
     arrays: Arrays = {}
@@ -58,6 +63,9 @@ def save(
     if sample_stats is not None:
         description["sample_stats"] = list(sample_stats)
         arrays["sample_stats"] = list(sample_stats.values())
+    if feature_weights is not None:
+        description |= {"posterior": "WeightedPosterior", "unweighted": kind}
+        description["feature_weights"] = write_weights(feature_weights, arrays)
     write_file(Path(path), description, arrays)
 
 

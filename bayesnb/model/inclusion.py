@@ -28,6 +28,7 @@ __all__ = [
     "log_evidences",
     "log_inclusion",
     "mixed",
+    "positions_of_features",
     "read_inclusion",
     "shared_families",
     "spread_inclusion",
@@ -52,6 +53,13 @@ def in_column_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]
         for position, value in zip(block.columns[: len(of_block)], of_block, strict=True)
     ]
     return [value for _, value in sorted(placed, key=lambda pair: pair[0])]
+
+
+def positions_of_features(blocks: Sequence[Block]) -> list[list[int]]:
+    """For each block the positions of its features among all, in the order of the table's columns."""
+    places = [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(blocks)]
+    order = {place: position for position, place in enumerate(in_column_order(blocks, places))}
+    return [[order[place] for place in of_block] for of_block in places]
 
 
 def read_inclusion(where: str, value: Any) -> Any:

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.pictures.layout import require_result
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["plot_comparison"]
 
@@ -27,11 +25,11 @@ class Marginals(Protocol):
         """The answer in words."""
 
     @property
-    def exact(self) -> ExactPosterior:
+    def exact(self) -> Any:
         """The posterior whose marginal densities are drawn."""
 
     @property
-    def sampled(self) -> SampledPosterior:
+    def sampled(self) -> Any:
         """The posterior whose draws are counted."""
 
 

@@ -14,7 +14,7 @@ from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.data import Fitting
-from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, summary_of
+from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, of_column, summary_of
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -72,19 +72,24 @@ class AveragedPosterior(ClosedFormPosterior):
 
     @in_float64
     def log_joint_of(self, cells: Cells) -> np.ndarray:
-        def density(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
-            log_in, log_out = inclusion
-            if own.joint:
-                return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
-            return own.row_log_average(shared, log_in, log_out, x)
-
         blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
-        return log_joint(self.class_probs(), (density(*block) for block in blocks))
+        return log_joint(self.class_probs(), (_average(*block) for block in blocks))
+
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        own, shared, inclusion = self.families[i], self.shared[i], self._log_inclusion[i]
+        if own.joint:
+            return _average(own, shared, inclusion, x)
+        column = slice(j, j + 1)
+        log_in, log_out = (values[column] for values in inclusion)
+        return _average(of_column(own, j), of_column(shared, j), (log_in, log_out), x[:, column])
 
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        return log_joint_of_averages, (log(self.class_probs()), self.feature_densities_in_jax())
+
+    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
         log_probs = ((np.asarray(log_in), np.asarray(log_out)) for log_in, log_out in self._log_inclusion)
         pairs = zip(self.families, self.shared, log_probs, strict=True)
-        return log_joint_of_averages, (log(self.class_probs()), [(own, shared, *probs) for own, shared, probs in pairs])
+        return [(own, shared, *probs) for own, shared, probs in pairs]
 
     def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         return draw_averaged(self.class_posterior, self.families, self.shared, self.inclusion, rng, shape)
@@ -107,7 +112,7 @@ class AveragedPosterior(ClosedFormPosterior):
         return ModelParameters(self.class_probs(), tuple(blocks))
 
     @in_float64
-    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         own = marginals_by_site(self.model, self.class_posterior, self.families)
         shared = marginals_by_site(self.model, self.class_posterior, self.shared)
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
@@ -121,6 +126,14 @@ class AveragedPosterior(ClosedFormPosterior):
 
     def _details(self) -> str:
         return f", averaged over the subsets of {len(feature_names(self.model.blocks))} features"
+
+
+def _average(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
+    """Log density of each row under each class, a feature's two hypotheses averaged."""
+    log_in, log_out = inclusion
+    if own.joint:
+        return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
+    return own.row_log_average(shared, log_in, log_out, x)
 
 
 @in_float64

@@ -13,6 +13,7 @@ from bayesnb.posterior.predictions import Predictions
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows
 from bayesnb.posterior.summary import headline, html
 from bayesnb.warn import warns_once
+from bayesnb.weights.feature_weights import FeatureWeights
 
 __all__ = ["Posterior"]
 
@@ -31,6 +32,19 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
     inference : object or None
         The inference that made the posterior; None if its draws or parameters were given.
     """
+
+    def require_model(self, verb: str) -> None:
+        """Refuse a posterior that belongs to no distribution of the features.
+
+        Parameters
+        ----------
+        verb : str
+            What needs the distribution, for the error.
+
+        Raises
+        ------
+        ValueError
+        """
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
@@ -108,7 +122,7 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         stats = self._stats_of_draws(num_chains, num_draws)
         made_by = "given" if self.inference is None else repr(self.inference)
         return tree_of_draws(
-            self.model,
+            self.drawn_model,
             parameters,
             stats,
             X,
@@ -151,10 +165,14 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         TypeError
             If a class or category label is neither text, number nor boolean, or the inference is a class of your own.
         """
+        self.write(path)
+
+    def write(self, path: Any, feature_weights: FeatureWeights | None = None) -> None:
+        """As `save`, with weights of features that belong to this posterior."""
         from bayesnb.files.save import save
 
-        stored = self._stored()
-        save(path, type(self).__name__, self.model, self.problem, self.inference, *stored)
+        kind = type(self).__name__
+        save(path, kind, self.model, self.problem, self.inference, *self._stored(), feature_weights)
 
     def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
         """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""
@@ -165,7 +183,7 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         return f"{headline(type(self).__name__, self.classes.tolist(), self.problem, self._details())}\n{story}"
 
     def _repr_html_(self) -> str:
-        return html(repr(self), self.model.sites, self.summary)
+        return html(repr(self), self.drawn_model.sites, self.summary)
 
     def _details(self) -> str:
         """The end of the repr's first line: how the posterior was made."""

@@ -25,6 +25,11 @@ class Draws(ABC):
     model: BoundModel
 
     @property
+    def drawn_model(self) -> BoundModel:
+        """The model whose parameters `draws` gives."""
+        return self.model
+
+    @property
     def sample_stats(self) -> dict[str, np.ndarray]:
         """The sampler's statistics of each draw; only sampled posteriors have them.
 
@@ -64,7 +69,7 @@ class Draws(ABC):
             columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
         """
         parameters = self.parameter_draws(num_chains, num_draws, key)
-        sites = self.model.sites.by_name(parameters)
+        sites = self.drawn_model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
 
     def proba_draws(
@@ -87,7 +92,7 @@ class Draws(ABC):
             joint density.
         """
         X = as_table(X)  # refuses what it cannot read before the draws
-        return proba_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
+        return proba_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key))
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -105,7 +110,7 @@ class Draws(ABC):
             log p(x, y=c | theta) for each draw theta.
         """
         X = as_table(X)
-        return log_joint_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key))
+        return log_joint_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key))
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -128,7 +133,7 @@ class Draws(ABC):
         proportion("prob", prob)
         X = as_table(X)
         parameters = self._draws_for_densities(num_chains, num_draws, key)
-        return proba_quantiles_under(self.model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
+        return proba_quantiles_under(self.drawn_model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
 
     def uncertainty(
         self,
@@ -195,4 +200,4 @@ class Draws(ABC):
         if unit not in NATS:
             raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
         X = as_table(X)
-        return uncertainty_under(self.model, X, self._draws_for_densities(num_chains, num_draws, key), unit)
+        return uncertainty_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key), unit)

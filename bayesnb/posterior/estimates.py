@@ -17,18 +17,22 @@ __all__ = ["Estimates"]
 class Estimates(ABC):
     """Posterior means and a summary of the parameters.
 
-    A subclass defines `mean_parameters` and `_summaries`. Its `problem` may be None.
+    A subclass defines `mean_parameters` and `site_summaries`. Its `problem` may be None.
     """
 
-    model: BoundModel
     problem: Problem | None
+
+    @property
+    @abstractmethod
+    def drawn_model(self) -> BoundModel:
+        """The model that names the parameters."""
 
     @abstractmethod
     def mean_parameters(self) -> ModelParameters:
         """Posterior mean of all parameters, block by block; `mean` gives them by site."""
 
     @abstractmethod
-    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         """Columns of `summary` by site, arrays of the site's shape."""
 
     def mean(self) -> dict[str, np.ndarray]:
@@ -39,7 +43,7 @@ class Estimates(ABC):
         dict
             The shapes of `draws` without the chain and draw axes.
         """
-        return {name: np.array(value) for name, value in self.model.sites.by_name(self.mean_parameters()).items()}
+        return {name: np.array(value) for name, value in self.drawn_model.sites.by_name(self.mean_parameters()).items()}
 
     def hyperparameters(self) -> dict[str, np.ndarray]:
         """Hyperparameters that were learned, by name; their posterior mean for a sampled posterior.
@@ -68,4 +72,4 @@ class Estimates(ABC):
             ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point.
         """
         proportion("prob", prob)
-        return summary_frame(self.model.sites, self._summaries(prob))
+        return summary_frame(self.drawn_model.sites, self.site_summaries(prob))

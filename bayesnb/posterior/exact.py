@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 
@@ -25,7 +26,12 @@ from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
 
-__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "summary_of"]
+__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "of_column", "summary_of"]
+
+
+def of_column[F: ConjugateFamily](family: F, j: int) -> F:
+    """The family of one column of a block, its arrays of shape (classes, 1) or (classes, 1, categories)."""
+    return jax.tree.map(lambda leaf: leaf[:, j : j + 1], family)
 
 
 class ClosedFormPosterior(SpreadPosterior):
@@ -50,6 +56,24 @@ class ClosedFormPosterior(SpreadPosterior):
             whole_number("num_draws", 1000 if num_draws is None else num_draws),
         )
         return self.draw_parameters(random_generator(key), shape)
+
+    @abstractmethod
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of a feature of block `i` under each class, given all its cells, shape (rows, classes).
+
+        Parameters
+        ----------
+        i : int
+            Position of the block.
+        j : int
+            Position of the column in the block; zero for a joint block, which is one feature.
+        x : array or CSR array, shape (rows, columns)
+            Cells of the block.
+        """
+
+    @abstractmethod
+    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
+        """For each block the arrays from which `log_joint_of_weighted` computes the densities of its features."""
 
     @abstractmethod
     def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
@@ -85,6 +109,15 @@ class ExactPosterior(ClosedFormPosterior):
         densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, cells, strict=True))
         return log(self.class_probs()), summed(densities)
 
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        family = self.families[i]
+        if family.joint:
+            return np.asarray(family.row_log_predictive(x))
+        return np.asarray(of_column(family, j).row_log_predictive(x[:, j : j + 1]))
+
+    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
+        return [(family,) for family in self.families]
+
     def device_densities(self) -> list[tuple[Family, Parameters | None]]:
         return [(family, None) for family in self.families]
 
@@ -104,7 +137,7 @@ class ExactPosterior(ClosedFormPosterior):
         return marginals_by_site(self.model, self.class_posterior, self.families)
 
     @in_float64
-    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         marginals = self.marginals()
         known = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
         return known | {site: summary_of(marginal, prob) for site, marginal in marginals.items()}

@@ -12,7 +12,13 @@ from bayesnb.device import encoded, log_joint_of_blocks
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["function_of_array", "log_joint_of_averages", "log_mean_of_closed_forms", "log_mean_under_draws"]
+__all__ = [
+    "function_of_array",
+    "log_joint_of_averages",
+    "log_joint_of_weighted",
+    "log_mean_of_closed_forms",
+    "log_mean_under_draws",
+]
 
 DRAWS = 64
 """Draws whose densities of single cells are in memory at a time."""
@@ -156,11 +162,35 @@ def log_joint_of_averages(arrays: tuple[Any, Sequence[tuple[Any, ...]]], cells: 
     cells : sequence of jax.Array, shape (rows, columns)
     """
     total, blocks = arrays
-    for (own, shared, log_in, log_out), x in zip(blocks, cells, strict=True):
-        if own.joint:
-            total += jnp.logaddexp(log_in + own.device_log_predictive(x), log_out + shared.device_log_predictive(x))
-            continue
-        of_own, of_all = (family.device_cells_log_predictive(x) for family in (own, shared))
-        averages = jnp.logaddexp(log_in + of_own, log_out + of_all)
-        total += jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages).sum(axis=-1)
+    for block, x in zip(blocks, cells, strict=True):
+        total += _of_features(block, x).sum(axis=-1)
     return total
+
+
+def log_joint_of_weighted(arrays: tuple[Any, Sequence[tuple[Any, tuple[Any, ...]]]], cells: Sequence[Any]) -> Any:
+    """The log of the product of densities of features, each to the power of its weight.
+
+    Parameters
+    ----------
+    arrays : tuple of array of shape (classes,) and sequence of tuple
+        Log class probabilities; for each block the weights of its features, and a tuple with the family, or with the
+        four arrays of `log_joint_of_averages`.
+    cells : sequence of jax.Array, shape (rows, columns)
+    """
+    total, blocks = arrays
+    for (weights, block), x in zip(blocks, cells, strict=True):
+        total += (weights * _of_features(block, x)).sum(axis=-1)
+    return total
+
+
+def _of_features(block: tuple[Any, ...], x: Any) -> Any:
+    """Log density of each feature of a block, shape (rows, classes, features): of the class, or averaged."""
+    densities = [
+        family.device_log_predictive(x)[..., None] if family.joint else family.device_cells_log_predictive(x)
+        for family in block[:2]
+    ]
+    if len(block) == 1:
+        return densities[0]
+    _, _, log_in, log_out = block
+    averages = jnp.logaddexp(log_in + densities[0], log_out + densities[1])
+    return averages if block[0].joint else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)

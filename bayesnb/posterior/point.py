@@ -38,7 +38,7 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
-    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         return {site: {"value": value} for site, value in self.mean().items()}
 
     def __repr__(self) -> str:

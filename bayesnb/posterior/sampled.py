@@ -81,7 +81,7 @@ class SampledPosterior(SpreadPosterior):
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
-    def _summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         position = 0
         for site, values in self.draws().items():

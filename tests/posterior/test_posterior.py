@@ -85,7 +85,7 @@ class Mixture(Predictions, Draws, Estimates):
     def mean_parameters(self):
         return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
 
-    def _summaries(self, prob):
+    def site_summaries(self, prob):
         return {site: {"mean": value} for site, value in self.mean().items()}
 
 

@@ -1,0 +1,24 @@
+"""Weights of features as JSON and arrays."""
+
+from typing import Any
+
+from bayesnb.files.netcdf import Arrays
+from bayesnb.weights.feature_weights import FeatureWeights
+
+__all__ = ["read_weights", "write_weights"]
+
+ARRAYS = ("weight", "offset", "weight_draws", "offset_draws", "spread_draws")
+
+
+def write_weights(weights: FeatureWeights, arrays: Arrays) -> dict[str, Any]:
+    """The weights for a file; their arrays are added to `arrays`."""
+    present = [name for name in ARRAYS if getattr(weights, name) is not None]
+    arrays["feature_weights"] = [getattr(weights, name) for name in present]
+    return {"arrays": present, "num_rows": weights.num_rows}
+
+
+def read_weights(text: Any, arrays: Arrays) -> FeatureWeights:
+    """The weights that `write_weights` wrote."""
+    values: dict[str, Any] = dict.fromkeys(ARRAYS)
+    values |= zip(text["arrays"], arrays["feature_weights"], strict=True)
+    return FeatureWeights(**values, num_rows=text["num_rows"])

@@ -1,0 +1,136 @@
+"""A model with weights of features and offsets of classes: densities of rows and names of the parameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.families.base import Parameters
+from bayesnb.families.product import times
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.inclusion import feature_names, positions_of_features
+from bayesnb.model.sites import Sites
+from bayesnb.weights.prior import priors
+
+__all__ = ["WeightedModel", "WeightedParameters"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class WeightedParameters(ModelParameters):
+    """Values of all parameters, with weights and offsets.
+
+    Attributes
+    ----------
+    weight : array, shape (..., features)
+        Features in the order of the table's columns.
+    offset : array, shape (..., classes)
+    spread : array of shape (...,), or None
+        Spread of the weights around their level; None if all features share one weight.
+    """
+
+    weight: Any = None
+    offset: Any = None
+    spread: Any = None
+
+
+@dataclass(frozen=True, repr=False)
+class WeightedModel(BoundModel):
+    r"""A bound model with weights of features and offsets of classes.
+
+    .. math:: p(y=c \mid x) \propto \pi_c \, e^{b_c} \prod_j p(x_j \mid c)^{w_j}
+
+    Attributes
+    ----------
+    shared : bool
+        Whether all features share one weight.
+    """
+
+    shared: bool = False
+
+    @classmethod
+    def weighing(cls, model: BoundModel, *, shared: bool) -> Self:
+        """A model with weights."""
+        return cls(model.description, model.schema, model.blocks, shared)
+
+    @cached_property
+    def positions(self) -> list[list[int]]:
+        """For each block the positions of its features among the weights."""
+        return positions_of_features(self.blocks)
+
+    @cached_property
+    def sites(self) -> Sites:
+        """Names of all parameters in results, the weights among them."""
+        own = BoundModel(self.description, self.schema, self.blocks).sites
+        return WeightedSites(own, feature_names(self.blocks), self.schema.classes.tolist(), shared=self.shared)
+
+    @in_float64
+    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
+        assert isinstance(parameters, WeightedParameters)
+        num_leading = np.ndim(parameters.class_prob) - 1
+        total = (log(parameters.class_prob) + parameters.offset)[..., None, :]
+        for i, (values, x) in enumerate(zip(parameters.blocks, chunk, strict=True)):
+            for j, position in enumerate(self.positions[i]):
+                weight = np.asarray(parameters.weight)[..., position, None, None]
+                total = total + times(weight, self._of_column(i, j, values, x, num_leading))
+        return total
+
+    def _of_column(self, i: int, j: int, values: Parameters, x: Any, num_leading: int) -> np.ndarray:
+        """Log density of a column of a block, or of a joint block as a whole, shape (..., rows, classes)."""
+        family = self.blocks[i].family
+        if family.joint:
+            return np.asarray(family.row_log_likelihood(values, x))
+        column = slice(j, j + 1)
+        at = (slice(None),) * (num_leading + 1) + (column,)
+        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
+        return np.asarray(alone.row_log_likelihood({name: value[at] for name, value in values.items()}, x[:, column]))
+
+    def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> WeightedParameters:
+        """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""
+        parameters = super().draw_prior(rng, sample_shape)
+        num_features, num_draws = sum(map(len, self.positions)), int(np.prod(sample_shape))
+        given = priors(num_features, len(self.schema.classes), shared=self.shared)
+        which = rng.integers(len(given), size=num_draws)
+        draws = np.empty((num_draws, given[0].num_weights + given[0].num_classes))
+        for k, prior in enumerate(given):
+            draws[which == k] = prior.draw(int((which == k).sum()), rng)
+        weight, offset = np.split(draws, [given[0].num_weights], axis=1)
+        return WeightedParameters(
+            parameters.class_prob,
+            parameters.blocks,
+            parameters.hyperparameters,
+            np.broadcast_to(weight, (num_draws, num_features)).reshape(*sample_shape, num_features),
+            offset.reshape(*sample_shape, -1),
+            None if self.shared else np.array([prior.spread for prior in given])[which].reshape(sample_shape),
+        )
+
+
+class WeightedSites(Sites):
+    """The sites of a model, and those of the weights: ``feature_weight``, ``class_offset``, ``weight_spread``."""
+
+    def __init__(self, sites: Sites, features: Sequence[Any], classes: Sequence[Any], *, shared: bool) -> None:
+        self._own = sites
+        self._added = {
+            "feature_weight": (("feature", tuple(features)),),
+            "class_offset": (("class", tuple(classes)),),
+            **({} if shared else {"weight_spread": ()}),
+        }
+
+    def __iter__(self) -> Any:
+        return iter(self._own)
+
+    def axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        return self._own.axes() | self._added
+
+    def by_name(self, parameters: ModelParameters) -> dict[str, Any]:
+        assert isinstance(parameters, WeightedParameters)
+        added = {"feature_weight": parameters.weight, "class_offset": parameters.offset}
+        if parameters.spread is not None:
+            added["weight_spread"] = parameters.spread
+        return self._own.by_name(parameters) | added

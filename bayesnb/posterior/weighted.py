@@ -1,0 +1,224 @@
+"""The closed form with weights of features, which act when rows are predicted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, Never
+
+import numpy as np
+from scipy.special import softmax
+
+from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.families.product import times
+from bayesnb.keys import random_generator
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.inclusion import feature_names
+from bayesnb.model.weighted import WeightedModel, WeightedParameters
+from bayesnb.pictures.weights import plot_weights
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ClosedFormPosterior
+from bayesnb.posterior.in_jax import log_joint_of_weighted
+from bayesnb.posterior.summary import headline
+from bayesnb.problem import Problem
+from bayesnb.reading.cells import Cells
+from bayesnb.weights.feature_weights import FeatureWeights
+
+__all__ = ["WeightedPosterior"]
+
+PROB = 0.89
+"""Posterior probability of the intervals of `WeightedPosterior.weights`."""
+
+ROWS_SHOWN = 20
+"""Number of weights that the printed form shows."""
+
+
+class WeightedPosterior(Posterior):
+    r"""A posterior in closed form, with a weight for each feature and an offset for each class.
+
+    .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
+
+    `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
+    uncertainty have both the uncertainty of the parameters and that of the weights.
+
+    The weights change how the evidence of the features is added up. They belong to no distribution of the features, so
+    that there is no evidence, and no rows can be simulated; `log_joint` is the logarithm of the product above and no
+    density.
+
+    Attributes
+    ----------
+    unweighted : ExactPosterior or AveragedPosterior
+        The posterior without weights.
+    feature_weights : FeatureWeights
+        The modes and the draws.
+    """
+
+    def __init__(self, unweighted: ClosedFormPosterior, feature_weights: FeatureWeights) -> None:
+        self.unweighted = unweighted
+        self.feature_weights = feature_weights
+        self.model = unweighted.model
+        self.problem = unweighted.problem
+        self.inference = unweighted.inference
+
+    @property
+    def drawn_model(self) -> BoundModel:
+        return self._weighted_model
+
+    @cached_property
+    def _weighted_model(self) -> WeightedModel:
+        return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
+
+    @property
+    def weights(self) -> Any:
+        """The weight of each feature.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each feature, in the order of the table's columns; a block that is one observation is one feature.
+            ``mean``, ``sd``, and ``lower`` and ``upper``, which hold 89 % of the posterior probability. If all features
+            share one weight, all rows are equal.
+        """
+        import pandas as pd
+
+        names = pd.Index(feature_names(self.model.blocks), name="feature")
+        return pd.DataFrame(self.feature_weights.summary(PROB)["feature_weight"], index=names)
+
+    def plot(self, **options: Any) -> Any:
+        """Means and intervals of the weights; see `bayesnb.pictures.weights.plot_weights`."""
+        return plot_weights(self, **options)
+
+    def class_probs(self) -> np.ndarray:
+        return softmax(log(self.unweighted.class_probs()) + self.feature_weights.offset)
+
+    @in_float64
+    def log_joint_of(self, cells: Cells) -> np.ndarray:
+        weight = self.feature_weights.weight
+        total = np.zeros((cells[0].shape[0], len(self.classes)))
+        for i, x in enumerate(cells):
+            for j, position in enumerate(self._weighted_model.positions[i]):
+                if weight[position]:
+                    total += times(weight[position], self.unweighted.feature_log_density(i, j, x))
+        return log(self.class_probs()) + total
+
+    @in_float64
+    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        weight = self.feature_weights.weight
+        if (weight != weight[0]).any():
+            return super().log_ratio_of(cells)
+        density = np.add(*self.unweighted.log_ratio_of(cells)) - log(self.unweighted.class_probs())
+        return log(self.class_probs()), times(weight[0], density)
+
+    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        densities = self.unweighted.feature_densities_in_jax()
+        blocks = [
+            (self.feature_weights.weight[positions], of_block)
+            for positions, of_block in zip(self._weighted_model.positions, densities, strict=True)
+        ]
+        return log_joint_of_weighted, (log(self.class_probs()), blocks)
+
+    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self._with_weights(self.unweighted.parameter_draws(num_chains, num_draws, key), key)
+
+    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
+
+    def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
+        """Draws of the parameters with independent draws of the weights."""
+        (rng,) = random_generator(key).spawn(1)
+        num_chains, num_draws = parameters.class_prob.shape[:2]
+        return WeightedParameters(
+            **{field.name: getattr(parameters, field.name) for field in fields(parameters)},
+            **self.feature_weights.take(num_chains, num_draws, rng),
+        )
+
+    def mean_parameters(self) -> ModelParameters:
+        own = self.unweighted.mean_parameters()
+        means = {name: columns["mean"] for name, columns in self.feature_weights.summary(PROB).items()}
+        return WeightedParameters(
+            own.class_prob,
+            own.blocks,
+            own.hyperparameters,
+            means["feature_weight"],
+            means["class_offset"],
+            means.get("weight_spread"),
+        )
+
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        return self.unweighted.site_summaries(prob) | self.feature_weights.summary(prob)
+
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        raise self._no_model("row_parameters")
+
+    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> Never:
+        """Not for weighted features.
+
+        Raises
+        ------
+        ValueError
+            Always: weights belong to no distribution of the features.
+        """
+        raise self._no_model("simulate")
+
+    @property
+    def log_evidence(self) -> float:
+        """Not for weighted features.
+
+        Raises
+        ------
+        ValueError
+            Always: weights belong to no distribution of the features.
+        """
+        raise self._no_model("log_evidence")
+
+    def require_model(self, verb: str) -> None:
+        raise self._no_model(verb)
+
+    def require_data(self, verb: str) -> Problem:
+        raise self._no_model(verb)
+
+    def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Never:
+        """Not for weighted features.
+
+        Raises
+        ------
+        ValueError
+            Always: the weights were learned from all rows together.
+        """
+        raise self._learned_together("update")
+
+    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Never:
+        """Not for weighted features.
+
+        Raises
+        ------
+        ValueError
+            Always: the weights were learned from all rows together.
+        """
+        raise self._learned_together("forget")
+
+    def write(self, path: Any, feature_weights: FeatureWeights | None = None) -> None:
+        self.unweighted.write(path, self.feature_weights)
+
+    def _no_model(self, verb: str) -> ValueError:
+        return ValueError(
+            f"{verb} needs a distribution of the features, and weights of features belong to none: take "
+            "posterior.unweighted, the posterior without weights"
+        )
+
+    def _learned_together(self, verb: str) -> ValueError:
+        return ValueError(
+            f"{verb} would need all rows, because the weights were learned from all of them together: "
+            f"nb.weight_features(posterior.unweighted.{verb}(...), X, y) with the rows of all data"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._headline()}\n{self.weights.round(3).to_string(max_rows=ROWS_SHOWN)}"
+
+    def _repr_html_(self) -> str:
+        table = self.weights.to_html(max_rows=ROWS_SHOWN, float_format=lambda value: f"{value:.3f}")
+        return f"<p><b>{self._headline()}</b></p>{table}"
+
+    def _headline(self) -> str:
+        kind = "one weight for all features" if self.feature_weights.shared else "a weight for each feature"
+        return headline(type(self).__name__, self.classes.tolist(), self.problem, f", {kind}")

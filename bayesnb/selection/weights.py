@@ -1,0 +1,222 @@
+"""Weights of features, so that dependent columns do not count as if each were new evidence."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import in_float64
+from bayesnb.checks.left_out import require_exact
+from bayesnb.checks.left_out_features import FeaturesLeftOut, features_left_out
+from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.weights import sample_weights
+from bayesnb.keys import random_generator
+from bayesnb.model.inclusion import feature_names
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.tables.table import Table
+from bayesnb.warn import warn, warns_once
+from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.laplace import Mixture, approximate
+from bayesnb.weights.likelihood import ConditionalLikelihood
+from bayesnb.weights.prior import priors
+
+__all__ = ["weight_features"]
+
+NUM_CHAINS, NUM_DRAWS = 4, 1000
+"""Shape of the draws of the weights."""
+
+MOST_NUMBERS = 4 * 10**7
+"""Densities in memory at a time, 320 MB; of a larger table a random subset of the rows is used."""
+
+MOST_FEATURES = 2000
+"""Weights of their own at most: the second derivatives of the likelihood have this number squared."""
+
+
+@warns_once
+@in_float64
+def weight_features(
+    posterior: Posterior | Fitted,
+    X: Any,
+    y: Any,
+    *,
+    shared: bool = False,
+    inference: NUTS | None = None,
+    sample_weight: Any = None,
+    key: Any = 0,
+) -> WeightedPosterior:
+    r"""Learn a weight for each feature, so that dependent features do not count as if each were new evidence.
+
+    Naive Bayes adds up the evidence of its features as if they were independent given the class. Where they are not,
+    its probabilities are too close to 0 and 1, however many rows there are. Weights mend it when rows are predicted:
+
+    .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
+
+    The likelihood of the weights w and of the offsets b takes each row's label, and the exact densities of the row's
+    features given the **other** rows. Densities of rows that are among the data would flatter every feature. No rows
+    are held out, and nothing is fitted again.
+
+    Parameters
+    ----------
+    posterior : ExactPosterior, AveragedPosterior or fitted estimator
+    X : table, shape (rows, columns)
+        The rows that the posterior was fitted to, or some of them.
+    y : labels of shape (rows,) or str
+    shared : bool, default False
+        Whether all features share one weight, an exponent of the likelihood.
+    inference : NUTS, optional
+        Draws the weights by NUTS, in place of the approximation that the notes describe. Predictions are the same.
+    sample_weight : array, shape (rows,), optional
+        The weights of the fit. A row of weight w counts w times in the likelihood, and is left out with its whole
+        weight.
+    key : int or JAX key, default 0
+        For the draws, and for the rows that are used of a large table.
+
+    Returns
+    -------
+    WeightedPosterior
+        It predicts with the mode of the weights. ``weights`` is a frame with a row for each feature.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `loo`; if there is one class; or if more than 2,000 features would get a weight each.
+
+    Warns
+    -----
+    UserWarning
+        If a table has more than 40 million densities (rows times classes times features): the weights are then learned
+        from a random subset of its rows, each of which is left out of all the data. If the label of a row is impossible
+        without the row, as `loo` says: the row does not count.
+
+    Notes
+    -----
+    The prior lets the data say how much the features depend on each other, and how much they differ in that:
+
+    .. math::
+        \tau \sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, \quad \eta \sim N(1, 1), \quad
+        w_j \mid \eta, \tau \sim N(\eta, \tau^2), \quad b_c \sim N(0, 1), \qquad w \geq 0.
+
+    With ``shared=True`` the weight is :math:`\eta`. The conditional log likelihood is concave, so that the mode given
+    :math:`\tau` is unique. The posterior is approximated by a normal distribution at the mode of each :math:`\tau`
+    (Laplace), restricted to :math:`w \geq 0` jointly, and mixed by the evidence of :math:`\tau`. Predictions use the
+    modes, averaged over :math:`\tau`.
+
+    A column of count vectors, and every other block that is one observation, is one feature and has one weight. A
+    missing cell adds nothing, whatever its weight is.
+
+    Weights of features in the exponent are those of Zaidi, Cerquides, Carman and Webb (2013), *Alleviating naive Bayes
+    attribute independence assumption by attribute weighting*, JMLR 14, 1947-1988, who learn them from the densities of
+    the training rows.
+
+    Examples
+    --------
+    Four copies of one column are one column's evidence:
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> y = np.repeat(["a", "b"], 200)
+    >>> x = np.tile([1, 1, 1, 0], 100) == (y == "a")
+    >>> X = np.column_stack([x, x, x, x])
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y)
+    >>> weighted = nb.weight_features(posterior, X, y)
+    >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
+    (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
+    """
+    if inference is not None and not isinstance(inference, NUTS):
+        raise TypeError(f"inference is a {type(inference).__name__}: give nb.NUTS(), or None for the approximation")
+    exact = require_exact(posterior_of(posterior), "weight_features")
+    names = feature_names(exact.model.blocks)
+    labels = exact.classes.tolist()
+    if len(labels) == 1:
+        raise ValueError(
+            f"there is one class, {labels[0]!r}, so that every label is certain: weights are learned from labels that "
+            "differ"
+        )
+    if not shared and len(names) > MOST_FEATURES:
+        raise ValueError(
+            f"there are {len(names)} features, and weights of their own are for {MOST_FEATURES} at most: use "
+            "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
+        )
+    rng = random_generator(key)
+
+    def kept(table: Table, rows: LabelledRows) -> np.ndarray:
+        most = max(MOST_NUMBERS // (len(labels) * len(names)), 1)
+        if len(rows) <= most:
+            return np.arange(len(rows))
+        warn(
+            f"the weights are learned from {most} of {len(rows)} rows, drawn at random, which have {MOST_NUMBERS} "
+            "densities of features and classes; each is left out of all the data",
+            UserWarning,
+        )
+        return np.sort(rng.choice(len(rows), most, replace=False))
+
+    left_out = features_left_out(exact, X, y, sample_weight, kept=kept)
+    likelihood = _likelihood(left_out, labels, shared=shared)
+    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
+    if inference is None:
+        draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
+        draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
+    else:
+        weighed = ["all features"] if likelihood.num_features < len(names) else [str(name) for name in names]
+        draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
+    return WeightedPosterior(exact, _feature_weights(found, draws, which, names, likelihood, shared=shared))
+
+
+def _likelihood(left_out: FeaturesLeftOut, labels: list[Any], *, shared: bool) -> ConditionalLikelihood:
+    """The likelihood of the rows whose label is possible.
+
+    Raises
+    ------
+    ValueError
+        If no row remains, or a density is not finite.
+    """
+    rows, log_class_prob, log_density = left_out.rows, left_out.log_class_prob, left_out.log_density
+    possible = np.isfinite(log_class_prob[np.arange(len(rows)), rows.codes]) & (rows.weights > 0)
+    if not possible.any():
+        raise ValueError("no row has a label that the other rows make possible: give more rows")
+    if not possible.all():
+        lost = np.flatnonzero(~possible & (rows.weights > 0))
+        if len(lost):
+            warn(
+                f"{len(lost)} row(s), the first of them row {rows.place[lost[0]]}, do not count for the weights: class "
+                f"{labels[rows.codes[lost[0]]]!r} has no other row, and class probabilities are frequencies, so that "
+                "the label is impossible without the row",
+                UserWarning,
+            )
+        rows, log_class_prob, log_density = rows.take(possible), log_class_prob[possible], log_density[possible]
+    wrong = ~np.isfinite(log_density)
+    if wrong.any():
+        row, c, j = (int(index[0]) for index in np.nonzero(wrong))
+        raise ValueError(
+            f"the density of row {rows.place[row]} in feature {left_out.names[j]!r} and class {labels[c]!r} is "
+            f"{log_density[row, c, j]} on the log scale, from which no weight can be learned: leave the row or the "
+            "column out, or use a family whose density is positive there"
+        )
+    if shared:
+        log_density = log_density.sum(axis=-1, keepdims=True)
+    return ConditionalLikelihood.of(log_density, log_class_prob, rows.codes, rows.weights)
+
+
+def _feature_weights(
+    found: Mixture,
+    draws: np.ndarray,
+    which: np.ndarray,
+    names: list[Any],
+    likelihood: ConditionalLikelihood,
+    *,
+    shared: bool,
+) -> FeatureWeights:
+    """The modes, and draws of weights and offsets (chain, draw, weights + classes) with the positions of spreads."""
+    num_weights, size = likelihood.num_features, len(names)
+    weight, offset = np.split(found.mode, [num_weights])
+    spreads = np.array([part.prior.spread for part in found.parts])
+    return FeatureWeights(
+        weight=np.broadcast_to(weight, size).copy(),
+        offset=offset,
+        weight_draws=np.broadcast_to(draws[..., :num_weights], (*which.shape, size)).copy(),
+        offset_draws=draws[..., num_weights:].copy(),
+        spread_draws=None if shared else spreads[which],
+        num_rows=len(likelihood.codes),
+    )

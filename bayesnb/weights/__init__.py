@@ -1,0 +1,1 @@
+"""Weights of features, learned from leave-one-out densities."""

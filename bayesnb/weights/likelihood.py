@@ -1,0 +1,97 @@
+"""The likelihood of labels under weights of features and offsets of classes."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import logsumexp
+
+__all__ = ["ConditionalLikelihood"]
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood:
+    r"""The log likelihood of labels given features, as a function of weights w and offsets b.
+
+    .. math::
+        \ell(w, b) = \sum_i \omega_i \log p(y_i \mid x_i), \qquad
+        p(y_i = c \mid x_i) \propto \pi_{ic} \, e^{b_c} \prod_j p(x_{ij} \mid c)^{w_j}
+
+    It is a multinomial logistic regression without free coefficients for classes, and therefore concave.
+
+    Attributes
+    ----------
+    log_ratio : array, shape (classes - 1, rows, features)
+        log p(x_ij | c) - log p(x_ij | first class), for each class but the first.
+    log_prior : array, shape (rows, classes)
+        log pi.
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    row_weights : array, shape (rows,)
+    """
+
+    log_ratio: np.ndarray
+    log_prior: np.ndarray
+    codes: np.ndarray
+    row_weights: np.ndarray
+
+    @classmethod
+    def of(cls, log_density: np.ndarray, log_prior: np.ndarray, codes: np.ndarray, row_weights: np.ndarray) -> Self:
+        """The likelihood given log densities of features, shape (rows, classes, features)."""
+        by_class = np.moveaxis(log_density, 1, 0)
+        return cls(np.ascontiguousarray(by_class[1:] - by_class[:1]), log_prior, codes, row_weights)
+
+    @property
+    def num_features(self) -> int:
+        """Number of weights."""
+        return self.log_ratio.shape[-1]
+
+    @property
+    def num_classes(self) -> int:
+        """Number of offsets."""
+        return self.log_prior.shape[-1]
+
+    def log_proba(self, point: np.ndarray) -> np.ndarray:
+        """Log class probabilities of the rows, shape (rows, classes), at weights followed by offsets."""
+        weights, offsets = point[: self.num_features], point[self.num_features :]
+        scores = self.log_prior + offsets
+        scores[:, 1:] += (self.log_ratio @ weights).T
+        return scores - logsumexp(scores, axis=1, keepdims=True)
+
+    def value(self, point: np.ndarray) -> float:
+        """The log likelihood."""
+        return float(self.row_weights @ self._of_label(self.log_proba(point)))
+
+    def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """The log likelihood and its gradient, shape (features + classes,)."""
+        log_proba = self.log_proba(point)
+        residual = -np.exp(log_proba)
+        residual[np.arange(len(self.codes)), self.codes] += 1.0
+        residual *= self.row_weights[:, None]
+        of_weights = sum(ratio.T @ rest for ratio, rest in zip(self.log_ratio, residual.T[1:], strict=True))
+        gradient = np.concatenate([of_weights, residual.sum(axis=0)])
+        return float(self.row_weights @ self._of_label(log_proba)), gradient
+
+    def information(self, point: np.ndarray) -> np.ndarray:
+        """Minus the second derivatives, shape (features + classes, features + classes)."""
+        features, classes = self.num_features, self.num_classes
+        proba = np.exp(self.log_proba(point))
+        mass = self.row_weights[:, None] * proba
+        mean = np.einsum("ic,cij->ij", proba[:, 1:], self.log_ratio)
+        found = np.empty((features + classes, features + classes))
+        squares = -(mean.T * self.row_weights) @ mean
+        crossed = np.empty((features, classes))
+        crossed[:, 0] = 0.0
+        for c, ratio in enumerate(self.log_ratio, start=1):
+            weighted = ratio.T * mass[:, c]
+            squares += weighted @ ratio
+            crossed[:, c] = weighted.sum(axis=1)
+        crossed -= mean.T @ mass
+        found[:features, :features] = squares
+        found[:features, features:] = crossed
+        found[features:, :features] = crossed.T
+        found[features:, features:] = np.diag(mass.sum(axis=0)) - mass.T @ proba
+        return found
+
+    def _of_label(self, log_proba: np.ndarray) -> np.ndarray:
+        return log_proba[np.arange(len(self.codes)), self.codes]
