@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out_features import FeaturesLeftOut, features_left_out
+from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
@@ -24,6 +25,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.tables.columns import first_few
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 from bayesnb.warn import warn, warns_once
 
@@ -116,8 +118,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         If the model is no model, or X no table.
     ValueError
         If a family has no closed form; a hyperparameter is learned; y has one class only, lacks a label, or has not one
-        for each row; the model averages over subsets of its features (`feature_inclusion`) and rows have weights; or no
-        row can count in the score.
+        for each row; the model averages over subsets of its features (`feature_inclusion`) and rows have weights; no
+        row can count in the score; or a density is zero or infinite.
 
     Warns
     -----
@@ -127,8 +129,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
 
     Notes
     -----
-    The score of the subset that is kept is too high, because the subset was chosen by it. Rows that chose nothing say how
-    well the model predicts: select the features anew in each training part of a cross-validation.
+    The score of the subset that is kept is too high, because the subset was chosen by it. Only rows that did not choose
+    the features say how well the model predicts: select them anew in each training part of a cross-validation.
 
     Naive Bayes counts features that repeat each other several times, and is then too sure. The search drops such
     repeats. A feature that is dropped may still depend on the class (`feature_evidence`).
@@ -172,7 +174,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     problem = read_table(model, table, y, sample_weight)
     _refuse(problem, weights)
-    found = features_left_out(Exact().fit(problem), table, y, sample_weight)
+    found = features_left_out(Exact().fit(problem), table, y, sample_weight, kept=_of_positive_weight)
     ratios, impossible = _ratios(found)
     steps = while_rising(ratios)
     better = steps[-1].difference > STANDARD_ERRORS * steps[-1].se
@@ -213,22 +215,38 @@ def _refuse(problem: Problem, weights: np.ndarray) -> None:
         )
 
 
+def _of_positive_weight(table: Table, rows: LabelledRows) -> np.ndarray:
+    return np.flatnonzero(rows.weights)
+
+
 def _ratios(found: FeaturesLeftOut) -> tuple[LabelRatios, np.ndarray]:
     """Log densities relative to those of the row's class, and the positions of the rows that cannot count."""
+    _refuse_infinite(found)
     own = np.arange(len(found.rows)), found.rows.codes
-    with np.errstate(invalid="ignore"):
-        of_classes = found.log_class_prob - found.log_class_prob[own][:, None]
-        of_features = found.log_density
-        of_features -= of_features[own][:, None]
-        possible = np.isfinite(found.log_class_prob[own]) & np.isfinite(of_features.sum(axis=(1, 2)))
+    possible = np.isfinite(found.log_class_prob[own])
     if not possible.any():
         raise ValueError(
             "without a row its label has probability zero, for every row: leave class_probs out for a Dirichlet prior"
         )
-    weights = found.rows.weights
+    of_classes, of_features, rows = found.log_class_prob, found.log_density, found.rows
     if not possible.all():
-        of_classes, of_features, weights = of_classes[possible], of_features[possible], weights[possible]
-    return LabelRatios(of_classes, of_features, weights), found.rows.place[~possible]
+        of_classes, of_features, rows = of_classes[possible], of_features[possible], rows.take(possible)
+        own = np.arange(len(rows)), rows.codes
+    of_features -= of_features[own][:, None]
+    return LabelRatios(of_classes - of_classes[own][:, None], of_features, rows.weights), found.rows.place[~possible]
+
+
+def _refuse_infinite(found: FeaturesLeftOut) -> None:
+    # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+    infinite = np.flatnonzero(~np.isfinite(found.log_density.sum(axis=(1, 2))))
+    if len(infinite):
+        of_row = found.log_density[infinite[0]]
+        c, j = np.argwhere(~np.isfinite(of_row))[0]
+        raise ValueError(
+            f"the density of row {found.rows.place[infinite[0]]} in feature {found.names[j]!r} and class "
+            f"{found.rows.classes.tolist()[c]!r} is {of_row[c, j]} on the log scale, with which no subsets can be "
+            "compared: leave the row or the column out, or use a family whose density is positive there"
+        )
 
 
 def _left_out_of_score(rows: np.ndarray) -> str:
