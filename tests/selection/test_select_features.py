@@ -185,6 +185,7 @@ def test_one_feature_is_always_kept():
     worse = nb.select_features(nb.Gaussian(), X, y)
     assert len(worse.kept) == 1
     assert worse.table["elpd_label"].iloc[-1] < nothing
+    assert len(nb.select_features(nb.Gaussian(), X[:, :2], y).kept) == 1
     alone = nb.select_features(nb.Gaussian(), X[:, :1], y)
     assert alone.kept == (0,)
     assert len(alone.table) == 1
