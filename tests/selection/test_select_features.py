@@ -185,7 +185,7 @@ def test_one_feature_is_always_kept():
     worse = nb.select_features(nb.Gaussian(), X, y)
     assert len(worse.kept) == 1
     assert worse.table["elpd_label"].iloc[-1] < nothing
-    assert len(nb.select_features(nb.Gaussian(), X[:, :2], y).kept) == 1
+    assert nb.select_features(nb.Gaussian(), X[:, :2], y).table["feature"].tolist() == ["all features", 0]
     alone = nb.select_features(nb.Gaussian(), X[:, :1], y)
     assert alone.kept == (0,)
     assert len(alone.table) == 1
@@ -193,11 +193,11 @@ def test_one_feature_is_always_kept():
 
 def test_a_subset_that_is_not_clearly_better_is_not_kept(table):
     X, y = table
-    X = X.assign(noise=np.random.default_rng(0).normal(size=120))[["height", "noise", "sick"]]
+    X = X.assign(noise=np.random.default_rng(3).normal(size=120))[["height", "noise", "sick"]]
     model = nb.NaiveBayes({"height": nb.Gaussian(), "noise": nb.Gaussian(), "sick": nb.Bernoulli()})
     found = nb.select_features(model, X, y)
     last = found.table.iloc[-1]
-    assert 0 < last["difference"] <= 2 * last["se"]
+    assert 1.8 * last["se"] < last["difference"] <= 2 * last["se"]
     assert found.model is model
     assert found.kept == tuple(X)
     assert found.dropped == ()
