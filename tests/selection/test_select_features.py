@@ -189,6 +189,7 @@ def test_one_feature_is_always_kept():
     alone = nb.select_features(nb.Gaussian(), X[:, :1], y)
     assert alone.kept == (0,)
     assert len(alone.table) == 1
+    assert alone.notes == ()
 
 
 def test_a_subset_that_is_not_clearly_better_is_not_kept(table):
