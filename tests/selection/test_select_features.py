@@ -239,6 +239,10 @@ WRITTEN = {
         | {"nests": nb.Poisson(2.0, 3.0)},
         None,
     ),
+    "inclusion in the order of the columns": (
+        nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=[0.2, 0.7]),
+        ["old", "sick"],
+    ),
     "inclusion": (
         nb.NaiveBayes(nb.Bernoulli(), feature_inclusion={"old": 0.2, "sick": 0.7}),
         ["old", "sick"],
@@ -246,9 +250,9 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize("kind", ["description", "bound", "fitted"])
 @pytest.mark.parametrize("form", WRITTEN)
-def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, form, bound):
+def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, form, kind):
     """The score of each single feature alone, by the densities of the whole model and by a fit of the model written."""
     from bayesnb.checks.left_out_features import features_left_out
 
@@ -256,8 +260,10 @@ def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, fo
     X, y = counts(table[0]), table[1]
     X = X if columns is None else X[columns]
     model = given if isinstance(given, nb.NaiveBayes) else nb.NaiveBayes(given)
-    if bound:
+    if kind == "bound":
         model = model.bind(X, y)
+    if kind == "fitted":
+        model = nb.fit(model, X, y).model
     posterior = nb.fit(model, X, y)
     found = features_left_out(posterior, X, y)
     codes = np.searchsorted(posterior.classes, y)
