@@ -220,6 +220,7 @@ WRITTEN = {
     "every column, arrays": (nb.Gaussian(kappa=[0.1, 0.2, 0.3], loc=1.0), ["height", "width", "girth"]),
     "every column, by class": (nb.Gaussian(rate=[[1.0], [2.0], [3.0]]), ["height", "width", "girth"]),
     "every column of categories": (nb.Categorical(0.5), ["colour", "old", "sick"]),
+    "categories, arrays": ({"signs": (nb.Categorical([0.5, 2.0]), ["old", "sick"]), "nests": nb.Poisson()}, None),
     "bins": (nb.Histogram(), ["height", "width", "girth"]),
     "bins, some given": (
         {"x": (nb.Histogram({"height": [-4.0, 0.0, 1.0, 5.0]}), ["height", "width", "girth"])},
