@@ -35,7 +35,7 @@ def family_of_column(bound: BoundModel, family: Family, columns: Sequence[int], 
     names = bound.schema.columns
     block = next(block for block in bound.blocks if position in block.columns)
     j = block.columns.index(position)
-    own = block.family.take((slice(None), j if block.has_categories else [j]))
+    own = block.family.take((slice(None), [j]))
     if family.cell == "category" and family.categories is not None:
         categories = declared_categories(family, names[position])
         family, own = replace(family, categories=categories), replace(own, categories=categories)
