@@ -6,6 +6,8 @@ from typing import Self
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesnb.rows import row_pieces
+
 __all__ = ["ConditionalLikelihood"]
 
 
@@ -58,9 +60,9 @@ class ConditionalLikelihood:
         scores[:, 1:] += (self.log_ratio @ weights).T
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
-    def value(self, point: np.ndarray) -> float:
-        """The log likelihood."""
-        return float(self.row_weights @ self._of_label(self.log_proba(point)))
+    def take(self, rows: np.ndarray) -> Self:
+        """The likelihood of some rows."""
+        return type(self)(self.log_ratio[:, rows], self.log_prior[rows], self.codes[rows], self.row_weights[rows])
 
     def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The log likelihood and its gradient, shape (features + classes,)."""
@@ -76,22 +78,21 @@ class ConditionalLikelihood:
         """Minus the second derivatives, shape (features + classes, features + classes)."""
         features, classes = self.num_features, self.num_classes
         proba = np.exp(self.log_proba(point))
+        squares, crossed = np.zeros((features, features)), np.zeros((features, classes))
+        for rows in row_pieces(len(proba), features):
+            # Mean over the classes of the log ratios of each row.
+            mean = np.zeros((len(proba[rows]), features))
+            mass = self.row_weights[rows, None] * proba[rows]
+            for c, ratio in enumerate(self.log_ratio[:, rows], start=1):
+                weighted = ratio * mass[:, c, None]
+                squares += weighted.T @ ratio
+                crossed[:, c] += weighted.sum(axis=0)
+                mean += ratio * proba[rows, c, None]
+            squares -= (mean * self.row_weights[rows, None]).T @ mean
+            crossed -= mean.T @ mass
         mass = self.row_weights[:, None] * proba
-        mean = np.einsum("ic,cij->ij", proba[:, 1:], self.log_ratio)
-        found = np.empty((features + classes, features + classes))
-        squares = -(mean.T * self.row_weights) @ mean
-        crossed = np.empty((features, classes))
-        crossed[:, 0] = 0.0
-        for c, ratio in enumerate(self.log_ratio, start=1):
-            weighted = ratio.T * mass[:, c]
-            squares += weighted @ ratio
-            crossed[:, c] = weighted.sum(axis=1)
-        crossed -= mean.T @ mass
-        found[:features, :features] = squares
-        found[:features, features:] = crossed
-        found[features:, :features] = crossed.T
-        found[features:, features:] = np.diag(mass.sum(axis=0)) - mass.T @ proba
-        return found
+        of_offsets = np.diag(mass.sum(axis=0)) - mass.T @ proba
+        return np.block([[squares, crossed], [crossed.T, of_offsets]])
 
     def _of_label(self, log_proba: np.ndarray) -> np.ndarray:
         return log_proba[np.arange(len(self.codes)), self.codes]
