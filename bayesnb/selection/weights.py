@@ -141,7 +141,7 @@ def weight_features(
 
     left_out = features_left_out(exact, X, y, sample_weight, kept=kept)
     likelihood = _likelihood(left_out, labels, shared=shared)
-    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
+    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared))
     return WeightedPosterior(exact, _feature_weights(found, len(names), len(likelihood.codes), rng, shared=shared))
 
 

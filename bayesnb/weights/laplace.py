@@ -22,9 +22,6 @@ GOOD_ENOUGH = 1e-10
 SUFFICIENT = 1e-4
 """Share of the expected gain that a step must have (Armijo's rule)."""
 
-SIMULATIONS = 2000
-"""Draws for the probability that no weight is negative."""
-
 
 @dataclass(frozen=True)
 class Approximation:
@@ -88,7 +85,7 @@ class Mixture:
         return np.concatenate(found)[order], which[order]
 
 
-def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior], rng: np.random.Generator) -> Mixture:
+def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]) -> Mixture:
     """Laplace's approximation of the posterior.
 
     Given the spread, the posterior density is log-concave. It is expanded to second order at its mode, which may be at
@@ -99,14 +96,12 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     likelihood : ConditionalLikelihood
     priors : sequence of WeightPrior
         One for each spread; they are equally probable.
-    rng : numpy.random.Generator
-        For the probability that no weight is negative.
     """
     parts = []
     start = priors[-1].mean
     for prior in reversed(priors):
         mode, gradient, information = find_mode(likelihood, prior, start)
-        parts.append(_expand(likelihood, prior, mode, gradient, information, rng))
+        parts.append(_expand(likelihood, prior, mode, gradient, information))
         start = mode
     return Mixture(parts[::-1])
 
@@ -117,7 +112,6 @@ def _expand(
     mode: np.ndarray,
     gradient: np.ndarray,
     information: np.ndarray,
-    rng: np.random.Generator,
 ) -> Approximation:
     """The normal distribution at a mode, where the negative log density has a gradient and second derivatives."""
     solved = cho_factor(information, lower=True)
@@ -132,7 +126,7 @@ def _expand(
         -value
         + gradient @ step / 2
         + np.log(np.diag(factor)).sum()
-        + log_probability(mean, factor, prior.num_weights, SIMULATIONS, rng)
+        + log_probability(mean, factor, prior.num_weights)
         - prior.log_normaliser
     )
     return Approximation(prior, mode, mean, factor, float(log_evidence))
