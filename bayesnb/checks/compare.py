@@ -214,6 +214,8 @@ def compare(
 
 def _comparable(exact: Posterior, sampled: Posterior, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
     """Both posteriors, if they can be compared."""
+    for posterior in (exact, sampled):
+        posterior.require_model("compare")
     if not isinstance(exact, ExactPosterior):
         raise TypeError(f"exact is a {type(exact).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
     if not isinstance(sampled, SampledPosterior):

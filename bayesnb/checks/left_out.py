@@ -15,6 +15,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
@@ -158,5 +159,11 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
         raise ValueError(
             f"{verb} takes rows away from a closed form, which draws do not have: use loo, {closed}or "
             "nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
+        )
+    if isinstance(posterior, WeightedPosterior):
+        raise ValueError(
+            f"{verb} leaves rows out of a posterior, and weights of features were learned from all rows together: give "
+            "posterior.unweighted; scikit-learn's cross_val_predict scores weights, with "
+            'NaiveBayesClassifier(feature_weights="each")'
         )
     raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")

@@ -153,6 +153,7 @@ def sensitivity(
 
 
 def _require_exact(posterior: Posterior) -> ExactPosterior:
+    posterior.require_model("sensitivity")
     if isinstance(posterior, SampledPosterior):
         raise TypeError(
             "the posterior is sampled, and sensitivity scales a closed form: weight the draws with "

@@ -20,7 +20,7 @@ from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.path_length import with_good_paths
-from bayesnb.inference.targets import Target, target_of
+from bayesnb.inference.targets import Samplable, target_of
 from bayesnb.keys import as_key, random_generator, split
 from bayesnb.model.ways import has_closed_form
 from bayesnb.parallel import in_order
@@ -128,8 +128,17 @@ class NUTS(Inference):
         """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
         target = target_of(problem)
-        settings = self._settings(target)
         start_key, chain_key, draw_key = split(as_key(key), 3)
+        sites, stats = self.sample(target, start_key, chain_key)
+        posterior = target.posterior(sites, stats, random_generator(draw_key), self)
+        self.warn_of(posterior.diagnostics, target, _instead(problem))
+        return posterior
+
+    def sample(
+        self, target: Samplable, start_key: Any, chain_key: Any
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
+        settings = self._settings(target)
         with jax.enable_x64(True):
             arguments = target.arguments
             keys = jax.random.split(chain_key, self.num_chains)
@@ -139,10 +148,21 @@ class NUTS(Inference):
             states = _begin(beginning.points, beginning.variance, keys, **given)
             advance = partial(_advance, **given)
             sites, stats = self._run(advance, states, settings)
-        stats = _rename(stats, self.max_tree_depth)
-        posterior = target.posterior(sites, stats, random_generator(draw_key), self)
-        _warn(posterior.diagnostics, self.num_samples, settings, problem)
-        return posterior
+        return sites, _rename(stats, self.max_tree_depth)
+
+    def warn_of(self, diagnostics: Diagnostics, target: Samplable, instead: str) -> None:
+        """Warn if the draws have problems; `instead` ends the message."""
+        problems = diagnostics.problems()
+        if problems:
+            settings = self._settings(target)
+            now = {
+                "num_warmup": settings.num_warmup,
+                "num_samples": self.num_samples,
+                "target_accept_prob": settings.target_accept_prob,
+                "max_tree_depth": settings.max_tree_depth,
+            }
+            shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
+            warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)
 
     def _run(self, advance: Callable, states: list[Any], settings: "_Settings") -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
@@ -177,7 +197,7 @@ class NUTS(Inference):
             chains = list(in_order(run, states, stop=stopped.set))
         return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
-    def _settings(self, target: Target) -> "_Settings":
+    def _settings(self, target: Samplable) -> "_Settings":
         known = target.knows_scale
         return _Settings(
             num_warmup=self.num_warmup or (150 if known else 500),
@@ -302,18 +322,9 @@ def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.n
     return {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= max_tree_depth}
 
 
-def _warn(diagnostics: Diagnostics, num_samples: int, settings: _Settings, problem: Problem) -> None:
-    problems = diagnostics.problems()
-    if problems:
-        now = {
-            "num_warmup": settings.num_warmup,
-            "num_samples": num_samples,
-            "target_accept_prob": settings.target_accept_prob,
-            "max_tree_depth": settings.max_tree_depth,
-        }
-        instead = ""
-        if has_closed_form(problem.model):
-            exact = problem.unlabelled is None
-            instead = ". nb.Exact() needs no sampling" if exact else ". nb.Gibbs() has no steps to tune"
-        shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
-        warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)
+def _instead(problem: Problem) -> str:
+    """What needs no sampler's settings, for the end of a warning."""
+    if not has_closed_form(problem.model):
+        return ""
+    exact = problem.unlabelled is None
+    return ". nb.Exact() needs no sampling" if exact else ". nb.Gibbs() has no steps to tune"

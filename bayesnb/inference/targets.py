@@ -6,7 +6,7 @@ Missing labels are never sampled, but summed out.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.sparse import dense
 
-__all__ = ["Target", "target_of"]
+__all__ = ["Samplable", "Target", "target_of"]
 
 Sites = dict[str, np.ndarray]
 """Arrays by site of a program, or by name."""
@@ -39,6 +39,32 @@ Sites = dict[str, np.ndarray]
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
 target."""
+
+
+class Samplable(Protocol):
+    """What NUTS needs: a density as a NumPyro program, and where to start on it.
+
+    Attributes
+    ----------
+    program : callable
+        One object for all densities of its kind, so that compiled code is used again.
+    arguments : tuple
+        Arguments of the program, numbers in float64.
+    knows_scale : bool
+        Whether the scale of every site is known, so that warm-up adapts only the step size.
+    """
+
+    @property
+    def program(self) -> Callable: ...
+
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...
+
+    @property
+    def knows_scale(self) -> bool: ...
+
+    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+        """The coordinates of the sites, the first points of the chains, and the scale."""
 
 
 class Target(ABC):

@@ -78,6 +78,7 @@ def plot_densities(
     from bayesnb.pictures.picture import Line2D, Patch
 
     posterior = posterior_of(posterior)
+    posterior.require_model("plot_densities")
     classes = posterior.classes.tolist()
     if len(classes) > len(LINES):
         raise ValueError(f"there are {len(classes)} classes, more than the {len(LINES)} that the eye tells apart")

@@ -55,6 +55,7 @@ def plot_spikes(
         If there is no such block, or several and none is named; or if `tolerance` is not from 0 to 1.
     """
     posterior = posterior_of(posterior)
+    posterior.require_model("plot_spikes")
     position = _position(posterior, block)
     chosen = posterior.model.blocks[position]
     if not 0 <= tolerance < 1:

@@ -33,6 +33,19 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         The inference that made the posterior; None if its draws or parameters were given.
     """
 
+    def require_model(self, verb: str) -> None:
+        """Refuse a posterior that belongs to no distribution of the features.
+
+        Parameters
+        ----------
+        verb : str
+            What needs the distribution, for the error.
+
+        Raises
+        ------
+        ValueError
+        """
+
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""

@@ -171,6 +171,9 @@ class WeightedPosterior(Posterior):
         """
         raise self._no_model("log_evidence")
 
+    def require_model(self, verb: str) -> None:
+        raise self._no_model(verb)
+
     def require_data(self, verb: str) -> Problem:
         raise self._no_model(verb)
 

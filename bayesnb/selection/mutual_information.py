@@ -121,6 +121,7 @@ def mutual_information(
     sex                    0.00   0.00   0.00     0.98
     """
     posterior = posterior_of(posterior)
+    posterior.require_model("mutual_information")
     proportion("prob", prob)
     nats = _nats(unit)
     in_nats = _of_data(posterior, prob) | {

@@ -8,6 +8,8 @@ from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import require_exact
 from bayesnb.checks.left_out_features import FeaturesLeftOut, features_left_out
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.weights import sample_weights
 from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import feature_names
 from bayesnb.posterior.base import Posterior
@@ -35,7 +37,14 @@ MOST_FEATURES = 2000
 @warns_once
 @in_float64
 def weight_features(
-    posterior: Posterior | Fitted, X: Any, y: Any, *, shared: bool = False, sample_weight: Any = None, key: Any = 0
+    posterior: Posterior | Fitted,
+    X: Any,
+    y: Any,
+    *,
+    shared: bool = False,
+    inference: NUTS | None = None,
+    sample_weight: Any = None,
+    key: Any = 0,
 ) -> WeightedPosterior:
     r"""Learn a weight for each feature, so that dependent features do not count as if each were new evidence.
 
@@ -56,6 +65,8 @@ def weight_features(
     y : labels of shape (rows,) or str
     shared : bool, default False
         Whether all features share one weight, an exponent of the likelihood.
+    inference : NUTS, optional
+        Draws the weights by NUTS, in place of the approximation that the notes describe. Predictions are the same.
     sample_weight : array, shape (rows,), optional
         The weights of the fit. A row of weight w counts w times in the likelihood, and is left out with its whole
         weight.
@@ -113,6 +124,8 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
+    if inference is not None and not isinstance(inference, NUTS):
+        raise TypeError(f"inference is a {type(inference).__name__}: give nb.NUTS(), or None for the approximation")
     exact = require_exact(posterior_of(posterior), "weight_features")
     names = feature_names(exact.model.blocks)
     labels = exact.classes.tolist()
@@ -142,7 +155,13 @@ def weight_features(
     left_out = features_left_out(exact, X, y, sample_weight, kept=kept)
     likelihood = _likelihood(left_out, labels, shared=shared)
     found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared))
-    return WeightedPosterior(exact, _feature_weights(found, len(names), len(likelihood.codes), rng, shared=shared))
+    if inference is None:
+        draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
+        draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
+    else:
+        weighed = ["all features"] if likelihood.num_features < len(names) else [str(name) for name in names]
+        draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
+    return WeightedPosterior(exact, _feature_weights(found, draws, which, names, likelihood, shared=shared))
 
 
 def _likelihood(left_out: FeaturesLeftOut, labels: list[Any], *, shared: bool) -> ConditionalLikelihood:
@@ -181,18 +200,23 @@ def _likelihood(left_out: FeaturesLeftOut, labels: list[Any], *, shared: bool) -
 
 
 def _feature_weights(
-    found: Mixture, num_features: int, num_rows: int, rng: np.random.Generator, *, shared: bool
+    found: Mixture,
+    draws: np.ndarray,
+    which: np.ndarray,
+    names: list[Any],
+    likelihood: ConditionalLikelihood,
+    *,
+    shared: bool,
 ) -> FeatureWeights:
-    num_weights = found.parts[0].prior.num_weights
+    """The modes, and draws of weights and offsets (chain, draw, weights + classes) with the positions of spreads."""
+    num_weights, size = likelihood.num_features, len(names)
     weight, offset = np.split(found.mode, [num_weights])
-    draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
-    by_chain = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1)
-    spreads = np.array([part.prior.spread for part in found.parts])[which].reshape(NUM_CHAINS, NUM_DRAWS)
+    spreads = np.array([part.prior.spread for part in found.parts])
     return FeatureWeights(
-        weight=np.broadcast_to(weight, num_features).copy(),
+        weight=np.broadcast_to(weight, size).copy(),
         offset=offset,
-        weight_draws=np.broadcast_to(by_chain[..., :num_weights], (NUM_CHAINS, NUM_DRAWS, num_features)).copy(),
-        offset_draws=by_chain[..., num_weights:].copy(),
-        spread_draws=None if shared else spreads,
-        num_rows=num_rows,
+        weight_draws=np.broadcast_to(draws[..., :num_weights], (*which.shape, size)).copy(),
+        offset_draws=draws[..., num_weights:].copy(),
+        spread_draws=None if shared else spreads[which],
+        num_rows=len(likelihood.codes),
     )

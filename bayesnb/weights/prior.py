@@ -68,6 +68,11 @@ class WeightPrior:
             return float(log_determinant / 2 + self._log_probability())
         return float(np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance)))
 
+    def log_density(self, draws: np.ndarray) -> np.ndarray:
+        """Log density of weights and offsets, shape (..., weights + classes), the power of 2 pi left out."""
+        away = draws - self.mean
+        return -np.einsum("...p,pq,...q->...", away, self.precision, away) / 2 - self.log_normaliser
+
     def draw(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Independent draws, shape (draws, weights + classes)."""
         covariance = np.linalg.inv(self.precision)

@@ -111,6 +111,7 @@ def check(
     0.0
     """
     posterior = posterior_of(posterior)
+    posterior.require_model("check")
     if X is None or y is None:
         missing = " and ".join(name for name, value in (("X", X), ("y", y)) if value is None)
         raise ValueError(
