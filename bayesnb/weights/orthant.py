@@ -24,9 +24,10 @@ def no_negative_entry(mean: np.ndarray, lower: np.ndarray) -> tuple[float, np.nd
     Each bound :math:`x_j \geq 0` is replaced by a factor :math:`\exp(-\tau_j x_j^2 / 2 + \nu_j x_j)`, such that every
     entry has the mean and variance that it has with its own bound and the other entries' factors.
 
-    Both are exact for independent entries. For correlated ones they are approximations: two copies of a column with a
-    total weight near one have a log probability that is 0.02 too high, eight copies one that is 0.03 too high. Each
-    step is a matrix product, so that hundreds of correlated entries are no harder than two.
+    Both are exact for independent entries and approximate for correlated ones. The error of the log probability is .02
+    for two copies of a column with a total weight near one, .03 for eight; for 300 random covariances of two to five
+    entries its median is .002 and the largest .06. Each step is a matrix product, so that hundreds of correlated
+    entries are no harder than two.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ __all__ = ["draw_truncated", "log_probability"]
 CHAINS = 200
 """Chains of draws, computed together."""
 
-WARM_UP = 10
+WARM_UP = 20
 """Steps of each chain before the first draw that is kept."""
 
 TIME = np.pi / 2

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
+from scipy.special import log_ndtr, logsumexp
 from scipy.stats import multivariate_normal, norm
 
 from bayesnb.weights.prior import SPREADS, WeightPrior, priors
@@ -32,7 +33,7 @@ def test_constant_of_one_weight_by_integration(spread):
 
 @pytest.mark.parametrize("spread", SPREADS)
 def test_constant_of_two_weights_by_integration(spread):
-    """In half the sum and half the difference of the weights: these are independent, of variance 1 + t^2 / 2, t^2 / 2."""
+    """Integrated over half the sum and half the difference of the weights, whose spreads differ much."""
     prior = WeightPrior(2, 2, spread)
     precision = prior.precision[:2, :2]
 
@@ -42,7 +43,7 @@ def test_constant_of_two_weights_by_integration(spread):
 
     widest = 7 * spread
     integral, _ = dblquad(
-        density, 0, 9, lambda total: -min(total, widest), lambda total: min(total, widest), epsabs=1e-9, epsrel=1e-8
+        density, 0, 9, lambda total: -min(total, widest), lambda total: min(total, widest), epsabs=1e-10, epsrel=1e-9
     )
     assert prior.log_normaliser == pytest.approx(np.log(2 * integral / (2 * np.pi)), abs=1e-6)
 
@@ -60,10 +61,36 @@ def test_constant_of_many_weights_by_simulation(rng, num_weights, spread):
 
 
 def test_constant_of_three_weights_by_scipy():
-    for spread in SPREADS:
-        probability = multivariate_normal.cdf(np.ones(3), np.zeros(3), covariance_of(3, spread), abseps=1e-7)
+    for spread in SPREADS[1:]:
+        probability = multivariate_normal.cdf(
+            np.ones(3), np.zeros(3), covariance_of(3, spread), abseps=1e-8, rng=np.random.default_rng(1)
+        )
         expected = np.linalg.slogdet(covariance_of(3, spread))[1] / 2 + np.log(probability)
         assert WeightPrior(3, 2, spread).log_normaliser == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("num_weights", [2, 100, pytest.param(2000, marks=pytest.mark.slow)])
+def test_constant_needs_no_finer_grid(num_weights):
+    """The integral over the level on a grid of a million nodes."""
+    level, step = np.linspace(-12.0, 12.0, 1_000_001, retstep=True)
+    log_density = norm.logpdf(level)
+    for spread in SPREADS:
+        log_probability = logsumexp(log_density + num_weights * log_ndtr((1 + level) / spread)) + np.log(step)
+        expected = log_probability + np.linalg.slogdet(covariance_of(num_weights, spread))[1] / 2
+        assert WeightPrior(num_weights, 2, spread).log_normaliser == pytest.approx(expected, abs=1e-9)
+
+
+def test_log_density_is_scipys(rng):
+    """Beside the density of the normal distribution divided by the probability of w >= 0."""
+    prior = WeightPrior(3, 2, 0.8)
+    draws = prior.draw(6, rng).reshape(2, 3, 5)
+    covariance = np.eye(5)
+    covariance[:3, :3] = covariance_of(3, 0.8)
+    expected = multivariate_normal.logpdf(draws, prior.mean, covariance) + 2.5 * np.log(2 * np.pi)
+    probability = multivariate_normal.cdf(
+        np.ones(3), np.zeros(3), covariance_of(3, 0.8), abseps=1e-8, rng=np.random.default_rng(1)
+    )
+    np.testing.assert_allclose(prior.log_density(draws), expected - np.log(probability), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("num_weights", "spread"), [(1, 0.0), (3, 0.1), (3, 1.6)])
@@ -78,7 +105,7 @@ def test_draws_have_the_moments_of_accepted_ones(rng, num_weights, spread):
     for function in (lambda w: w, lambda w: w**2, lambda w: w[:, [0]] * w, lambda w: (w < 0.2) * 1.0):
         one, other = function(found), function(accepted)
         error = np.sqrt(one.var(axis=0) / len(one) + other.var(axis=0) / len(other))
-        # The draws are resampled: their error may be a little larger than that of independent ones.
+        # The draws are of chains: their error may be a little larger than that of independent ones.
         assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) <= 5.0 * error).all()
 
 
