@@ -27,8 +27,8 @@ __all__ = ["weight_features"]
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
-MOST_NUMBERS = 4 * 10**7
-"""Densities in memory at a time, 320 MB; of a larger table a random subset of the rows is used."""
+MOST_NUMBERS = 2 * 10**7
+"""Densities in memory, 160 MB; of a larger table a random subset of the rows is used."""
 
 MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
@@ -86,7 +86,7 @@ def weight_features(
     Warns
     -----
     UserWarning
-        If a table has more than 40 million densities (rows times classes times features): the weights are then learned
+        If a table has more than 20 million densities (rows times classes times features): the weights are then learned
         from a random subset of its rows, each of which is left out of all the data. If the label of a row is impossible
         without the row, as `loo` says: the row does not count.
 
@@ -154,7 +154,7 @@ def weight_features(
 
     left_out = features_left_out(exact, X, y, sample_weight, kept=kept)
     likelihood = _likelihood(left_out, labels, shared=shared)
-    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared))
+    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
     if inference is None:
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)

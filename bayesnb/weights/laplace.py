@@ -1,7 +1,8 @@
 """The posterior of weights and offsets, as normal distributions at the modes, restricted to w >= 0."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
@@ -9,9 +10,9 @@ from scipy.special import logsumexp, softmax
 
 from bayesnb.weights.likelihood import ConditionalLikelihood
 from bayesnb.weights.prior import WeightPrior
-from bayesnb.weights.truncated_normal import draw_truncated, log_probability
+from bayesnb.weights.truncated_normal import TruncatedNormal
 
-__all__ = ["Approximation", "Mixture", "approximate", "find_mode"]
+__all__ = ["Approximation", "Mixture", "Search", "approximate", "find_mode"]
 
 MOST_STEPS = 200
 """Newton steps. The function is convex, and a dozen are usual."""
@@ -22,6 +23,21 @@ GOOD_ENOUGH = 1e-10
 SUFFICIENT = 1e-4
 """Share of the expected gain that a step must have (Armijo's rule)."""
 
+SHORTEST = 1e-12
+"""Length of a step, in Newton steps, at which the search gives up to improve a point."""
+
+TOLERANCE = 0.02
+"""Relative error of the second derivatives: a step that they make exact leaves less than its square of the gain."""
+
+SMALL = 1e-3
+"""Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
+
+FEWER, FEW_NUMBERS = 16, 10**5
+"""The search begins with one row of 16 where these have 10^5 densities or more."""
+
+SIMULATIONS = 2000
+"""Draws for the probability that no weight is negative."""
+
 
 @dataclass(frozen=True)
 class Approximation:
@@ -31,23 +47,16 @@ class Approximation:
     ----------
     prior : WeightPrior
     mode : array, shape (weights + classes,)
-    mean : array, shape (weights + classes,)
-        Of the normal distribution without the restriction; it differs from the mode where a weight is zero.
-    factor : array, shape (weights + classes, weights + classes)
-        Lower Cholesky factor of the covariance.
+    distribution : TruncatedNormal
+        Of weights and offsets. Its mean without the restriction differs from the mode where a weight is zero.
     log_evidence : float
         Log density of the labels given the features and the spread.
     """
 
     prior: WeightPrior
     mode: np.ndarray
-    mean: np.ndarray
-    factor: np.ndarray
+    distribution: TruncatedNormal
     log_evidence: float
-
-    def draw(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Independent draws, shape (draws, weights + classes)."""
-        return draw_truncated(self.mean, self.factor, self.prior.num_weights, num_draws, rng)
 
 
 @dataclass(frozen=True)
@@ -79,13 +88,15 @@ class Mixture:
     def draw(self, num_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draws in random order, shape (draws, weights + classes), and the position of each one's part."""
         numbers = rng.multinomial(num_draws, self.probabilities)
-        found = [part.draw(number, rng) for part, number in zip(self.parts, numbers, strict=True) if number]
+        found = [
+            part.distribution.draw(number, rng) for part, number in zip(self.parts, numbers, strict=True) if number
+        ]
         which = np.repeat(np.arange(len(self.parts)), numbers)
         order = rng.permutation(num_draws)
         return np.concatenate(found)[order], which[order]
 
 
-def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]) -> Mixture:
+def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior], rng: np.random.Generator) -> Mixture:
     """Laplace's approximation of the posterior.
 
     Given the spread, the posterior density is log-concave. It is expanded to second order at its mode, which may be at
@@ -96,83 +107,143 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     likelihood : ConditionalLikelihood
     priors : sequence of WeightPrior
         One for each spread; they are equally probable.
+    rng : numpy.random.Generator
+        For the probability that no weight is negative, and for the rows that the search begins with.
     """
+    widest = priors[-1]
+    search = Search.at(likelihood, _first_point(likelihood, widest, rng))
     parts = []
-    start = priors[-1].mean
     for prior in reversed(priors):
-        mode, gradient, information = find_mode(likelihood, prior, start)
-        parts.append(_expand(likelihood, prior, mode, gradient, information))
-        start = mode
+        search = find_mode(search, prior)
+        parts.append(_expand(search, prior, rng))
     return Mixture(parts[::-1])
 
 
-def _expand(
-    likelihood: ConditionalLikelihood,
-    prior: WeightPrior,
-    mode: np.ndarray,
-    gradient: np.ndarray,
-    information: np.ndarray,
-) -> Approximation:
-    """The normal distribution at a mode, where the negative log density has a gradient and second derivatives."""
+def _first_point(likelihood: ConditionalLikelihood, prior: WeightPrior, rng: np.random.Generator) -> np.ndarray:
+    """A point near the mode: that of some of the rows, if there are many."""
+    fewer = len(likelihood.codes) // FEWER
+    if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
+        return prior.mean
+    some = likelihood.take(np.sort(rng.choice(len(likelihood.codes), fewer, replace=False)))
+    return find_mode(Search.at(some, _first_point(some, prior, rng)), prior).point
+
+
+def _expand(search: "Search", prior: WeightPrior, rng: np.random.Generator) -> Approximation:
+    """The normal distribution at a mode."""
+    mode, information = search.point, search.information + prior.precision
+    from_prior = mode - prior.mean
+    gradient = prior.precision @ from_prior - search.slope
+    # The gradient is zero, up to what the search tolerates, except for weights that are held at zero.
+    gradient[~_held(mode, gradient, prior)] = 0.0
     solved = cho_factor(information, lower=True)
     # Complete the square: the gradient at a bound moves the centre beyond it.
     step = cho_solve(solved, gradient)
-    mean = mode - step
     covariance = cho_solve(solved, np.eye(len(mode)))
     factor = cholesky((covariance + covariance.T) / 2, lower=True)
-    from_prior = mode - prior.mean
-    value = -likelihood.value(mode) + from_prior @ prior.precision @ from_prior / 2
+    distribution = TruncatedNormal.of(mode - step, factor, prior.num_weights)
     log_evidence = (
-        -value
+        search.log_likelihood
+        - from_prior @ prior.precision @ from_prior / 2
         + gradient @ step / 2
         + np.log(np.diag(factor)).sum()
-        + log_probability(mean, factor, prior.num_weights)
+        + distribution.log_probability(SIMULATIONS, rng)
         - prior.log_normaliser
     )
-    return Approximation(prior, mode, mean, factor, float(log_evidence))
+    return Approximation(prior, mode, distribution, float(log_evidence))
 
 
-def find_mode(
-    likelihood: ConditionalLikelihood, prior: WeightPrior, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class Search:
+    """A point, the likelihood there, and its second derivatives at this point or at an earlier one.
+
+    Attributes
+    ----------
+    likelihood : ConditionalLikelihood
+    point : array, shape (weights + classes,)
+    log_likelihood : float
+    slope : array, shape (weights + classes,)
+        Gradient of the log likelihood.
+    information : array, shape (weights + classes, weights + classes)
+        Minus its second derivatives.
+    """
+
+    likelihood: ConditionalLikelihood
+    point: np.ndarray
+    log_likelihood: float
+    slope: np.ndarray
+    information: np.ndarray
+
+    @classmethod
+    def at(cls, likelihood: ConditionalLikelihood, point: np.ndarray) -> Self:
+        """All computed at the point."""
+        return cls(likelihood, point, *likelihood.value_and_gradient(point), likelihood.information(point))
+
+    def moved(self, point: np.ndarray) -> Self:
+        """At another point, with the second derivatives of before."""
+        value, slope = self.likelihood.value_and_gradient(point)
+        return replace(self, point=point, log_likelihood=value, slope=slope)
+
+    def refreshed(self) -> Self:
+        """With the second derivatives at the point."""
+        return replace(self, information=self.likelihood.information(self.point))
+
+
+def find_mode(search: Search, prior: WeightPrior) -> Search:
     """The mode of the posterior given the spread, by a projected Newton method.
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
-    Control and Optimization* 20, 221-246).
+    Control and Optimization* 20, 221-246). Second derivatives take most of the time. Those of an earlier point are used
+    as long as a step ends where they say, within a tolerance; with many rows they serve all spreads.
+
+    Parameters
+    ----------
+    search : Search
+        Where to begin.
+    prior : WeightPrior
 
     Returns
     -------
-    tuple of array
-        The mode; the gradient of the negative log density there, zero except for weights at zero; and its second
-        derivatives.
+    Search
+        At the mode. Its second derivatives are accurate there to `TOLERANCE`.
     """
     size, centre, precision = prior.num_weights, prior.mean, prior.precision
 
-    def projected(point: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.maximum(point[:size], 0.0), point[size:]])
+    def negative_log_density(at: Search) -> float:
+        return -at.log_likelihood + (at.point - centre) @ precision @ (at.point - centre) / 2
 
-    def negative_log_density(point: np.ndarray) -> float:
-        return -likelihood.value(point) + (point - centre) @ precision @ (point - centre) / 2
-
-    point = projected(start)
+    search = search.moved(np.concatenate([np.maximum(search.point[:size], 0.0), search.point[size:]]))
+    expected, fresh = 0.0, False
     for _ in range(MOST_STEPS):
-        log_likelihood, slope = likelihood.value_and_gradient(point)
-        from_prior = precision @ (point - centre)
-        value, gradient = (point - centre) @ from_prior / 2 - log_likelihood, from_prior - slope
-        information = likelihood.information(point) + precision
-        held = np.concatenate([(point[:size] <= 0.0) & (gradient[:size] > 0.0), np.zeros(len(point) - size, bool)])
-        free = ~held
-        step = np.zeros(len(point))
-        step[free] = -cho_solve(cho_factor(information[np.ix_(free, free)]), gradient[free])
-        if -gradient @ step / 2 <= GOOD_ENOUGH * max(1.0, abs(value) * 1e-3):
+        value, gradient = negative_log_density(search), precision @ (search.point - centre) - search.slope
+        free = ~_held(search.point, gradient, prior)
+        step = _newton_step(search.information + precision, gradient, free)
+        before, expected = expected, -gradient @ step / 2
+        if not fresh and before > SMALL and expected > TOLERANCE**2 * before:
+            search, fresh, expected = search.refreshed(), True, 0.0
+            continue
+        if expected <= GOOD_ENOUGH * max(1.0, abs(value) * 1e-3):
             break
         length = 1.0
         while True:
-            tried = projected(point + length * step)
-            gain = gradient @ (point - tried)
-            if negative_log_density(tried) <= value - SUFFICIENT * gain or length < 1e-12:
+            tried = search.point + length * step
+            tried[:size] = np.maximum(tried[:size], 0.0)
+            there = search.moved(tried)
+            gain = gradient @ (search.point - tried)
+            if negative_log_density(there) <= value - SUFFICIENT * gain or length < SHORTEST:
                 break
             length /= 2
-        point = tried
-    gradient[free] = 0.0
-    return point, gradient, information
+        search, fresh = there, False
+    return search
+
+
+def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior) -> np.ndarray:
+    """Which entries are weights of zero that the gradient holds there."""
+    held = (point <= 0.0) & (gradient > 0.0)
+    held[prior.num_weights :] = False
+    return held
+
+
+def _newton_step(information: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> np.ndarray:
+    step = np.zeros(len(gradient))
+    step[free] = -cho_solve(cho_factor(information[np.ix_(free, free)]), gradient[free])
+    return step

@@ -6,6 +6,9 @@ from typing import Self
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesnb.parallel import in_order
+from bayesnb.rows import row_pieces
+
 __all__ = ["ConditionalLikelihood"]
 
 
@@ -58,9 +61,9 @@ class ConditionalLikelihood:
         scores[:, 1:] += (self.log_ratio @ weights).T
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
-    def value(self, point: np.ndarray) -> float:
-        """The log likelihood."""
-        return float(self.row_weights @ self._of_label(self.log_proba(point)))
+    def take(self, rows: np.ndarray) -> Self:
+        """The likelihood of some rows."""
+        return type(self)(self.log_ratio[:, rows], self.log_prior[rows], self.codes[rows], self.row_weights[rows])
 
     def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The log likelihood and its gradient, shape (features + classes,)."""
@@ -68,30 +71,33 @@ class ConditionalLikelihood:
         residual = -np.exp(log_proba)
         residual[np.arange(len(self.codes)), self.codes] += 1.0
         residual *= self.row_weights[:, None]
-        of_weights = sum(ratio.T @ rest for ratio, rest in zip(self.log_ratio, residual.T[1:], strict=True))
+        of_weights = sum(rest @ ratio for ratio, rest in zip(self.log_ratio, residual.T[1:], strict=True))
         gradient = np.concatenate([of_weights, residual.sum(axis=0)])
         return float(self.row_weights @ self._of_label(log_proba)), gradient
 
     def information(self, point: np.ndarray) -> np.ndarray:
         """Minus the second derivatives, shape (features + classes, features + classes)."""
-        features, classes = self.num_features, self.num_classes
         proba = np.exp(self.log_proba(point))
+        pieces = list(row_pieces(len(proba), self.num_features))
+        found = list(in_order(lambda rows: self._information_of(rows, proba[rows]), pieces))
+        squares, crossed = (np.sum(parts, axis=0) for parts in zip(*found, strict=True))
         mass = self.row_weights[:, None] * proba
-        mean = np.einsum("ic,cij->ij", proba[:, 1:], self.log_ratio)
-        found = np.empty((features + classes, features + classes))
-        squares = -(mean.T * self.row_weights) @ mean
-        crossed = np.empty((features, classes))
-        crossed[:, 0] = 0.0
-        for c, ratio in enumerate(self.log_ratio, start=1):
-            weighted = ratio.T * mass[:, c]
-            squares += weighted @ ratio
-            crossed[:, c] = weighted.sum(axis=1)
-        crossed -= mean.T @ mass
-        found[:features, :features] = squares
-        found[:features, features:] = crossed
-        found[features:, :features] = crossed.T
-        found[features:, features:] = np.diag(mass.sum(axis=0)) - mass.T @ proba
-        return found
+        of_offsets = np.diag(mass.sum(axis=0)) - mass.T @ proba
+        return np.block([[squares, crossed], [crossed.T, of_offsets]])
+
+    def _information_of(self, rows: slice, proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The parts of the weights, and of weights and offsets, that some rows add."""
+        log_ratio, row_weights = self.log_ratio[:, rows], self.row_weights[rows, None]
+        mass = row_weights * proba
+        # Mean over the classes of the log ratios of each row.
+        mean = np.zeros(log_ratio.shape[1:])
+        squares, crossed = np.zeros((self.num_features,) * 2), np.zeros((self.num_features, self.num_classes))
+        for c, ratio in enumerate(log_ratio, start=1):
+            weighted = ratio * mass[:, c, None]
+            squares += weighted.T @ ratio
+            crossed[:, c] = weighted.sum(axis=0)
+            mean += ratio * proba[:, c, None]
+        return squares - (mean * row_weights).T @ mean, crossed - mean.T @ mass
 
     def _of_label(self, log_proba: np.ndarray) -> np.ndarray:
         return log_proba[np.arange(len(self.codes)), self.codes]

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from bayesnb.weights.truncated_normal import draw_truncated
+from bayesnb.weights.truncated_normal import TruncatedNormal
 
 __all__ = ["SPREADS", "WeightPrior", "priors"]
 
@@ -75,8 +75,8 @@ class WeightPrior:
 
     def draw(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Independent draws, shape (draws, weights + classes)."""
-        covariance = np.linalg.inv(self.precision)
-        return draw_truncated(self.mean, np.linalg.cholesky(covariance), self.num_weights, num_draws, rng)
+        factor = np.linalg.cholesky(np.linalg.inv(self.precision))
+        return TruncatedNormal.of(self.mean, factor, self.num_weights).draw(num_draws, rng)
 
     def _log_probability(self) -> float:
         """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""

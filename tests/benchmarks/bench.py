@@ -136,6 +136,17 @@ def leaving_out(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Ca
     return prepare
 
 
+def weighing(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Callable[[float], Work]:
+    """Weights of features, beside leave-one-out of the same rows."""
+
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        posterior = our.fit(X, y).posterior_
+        return Work(lambda: nb.loo(posterior, X, y), lambda: nb.weight_features(posterior, X, y), X)
+
+    return prepare
+
+
 def beside_gaussian(
     make: Callable[[float], tuple[Any, np.ndarray]], verb: Callable[..., Any]
 ) -> Callable[[float], Work]:
@@ -236,6 +247,9 @@ def cases() -> list[Case]:
         Case("loo Bernoulli", BITS, 1 / 3, leaving_out(bernoulli, ours.BernoulliNB()), "predict_proba"),
         Case("loo Gaussian", REALS, 1 / 3, leaving_out(gaussian, ours.GaussianNB()), "predict_proba"),
         Case("loo Categorical", CODES, 1 / 3, leaving_out(categorical, ours.CategoricalNB()), "predict_proba"),
+        Case("weight_features Bernoulli", BITS, 1 / 5, weighing(bernoulli, ours.BernoulliNB()), "loo"),
+        Case("weight_features Gaussian", REALS, 1 / 5, weighing(gaussian, ours.GaussianNB()), "loo"),
+        Case("weight_features Categorical", CODES, 1 / 5, weighing(categorical, ours.CategoricalNB()), "loo"),
     ]
 
 

@@ -47,7 +47,7 @@ def text(name: str):
     return table["text"].to_numpy(), table["label"].to_numpy()
 
 
-def encoded(X: pd.DataFrame, imputed: bool, numeric: tuple[str, ...] = (), final=None):
+def encoded(X: pd.DataFrame, imputed: bool, numeric: tuple[str, ...] = ()):
     """scikit-learn's way to categories, every category of the table known in advance.
 
     Missing cells are imputed by the most frequent value or made a category; numbers are cut into ten bins.
@@ -75,11 +75,16 @@ def encoded(X: pd.DataFrame, imputed: bool, numeric: tuple[str, ...] = (), final
 
 def logistic(X: pd.DataFrame, numeric: tuple[str, ...] = ()):
     """Logistic regression on categories as indicators, a missing one among them, and standardised numbers."""
+    return make_pipeline(indicators(X, numeric), _regression())
+
+
+def indicators(X: pd.DataFrame, numeric: tuple[str, ...] = (), sparse_threshold: float = 0.3):
+    """Categories as indicators, a missing one among them, and numbers standardised, missing ones at the median."""
     named = [name for name in X.columns if name not in numeric]
     fill = SimpleImputer(missing_values=None, strategy="constant", fill_value="?")
     text = make_pipeline(FunctionTransformer(_as_text), fill, OneHotEncoder(handle_unknown="ignore"))
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    return make_pipeline(make_column_transformer((numbers, list(numeric)), (text, named)), _regression())
+    return make_column_transformer((numbers, list(numeric)), (text, named), sparse_threshold=sparse_threshold)
 
 
 def _regression():
@@ -150,7 +155,7 @@ class Grouped(theirs.BaseEstimator):
         return self.model_.predict_log_proba(self._filled(X))
 
     def _filled(self, X):
-        numbers = _numeric(X)
+        numbers = numeric_columns(X)
         return X.assign(
             **{name: X[name].astype(object).where(X[name].notna(), "?") for name in X if name not in numbers}
         )
@@ -163,13 +168,21 @@ def scores(log_proba: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndar
     return np.column_stack([classes[log_proba.argmax(1)] == y, log_score, ((proba - truth) ** 2).sum(1)])
 
 
+def log_proba(model, X) -> np.ndarray:
+    """Log of the class probabilities, of estimators that give only the probabilities as well."""
+    if hasattr(model, "predict_log_proba"):
+        return model.predict_log_proba(X)
+    with np.errstate(divide="ignore"):
+        return np.log(model.predict_proba(X))
+
+
 def cross_validate(make: Callable, X, y, split=None) -> np.ndarray:
     rows = np.empty((len(y), 3))
     folds = split or list(StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
     for train, test in folds:
         part = (lambda index: X.iloc[index]) if isinstance(X, pd.DataFrame) else (lambda index: X[index])
         model = make().fit(part(train), y[train])
-        rows[test] = scores(model.predict_log_proba(part(test)), model.classes_, y[test])
+        rows[test] = scores(log_proba(model, part(test)), model.classes_, y[test])
     tested = np.unique(np.concatenate([test for _, test in folds]))
     return rows[tested]
 
@@ -195,7 +208,7 @@ def cases():
     for label, by in (("chosen by evidence", "evidence"), ("chosen by labels", "labels")):
         others = {
             "bayesnb: Gaussian": ours.GaussianNB,
-            "LogisticRegression, indicators": lambda: logistic(X, _numeric(X)),
+            "LogisticRegression, indicators": lambda: logistic(X, numeric_columns(X)),
         }
         yield "breast_w", X, y, None, f"{label}, missing skipped", lambda by=by: Families(by), others
     X, y = nb.datasets.penguins()
@@ -229,7 +242,7 @@ def _baselines(X):
     }
 
 
-def _numeric(X):
+def numeric_columns(X):
     return tuple(name for name in X.columns if pd.api.types.is_numeric_dtype(X[name]) and X[name].dtype != bool)
 
 
@@ -237,8 +250,8 @@ def _ways(X):
     """Families of a table of numbers and text: by their types, in bins, and chosen by the training rows."""
     others = _mixed(X)
     yield "guessed, missing skipped", lambda: Families("types"), others
-    yield "ten bins, missing skipped", lambda: Binned(_numeric(X)), others
-    by_hand = {"bayesnb: guessed": lambda: Families("types"), "bayesnb: ten bins": lambda: Binned(_numeric(X))}
+    yield "ten bins, missing skipped", lambda: Binned(numeric_columns(X)), others
+    by_hand = {"bayesnb: guessed": lambda: Families("types"), "bayesnb: ten bins": lambda: Binned(numeric_columns(X))}
     yield "chosen by evidence, missing skipped", lambda: Families("evidence"), by_hand | others
     yield "chosen by labels, missing skipped", lambda: Families("labels"), by_hand | others
     yield _grouped(X, None, lambda: Families("evidence"))
@@ -247,16 +260,26 @@ def _ways(X):
 def _grouped(X, family, separate):
     """Columns merged into joint blocks, beside the same columns without merges."""
     label = "columns merged" if family else "chosen by evidence, columns merged"
-    others = {"bayesnb: not merged": separate, "LogisticRegression, indicators": lambda: logistic(X, _numeric(X))}
+    others = {
+        "bayesnb: not merged": separate,
+        "LogisticRegression, indicators": lambda: logistic(X, numeric_columns(X)),
+    }
     return label, lambda: Grouped(family), others
 
 
 def _mixed(X):
     return {
-        "CategoricalNB, ten bins, imputed": lambda: encoded(X, True, _numeric(X)),
-        "CategoricalNB, ten bins, missing a category": lambda: encoded(X, False, _numeric(X)),
-        "LogisticRegression, indicators, standardised": lambda: logistic(X, _numeric(X)),
+        "CategoricalNB, ten bins, imputed": lambda: encoded(X, True, numeric_columns(X)),
+        "CategoricalNB, ten bins, missing a category": lambda: encoded(X, False, numeric_columns(X)),
+        "LogisticRegression, indicators, standardised": lambda: logistic(X, numeric_columns(X)),
     }
+
+
+def write(start: str, end: str, lines: list[str], page: Path = ROOT / "docs" / "real-data.md") -> None:
+    """Put lines between two marks of the page, in place of the lines that are there."""
+    start, end = f"<!-- {start} -->\n", f"<!-- {end} -->\n"
+    before, rest = page.read_text().split(start)
+    page.write_text(before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1])
 
 
 def main() -> None:
@@ -275,10 +298,7 @@ def main() -> None:
             source = "" if other.startswith("bayesnb") else "scikit-learn: "
             lines.append(f"| | {source}{other} | {cells} |")
         print("\n".join(lines[-1 - len(baselines) :]), flush=True)
-    page = ROOT / "docs" / "real-data.md"
-    start, end = "<!-- table -->\n", "<!-- end -->\n"
-    before, rest = page.read_text().split(start)
-    page.write_text(before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1])
+    write("table", "end", lines)
 
 
 if __name__ == "__main__":

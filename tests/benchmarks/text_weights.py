@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from real_data import ROOT, folder, scores, text
+from real_data import folder, scores, text, write
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
@@ -91,10 +91,7 @@ def main() -> None:
             pair = [np.hstack([fold[weights, alpha, way] for fold in found]) for way in ("exact", "plugin")]
             lines.append(f"| {name} | {weights} | {alpha:g} | " + " | ".join(with_error(*pair)) + " |")
             print(lines[-1], flush=True)
-    page = ROOT / "docs" / "real-data.md"
-    start, end = "<!-- weights -->\n", "<!-- end of weights -->\n"
-    before, rest = page.read_text().split(start)
-    page.write_text(before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1])
+    write("weights", "end of weights", lines)
 
 
 if __name__ == "__main__":
