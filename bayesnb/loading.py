@@ -25,7 +25,6 @@ from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
-from bayesnb.problem import Problem
 
 __all__ = ["load"]
 
@@ -78,10 +77,11 @@ def _read_posterior(description: Mapping[str, Any], arrays: Arrays, families: Se
     model = model if problem is None else problem.resolved
     kind = description["posterior"]
     if kind == "WeightedPosterior":
-        weights = read_weights(description["feature_weights"], arrays)
-        return WeightedPosterior(_closed_form(description["unweighted"], problem, inference), weights)
+        unweighted: Any = _read_posterior({**description, "posterior": description["unweighted"]}, arrays, families)
+        return WeightedPosterior(unweighted, read_weights(description["feature_weights"], arrays))
     if kind in CLOSED_FORMS:
-        return _closed_form(kind, problem, inference)
+        assert problem is not None
+        return CLOSED_FORMS[kind](problem, inference or Exact())
     parameters = model.sites.parameters(dict(zip(description["sites"], arrays["parameters"], strict=True)))
     if kind == "PointPosterior":
         return PointPosterior(model, parameters, problem, inference)
@@ -89,11 +89,6 @@ def _read_posterior(description: Mapping[str, Any], arrays: Arrays, families: Se
     stats = {name: value.astype(bool) if value.dtype == np.int8 else value for name, value in stats.items()}
     sampled = CollapsedPosterior if kind == "CollapsedPosterior" else SampledPosterior
     return sampled(problem, model, parameters, stats, inference)
-
-
-def _closed_form(kind: str, problem: Problem | None, inference: Inference | None) -> ClosedFormPosterior:
-    assert problem is not None
-    return CLOSED_FORMS[kind](problem, inference or Exact())
 
 
 def _read_record(text: Mapping[str, Any] | None) -> Inference | None:

@@ -89,7 +89,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
 
 def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
     """As `leave_one_out`; averages each feature's two hypotheses with their weights without the row."""
-    refuse_weights(rows)
+    refuse_weights(rows, "posteriors averaged over features")
     left_out = LeftOut.empty(rows.codes, len(rows.classes))
     of_features = averaged_features(posterior)
     for where, chunk in posterior.model.encode(table):
@@ -102,17 +102,21 @@ def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) 
     return left_out
 
 
-def refuse_weights(rows: LabelledRows) -> None:
-    """Refuse rows with weights other than one, for posteriors averaged over features.
+def refuse_weights(rows: LabelledRows, kind: str) -> None:
+    """Refuse rows with weights other than one.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    kind : str
+        The posteriors that cannot leave such rows out, for the error.
 
     Raises
     ------
     ValueError
     """
     if (rows.weights != 1.0).any():
-        raise ValueError(
-            "sample_weight is not for posteriors averaged over features: leave rows of weight one out, or use kfold"
-        )
+        raise ValueError(f"sample_weight is not for {kind}: leave rows of weight one out, or use kfold")
 
 
 def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple[Table, LabelledRows]:

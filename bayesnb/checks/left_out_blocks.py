@@ -10,7 +10,7 @@ from bayesnb.arrays import log
 from bayesnb.blocks.block import Block
 from bayesnb.checks.left_out_data_prior import every_class_without
 from bayesnb.checks.left_out_fixed_prior import LabelledRows, cleared, own_class_without
-from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 
 __all__ = ["FittedBlock", "fitted_blocks", "log_class_probs_without"]
@@ -78,10 +78,11 @@ def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
     ]
 
 
-def log_class_probs_without(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> np.ndarray:
+def log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes)."""
-    prior, n = posterior.model.class_prior, posterior.problem.statistics.classes.n
-    if prior.probs is not None and not posterior.problem.model.follows_labels:
+    problem = posterior.require_data("leave-one-out")
+    prior, n = posterior.model.class_prior, problem.statistics.classes.n
+    if prior.probs is not None and not problem.model.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
     # All rows of weight one share a table with one line for each class.
     unit = bool((rows.weights == 1.0).all())

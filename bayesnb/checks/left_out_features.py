@@ -1,4 +1,4 @@
-"""Log densities of each feature of rows given the other rows, for posteriors in closed form."""
+"""Log densities of each feature of rows given the other rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,14 +10,19 @@ from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import read_rows, refuse_weights
 from bayesnb.checks.left_out_averaged import averaged_features
 from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
+from bayesnb.checks.left_out_draws import sampled_features
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.model.inclusion import feature_names, positions_of_features
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.cells import Cells
 from bayesnb.tables.table import Table
 
-__all__ = ["FeaturesLeftOut", "features_left_out"]
+__all__ = ["FeaturesLeftOut", "Weighable", "features_left_out"]
+
+
+type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class FeaturesLeftOut:
 
 @in_float64
 def features_left_out(
-    posterior: ExactPosterior | AveragedPosterior,
+    posterior: Weighable,
     X: Any,
     y: Any,
     sample_weight: Any = None,
@@ -57,7 +62,8 @@ def features_left_out(
 
     Parameters
     ----------
-    posterior : ExactPosterior or AveragedPosterior
+    posterior : ExactPosterior, AveragedPosterior or SampledPosterior
+        From draws the densities are estimated by importance sampling.
     X, y, sample_weight
         As for `loo`.
     kept : callable, optional
@@ -74,7 +80,7 @@ def features_left_out(
     places = np.arange(len(rows)) if kept is None else kept(table, rows)
     log_density = np.empty((len(places), len(rows.classes), len(names)))
     log_class_prob = np.empty(log_density.shape[:2])
-    of_features = _of_average(posterior, rows) if isinstance(posterior, AveragedPosterior) else _of_blocks(posterior)
+    of_features = _of_features(posterior, rows)
     positions = positions_of_features(posterior.model.blocks)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
@@ -95,6 +101,16 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
+def _of_features(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+    if isinstance(posterior, ExactPosterior):
+        return _of_blocks(posterior)
+    if isinstance(posterior, SampledPosterior):
+        refuse_weights(rows, "draws")
+        return sampled_features(posterior)
+    refuse_weights(rows, "posteriors averaged over features")
+    return _of_average(posterior)
+
+
 def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
     blocks = [block.features() for block in fitted_blocks(posterior)]
 
@@ -106,8 +122,7 @@ def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Fou
     return of_features
 
 
-def _of_average(posterior: AveragedPosterior, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
-    refuse_weights(rows)
+def _of_average(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
     averaged = averaged_features(posterior)
 
     def of_features(chunk: Cells, some: LabelledRows) -> Found:

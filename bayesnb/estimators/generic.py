@@ -7,8 +7,7 @@ import numpy as np
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
-from bayesnb.inference.empirical import EmpiricalBayes
-from bayesnb.inference.exact import Exact
+from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.selection.weights import weight_features
@@ -40,8 +39,8 @@ class NaiveBayesClassifier(Estimator):
     feature_weights : {"each", "shared"}, optional
         Whether to learn a weight for each feature, or one that all share, as `bayesnb.weight_features` does, so that
         features that depend on each other do not make the probabilities too sure. The weights are learned from all rows
-        together: `partial_fit` and `forget` are errors. It needs a label for every row, a closed form
-        (``inference="exact"``) and ``predictive="exact"``.
+        together: `partial_fit` and `forget` are errors. It needs a label for every row, a posterior
+        that is no point, and ``predictive="exact"``.
 
     Attributes
     ----------
@@ -122,8 +121,8 @@ class NaiveBayesClassifier(Estimator):
             )
         if self.predictive != "exact":
             raise ValueError(f'{asked} weighs the exact densities of features: use predictive="exact"')
-        if not isinstance(self._inference(), Exact | EmpiricalBayes):
-            raise ValueError(f'{asked} needs a posterior in closed form: use inference="exact"')
+        if isinstance(self._inference(), MAP | MLE):
+            raise ValueError(f'{asked} leaves rows out of a posterior: use inference="exact" or "nuts"')
 
     def _refuse_weights(self, verb: str) -> None:
         if self.feature_weights is not None:

@@ -131,7 +131,7 @@ def row_axis(names: Sequence[str], *, row_height: float, width: float) -> tuple[
     figure = Picture(figsize=(width, height), layout="constrained")
     axis = figure.subplots()
     for row in range(0, len(names), 2):
-        axis.axhspan(row - 0.5, row + 0.5, color="0.95", linewidth=0, zorder=0)
+        axis.axhspan(row - 0.5, row + 0.5, color="0.5", alpha=0.1, linewidth=0, zorder=0)  # on light and dark
     axis.set_yticks(np.arange(len(names)), names, fontsize=8)
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)

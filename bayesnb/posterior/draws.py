@@ -47,7 +47,7 @@ class Draws(ABC):
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         """Draws of all parameters, block by block, leading axes (chain, draw); `draws` gives them by site."""
 
-    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
         return self.parameter_draws(num_chains, num_draws, key)
 
@@ -92,7 +92,7 @@ class Draws(ABC):
             joint density.
         """
         X = as_table(X)  # refuses what it cannot read before the draws
-        return proba_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key))
+        return proba_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -110,7 +110,7 @@ class Draws(ABC):
             log p(x, y=c | theta) for each draw theta.
         """
         X = as_table(X)
-        return log_joint_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key))
+        return log_joint_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -132,7 +132,7 @@ class Draws(ABC):
         """
         proportion("prob", prob)
         X = as_table(X)
-        parameters = self._draws_for_densities(num_chains, num_draws, key)
+        parameters = self.draws_for_densities(num_chains, num_draws, key)
         return proba_quantiles_under(self.drawn_model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
 
     def uncertainty(
@@ -200,4 +200,4 @@ class Draws(ABC):
         if unit not in NATS:
             raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
         X = as_table(X)
-        return uncertainty_under(self.drawn_model, X, self._draws_for_densities(num_chains, num_draws, key), unit)
+        return uncertainty_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key), unit)

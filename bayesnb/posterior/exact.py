@@ -79,7 +79,7 @@ class ClosedFormPosterior(SpreadPosterior):
     def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
         """Independent draws of all parameters."""
 
-    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
 
     def _known_class_probs(self) -> dict[str, Any]:

@@ -173,8 +173,8 @@ def log_joint_of_weighted(arrays: tuple[Any, Sequence[tuple[Any, tuple[Any, ...]
     Parameters
     ----------
     arrays : tuple of array of shape (classes,) and sequence of tuple
-        Log class probabilities; for each block the weights of its features, and a tuple with the family, or with the
-        four arrays of `log_joint_of_averages`.
+        Log class probabilities; for each block the weights of its features, and a tuple: the family; the four arrays of
+        `log_joint_of_averages`; or the family and a dictionary of its parameters under draws.
     cells : sequence of jax.Array, shape (rows, columns)
     """
     total, blocks = arrays
@@ -185,6 +185,8 @@ def log_joint_of_weighted(arrays: tuple[Any, Sequence[tuple[Any, tuple[Any, ...]
 
 def _of_features(block: tuple[Any, ...], x: Any) -> Any:
     """Log density of each feature of a block, shape (rows, classes, features): of the class, or averaged."""
+    if len(block) == 2:
+        return _of_features_under_draws(*block, x)
     densities = [
         family.device_log_predictive(x)[..., None] if family.joint else family.device_cells_log_predictive(x)
         for family in block[:2]
@@ -194,3 +196,24 @@ def _of_features(block: tuple[Any, ...], x: Any) -> Any:
     _, _, log_in, log_out = block
     averages = jnp.logaddexp(log_in + densities[0], log_out + densities[1])
     return averages if block[0].joint else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
+
+
+def _of_features_under_draws(family: Family, draws: dict[str, Any], x: Any) -> Any:
+    """Log of the mean over draws of the density of each feature, shape (rows, classes, features)."""
+    if family.joint:
+        return _log_mean(lambda values: family.device_log_likelihood(values, x), draws)[..., None]
+    found = []
+    for j in range(x.shape[1]):
+        alone, values = (jax.tree.map(lambda leaf, at=at: leaf[at], tree) for tree, at in _of_column(family, draws, j))
+
+        def of_draw(one: Any, alone: Family = alone, cells: Any = x[:, j : j + 1]) -> Any:
+            return alone.device_log_likelihood(one, cells)
+
+        found.append(_log_mean(of_draw, values))
+    return jnp.stack(found, axis=-1)
+
+
+def _of_column(family: Family, draws: dict[str, Any], j: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The family and its draws, each with the index of a column."""
+    column = slice(j, j + 1)
+    return (family, (slice(None), column)), (draws, (slice(None), slice(None), column))

@@ -1,6 +1,6 @@
 """The joint density of rows and classes, averaged over draws of the parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from bayesnb.blocks.density import summed
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.families.base import Family
 
-__all__ = ["log_mean_joint"]
+__all__ = ["log_mean_joint", "pieces_of_rows"]
 
 ROWS = 256
 """Number of rows whose densities under all draws and one class are in memory at a time."""
@@ -42,11 +42,16 @@ def log_mean_joint(families: Sequence[Family], parameters: ModelParameters, chun
             family.densities_of_rows({name: value[:, c : c + 1] for name, value in values.items()}, x)
             for family, values, x in zip(families, parameters.blocks, chunk, strict=True)
         ]
-        for start in range(0, num_rows, ROWS):
-            rows = slice(start, min(start + ROWS, num_rows))
+        for rows in pieces_of_rows(num_rows):
             joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + log_class_prob[:, c, None]
             result[rows, c] = _log_sum(joint)
     return result - np.log(num_draws)
+
+
+def pieces_of_rows(num_rows: int) -> Iterator[slice]:
+    """Slices of rows whose densities under all draws and one class are in memory at a time."""
+    for start in range(0, num_rows, ROWS):
+        yield slice(start, min(start + ROWS, num_rows))
 
 
 def _log_sum(joint: np.ndarray) -> np.ndarray:

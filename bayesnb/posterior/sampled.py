@@ -7,16 +7,18 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.special import logsumexp
 
-from bayesnb.arrays import log
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
+from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.in_jax import log_mean_under_draws
-from bayesnb.posterior.log_mean import log_mean_joint
+from bayesnb.posterior.log_mean import log_mean_joint, pieces_of_rows
 from bayesnb.posterior.point import SpreadPosterior
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -73,6 +75,42 @@ class SampledPosterior(SpreadPosterior):
 
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         return log_mean_joint(self.model.families, flatten(self.parameters), cells)
+
+    def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
+        """Log density of a feature of block `i` under each draw and class; a function of rows (draws, rows, classes).
+
+        Parameters
+        ----------
+        i, j : int
+            Positions of the block, and of the column in it; the second is zero for a joint block.
+        x : array or CSR array, shape (rows, columns)
+            Cells of the block.
+        """
+        family, values = self._feature(i, j)
+        return family.densities_of_rows(values, x if family.joint else x[:, j : j + 1])
+
+    @in_float64
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of a feature under each class, averaged over the draws, shape (rows, classes)."""
+        under_draws = self.feature_under_draws(i, j, x)
+        result = np.empty((x.shape[0], len(self.classes)))
+        for rows in pieces_of_rows(x.shape[0]):
+            densities = under_draws(rows)
+            result[rows] = logsumexp(densities, axis=0) - np.log(len(densities))
+        return result
+
+    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
+        """For each block its family and its parameters under the draws."""
+        draws = flatten(self.parameters)
+        return [(family, dict(values)) for family, values in zip(self.model.families, draws.blocks, strict=True)]
+
+    def _feature(self, i: int, j: int) -> tuple[Family, dict[str, np.ndarray]]:
+        family, values = self.model.families[i], flatten(self.parameters).blocks[i]
+        if family.joint:
+            return family, values
+        column = slice(j, j + 1)
+        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
+        return alone, {name: value[:, :, column] for name, value in values.items()}
 
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         draws = flatten(self.parameters)

@@ -1,4 +1,4 @@
-"""The closed form with weights of features, which act when rows are predicted."""
+"""A posterior with weights of features, which act when rows are predicted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -19,6 +19,7 @@ from bayesnb.pictures.weights import plot_weights
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ClosedFormPosterior
 from bayesnb.posterior.in_jax import log_joint_of_weighted
+from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.summary import headline
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -34,7 +35,7 @@ ROWS_SHOWN = 20
 
 
 class WeightedPosterior(Posterior):
-    r"""A posterior in closed form, with a weight for each feature and an offset for each class.
+    r"""A posterior with a weight for each feature and an offset for each class.
 
     .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
 
@@ -47,13 +48,13 @@ class WeightedPosterior(Posterior):
 
     Attributes
     ----------
-    unweighted : ExactPosterior or AveragedPosterior
+    unweighted : ExactPosterior, AveragedPosterior or SampledPosterior
         The posterior without weights.
     feature_weights : FeatureWeights
         The modes and the draws.
     """
 
-    def __init__(self, unweighted: ClosedFormPosterior, feature_weights: FeatureWeights) -> None:
+    def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
         self.model = unweighted.model
@@ -104,7 +105,7 @@ class WeightedPosterior(Posterior):
     @in_float64
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         weight = self.feature_weights.weight
-        if (weight != weight[0]).any():
+        if (weight != weight[0]).any() or isinstance(self.unweighted, SampledPosterior):
             return super().log_ratio_of(cells)
         log_class_prob = log(self.unweighted.class_probs())
         # A class without probability stays impossible, and no infinity is subtracted from another.
@@ -124,8 +125,8 @@ class WeightedPosterior(Posterior):
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self._with_weights(self.unweighted.parameter_draws(num_chains, num_draws, key), key)
 
-    def _draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
+    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self._with_weights(self.unweighted.draws_for_densities(num_chains, num_draws, key), key)
 
     def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
         """Draws of the parameters with independent draws of the weights."""

@@ -16,6 +16,7 @@ from bayesnb.model.doubts import warn_of_choice
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.open_columns import OpenColumns, open_columns
 from bayesnb.pictures.families import plot_family_choice
+from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.label_score import LabelScore, best_for_labels
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.sparse import SparseTable
@@ -252,11 +253,7 @@ def choose_families(
     rows = labelled_table(columns.table, y, sample_weight, may_miss=False)
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
-    if len(rows.classes) < 2:
-        raise ValueError(
-            f"y has one class only, {rows.classes.tolist()[0]!r}, so that there is nothing to predict: give rows of "
-            "another class too"
-        )
+    require_two_classes(rows.classes)
     compared = compare_candidates(rows, {position: _candidates(rows, position) for position in columns.open})
     best = {position: each[0].candidate for position, each in compared.items()}
     score = None

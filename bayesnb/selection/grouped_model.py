@@ -1,16 +1,14 @@
 """A model with joint blocks in the place of some of its columns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.model.read import declared_categories
 from bayesnb.selection.category_blocks import ZERO_AND_ONE
+from bayesnb.selection.column_family import family_of_column, free_name
 
 __all__ = ["block_label", "grouped_model"]
 
@@ -55,10 +53,10 @@ def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ..
                 continue
             block = of_column.get(position, (position,))
             placed.update(block)
-            own = merged[block] if block in merged else _of_column(bound, family, position)
+            own = merged[block] if block in merged else family_of_column(bound, family, positions, position)
             names = [schema.columns[column] for column in block]
             wanted = block_label(names) if len(names) > 1 else names[0]
-            label = _free(wanted, {*features, *whole})
+            label = free_name(wanted, {*features, *whole})
             features[label] = own, None if label == names[0] else names
     if not isinstance(model, BoundModel):
         return replace(model, features=features)
@@ -67,22 +65,3 @@ def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ..
     }
     description = replace(model.description, features=features)
     return BoundModel.of(description, replace(schema, categories=categories | dict(schema.categories)))
-
-
-def _free(name: Any, taken: Collection[Any]) -> Any:
-    """The name, changed if a feature has it."""
-    while name in taken:
-        name = f"{name} (columns)"
-    return name
-
-
-def _of_column(bound: BoundModel, family: Family, position: int) -> Family:
-    """The family of one column of a feature of several."""
-    if family.cell == "category" and family.categories is not None:
-        family = replace(family, categories=declared_categories(family, bound.schema.columns[position]))
-    if all(np.ndim(value) == 0 for value in family.hyperparameters().values()):
-        return family
-    block = next(block for block in bound.blocks if position in block.columns)
-    j = block.columns.index(position)
-    own = block.family.take((slice(None), j if block.has_categories else [j]))
-    return replace(family, **own.hyperparameters())

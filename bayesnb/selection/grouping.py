@@ -15,6 +15,7 @@ from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.pictures.grouping import plot_column_grouping
 from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
+from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.grouped_model import block_label, grouped_model
 from bayesnb.selection.merges import Blocks, Merge, Search, merge_while_rising
 from bayesnb.selection.number_blocks import number_blocks
@@ -269,11 +270,7 @@ def _refuse(model: Model, table: Table) -> None:
 
 def _refuse_labels(problem: Problem) -> None:
     problem.require_labels("nb.group_columns", "leave these rows out")
-    classes = problem.model.schema.classes.tolist()
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {classes[0]!r}, so that there is nothing to predict: give rows of another class too"
-        )
+    require_two_classes(problem.model.schema.classes)
 
 
 def _names(model: BoundModel, part: Part) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.open_columns import OpenColumns
 from bayesnb.reading.normalise import log_normalised
 
-__all__ = ["LabelScore", "best_for_labels"]
+__all__ = ["ROUNDING", "LabelScore", "best_for_labels"]
 
 ROUNDING = 1e-9
 """A score that is higher by less, in nats, is the same."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import require_exact
-from bayesnb.checks.left_out_features import FeaturesLeftOut, features_left_out
+from bayesnb.checks.left_out_features import FeaturesLeftOut, Weighable, features_left_out
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.weights import sample_weights
@@ -14,6 +14,7 @@ from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import feature_names
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.tables.table import Table
 from bayesnb.warn import warn, warns_once
@@ -59,7 +60,9 @@ def weight_features(
 
     Parameters
     ----------
-    posterior : ExactPosterior, AveragedPosterior or fitted estimator
+    posterior : ExactPosterior, AveragedPosterior, SampledPosterior or fitted estimator
+        Draws are for families without a closed form. The densities given the other rows are then estimates, by
+        importance sampling as in `loo`.
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
     y : labels of shape (rows,) or str
@@ -68,8 +71,8 @@ def weight_features(
     inference : NUTS, optional
         Draws the weights by NUTS, in place of the approximation that the notes describe. Predictions are the same.
     sample_weight : array, shape (rows,), optional
-        The weights of the fit. A row of weight w counts w times in the likelihood, and is left out with its whole
-        weight.
+        The weights of the fit; `ExactPosterior` only. A row of weight w counts w times in the likelihood, and is left
+        out with its whole weight.
     key : int or JAX key, default 0
         For the draws, and for the rows that are used of a large table.
 
@@ -126,9 +129,9 @@ def weight_features(
     """
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is a {type(inference).__name__}: give nb.NUTS(), or None for the approximation")
-    exact = require_exact(posterior_of(posterior), "weight_features")
-    names = feature_names(exact.model.blocks)
-    labels = exact.classes.tolist()
+    unweighted = _weighable(posterior_of(posterior))
+    names = feature_names(unweighted.model.blocks)
+    labels = unweighted.classes.tolist()
     if len(labels) == 1:
         raise ValueError(
             f"there is one class, {labels[0]!r}, so that every label is certain: weights are learned from labels that "
@@ -152,7 +155,7 @@ def weight_features(
         )
         return np.sort(rng.choice(len(rows), most, replace=False))
 
-    left_out = features_left_out(exact, X, y, sample_weight, kept=kept)
+    left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
     likelihood = _likelihood(left_out, labels, shared=shared)
     found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
     if inference is None:
@@ -161,7 +164,27 @@ def weight_features(
     else:
         weighed = ["all features"] if likelihood.num_features < len(names) else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
-    return WeightedPosterior(exact, _feature_weights(found, draws, which, names, likelihood, shared=shared))
+    return WeightedPosterior(unweighted, _feature_weights(found, draws, which, names, likelihood, shared=shared))
+
+
+def _weighable(posterior: Posterior) -> Weighable:
+    """The posterior, if its features have densities of their own given the other rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if not isinstance(posterior, SampledPosterior):
+        return require_exact(posterior, "weight_features")
+    problem = posterior.require_data("weight_features")
+    problem.require_labels("weight_features", "fit the rows that have a label")
+    if problem.model.hyperpriors:
+        raise ValueError(
+            f"weight_features needs features that are independent given the class, and draws of "
+            f"{next(iter(problem.model.hyperpriors))!r} make them dependent: give it a number, or use "
+            "nb.EmpiricalBayes()"
+        )
+    return posterior
 
 
 def _likelihood(left_out: FeaturesLeftOut, labels: list[Any], *, shared: bool) -> ConditionalLikelihood:

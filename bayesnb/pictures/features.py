@@ -1,0 +1,73 @@
+"""The figure of a search for features: the rise of the leave-one-out score, step by step."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.pictures.layout import require_result, row_axis, wrap
+from bayesnb.validate import whole_number
+
+__all__ = ["plot_feature_selection"]
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """The part of a `FeatureSelection` that the figure reads."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each step of the search, the first with all features."""
+
+    @property
+    def kept(self) -> tuple[Any, ...]:
+        """The features that are kept."""
+
+    @property
+    def dropped(self) -> tuple[Any, ...]:
+        """The other features."""
+
+
+def plot_feature_selection(selection: Selection, *, max_steps: int = 60) -> Any:
+    """The rise of the leave-one-out score of the labels, step by step, with its standard error.
+
+    Parameters
+    ----------
+    selection : FeatureSelection
+    max_steps : int, default 60
+        The first steps are drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A point for each step, beside the feature that it drops or adds: the score minus that of all features. The band
+        is two standard errors of the difference to either side. A subset is kept if the last band lies right of zero.
+
+    Raises
+    ------
+    TypeError
+        If `selection` is not what `nb.select_features` returns.
+    ValueError
+        If no change of the features raised the score.
+    """
+    require_result(selection, Selection, "selection", "nb.select_features(model, X, y)")
+    if len(selection.table) == 1:
+        raise ValueError("no feature was dropped, because that would lower the score: there is nothing to draw")
+    shown = selection.table.head(1 + whole_number("max_steps", max_steps))
+    pairs = zip(shown["action"], shown["feature"], strict=True)
+    figure, axis = row_axis(
+        [wrap(f"{action} {feature}".strip(), 40) for action, feature in pairs], row_height=0.2, width=7.5
+    )
+    at, difference, error = np.arange(len(shown)), shown["difference"].to_numpy(), 2.0 * shown["se"].to_numpy()
+    axis.fill_betweenx(at, difference - error, difference + error, color="C0", alpha=0.25, linewidth=0, zorder=1)
+    axis.plot(difference, at, color="C0", marker="o", markersize=4, linewidth=1.4, zorder=3)
+    axis.axvline(0.0, color="0.5", linewidth=1, linestyle="--", zorder=2)
+    number = len(selection.kept) + len(selection.dropped)
+    axis.set_title(f"{len(selection.kept)} of {number} features are kept", fontsize=9)
+    axis.set_xlabel(
+        "leave-one-out log score of the labels, difference to all features (nats),\n"
+        "with two standard errors to either side",
+        fontsize=9,
+    )
+    axis.tick_params(axis="x", labelsize=8)
+    return figure

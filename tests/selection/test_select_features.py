@@ -1,0 +1,557 @@
+"""Features kept by the leave-one-out score of the labels: scores by fits, models that fit the table, and bad input."""
+
+import re
+from dataclasses import dataclass
+
+import jax
+import matplotlib.style
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+import scipy.sparse
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import bayesnb as nb
+from bayesnb.selection.kept_features import with_features
+
+SCORES = {"rel": 0, "abs": 1e-8}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Columns of all kinds, some of which repeat each other within the classes, and three classes."""
+    rng = np.random.default_rng(4)
+    y = np.repeat(["ash", "elm", "oak"], [30, 40, 50])
+    size = rng.normal(size=120) + (y == "elm")
+    frame = pd.DataFrame(
+        {
+            "height": size + 0.1 * rng.normal(size=120),
+            "width": size + 0.1 * rng.normal(size=120),
+            "girth": np.exp(size),
+            "nests": rng.poisson(1 + (y == "oak") + (size > 0)),
+            "colour": np.where(size + rng.normal(size=120) > 0, "red", np.where(y == "oak", "blue", "green")),
+            "old": (size > 0.3).astype(float),
+            "sick": (rng.random(120) < 0.5).astype(float),
+        }
+    )
+    frame.loc[5, "width"] = np.nan
+    return frame, y
+
+
+FAMILIES = {
+    "height": nb.Gaussian(),
+    "width": nb.Gaussian(kappa=0.5),
+    "girth": nb.LogNormal(),
+    "nests": nb.Poisson(),
+    "colour": nb.Categorical(),
+    "old": nb.Bernoulli(),
+    "sick": nb.Bernoulli(),
+}
+
+
+def score(features, X, y, weights=None, **options):
+    """The leave-one-out score of the labels, and its rows, with a model that is written and fitted for the features."""
+    posterior = nb.fit(nb.NaiveBayes(features, **options), X, y, sample_weight=weights)
+    return np.asarray(nb.loo(posterior, X, y, sample_weight=weights).elpd_i)
+
+
+def follow(found, features, X, y, weights=None, **options):
+    """Assert that every step is the best change of one feature, with the score of a fit, until no change is better."""
+    weight = np.ones(len(y)) if weights is None else weights
+    left, added = dict(features), {}
+
+    def rows():
+        return score(left, X, y, weights, **options)
+
+    first = before = rows()
+    assert found.table["elpd_label"].iloc[0] == pytest.approx(weight @ first, **SCORES)
+    assert found.table["feature"].iloc[0] == "all features"
+    assert found.table[["difference", "se"]].iloc[0].tolist() == [0.0, 0.0]
+    for step in [*found.table.iloc[1:].itertuples(), None]:
+        tried = {}
+        for name in features:
+            gone = left.pop(name, None)
+            if gone is None:
+                left[name] = added.pop(name)
+            if left:
+                tried[name] = weight @ rows()
+            if gone is None:
+                added[name] = left.pop(name)
+            else:
+                left[name] = gone
+        best = max(tried.values())
+        if step is None:
+            assert best <= weight @ before + 1e-8
+            break
+        assert tried[step.feature] == pytest.approx(best, **SCORES)
+        assert step.action == ("drop" if step.feature in left else "add")
+        source, target = (left, added) if step.action == "drop" else (added, left)
+        target[step.feature] = source.pop(step.feature)
+        after = rows()
+        assert step.elpd_label == pytest.approx(weight @ after, **SCORES)
+        gained = np.repeat(after - first, weight.astype(int))
+        assert step.difference == pytest.approx(gained.sum(), **SCORES)
+        assert step.se == pytest.approx(np.sqrt(len(gained)) * gained.std(), **SCORES)
+        before = after
+    return set(left)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_concentration": 3.0}, {"class_probs": "empirical"}])
+def test_every_step_is_the_best_one_by_fits(table, options):
+    X, y = table
+    found = nb.select_features(nb.NaiveBayes(FAMILIES, **options), X, y)
+    left = follow(found, FAMILIES, X, y, **options)
+    assert len(found.table) >= 3
+    assert set(found.kept) == left
+    assert set(found.dropped) == set(X) - left
+    posterior = nb.fit(found.model, X, y)
+    assert nb.loo_scores(posterior, X, y)["elpd_label"] == pytest.approx(found.table["elpd_label"].iloc[-1], **SCORES)
+
+
+def test_a_row_of_weight_two_counts_twice_and_is_left_out_as_a_whole(table):
+    X, y = table
+    weights = np.array([1.0, 2.0, 0.0, 3.0] * 30)
+    found = nb.select_features(nb.NaiveBayes(FAMILIES), X, y, sample_weight=weights)
+    follow(found, FAMILIES, X, y, weights)
+    copies = np.repeat(np.arange(120), weights.astype(int))
+    repeated = nb.select_features(nb.NaiveBayes(FAMILIES), X.iloc[copies], y[copies])
+    assert repeated.table["elpd_label"].iloc[0] > found.table["elpd_label"].iloc[0] + 0.1
+    without = nb.select_features(nb.NaiveBayes(FAMILIES), X[weights > 0], y[weights > 0])
+    zero_or_one = nb.select_features(nb.NaiveBayes(FAMILIES), X, y, sample_weight=(weights > 0).astype(float))
+    pd.testing.assert_frame_equal(zero_or_one.table, without.table)
+
+
+def test_an_average_over_subsets_is_scored_as_it_is_fitted(table):
+    X, y = table
+    X = X[["height", "width", "old", "sick"]]
+    inclusion = {"height": 0.5, "width": 0.9, "old": 0.3, "sick": 0.1}
+    families = {name: FAMILIES[name] for name in X}
+    for given in (inclusion, list(inclusion.values()), 0.4):
+        found = nb.select_features(nb.NaiveBayes(families, feature_inclusion=given), X, y)
+        assert found.dropped
+        by_name = {name: given if given == 0.4 else inclusion[name] for name in found.kept}
+        model = nb.NaiveBayes({name: families[name] for name in found.kept}, feature_inclusion=by_name)
+        expected = nb.loo_scores(nb.fit(model, X, y), X, y)["elpd_label"]
+        assert found.table["elpd_label"].iloc[-1] == pytest.approx(expected, **SCORES)
+        assert nb.loo_scores(nb.fit(found.model, X, y), X, y)["elpd_label"] == pytest.approx(expected, **SCORES)
+
+
+def test_copies_of_a_column_are_dropped_and_the_first_one_stays():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = (rng.random((200, 2)) < 0.2 + 0.5 * y[:, None]).astype(float)
+    repeated = X[:, [0, 0, 1, 0, 0, 0]]
+    found = nb.select_features(nb.Bernoulli(), repeated, y)
+    assert found.kept == (0, 2)
+    assert found.dropped == (1, 3, 4, 5)
+    assert found.table["feature"].tolist()[1:] == [5, 4, 3, 1]
+    expected = nb.loo_scores(nb.fit(nb.Bernoulli(), X, y), X, y)["elpd_label"]
+    assert found.table["elpd_label"].iloc[-1] == pytest.approx(expected, **SCORES)
+
+
+def test_the_order_of_columns_and_rows_does_not_matter(table):
+    X, y = table
+    expected = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
+    order = np.random.default_rng(1).permutation(120)
+    reverse = X[X.columns[::-1]]
+    for found in (
+        nb.select_features(nb.NaiveBayes(FAMILIES), X.iloc[order], y[order]),
+        nb.select_features(nb.NaiveBayes(FAMILIES), reverse, y),
+    ):
+        pd.testing.assert_frame_equal(found.table, expected.table)
+        assert set(found.kept) == set(expected.kept)
+    assert nb.select_features(nb.NaiveBayes(FAMILIES), reverse, y).kept == expected.kept[::-1]
+
+
+def test_a_feature_that_was_dropped_may_come_back():
+    rng = np.random.default_rng(63)
+    y = np.arange(40) % 2
+    apart = rng.normal(size=(40, 2)) + 0.8 * y[:, None]
+    X = apart @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(40, 6))
+    found = nb.select_features(nb.Gaussian(), X, y)
+    assert found.table["action"].tolist() == ["", "drop", "drop", "drop", "drop", "add", "drop"]
+    assert follow(found, {j: nb.Gaussian() for j in range(6)}, X, y) == {2, 3}
+    assert found.kept == (2, 3)
+    assert found.dropped == (0, 1, 4, 5)
+
+
+def test_one_feature_is_always_kept():
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], [60, 60])
+    X = np.repeat(rng.normal(size=(120, 1)), 4, axis=1) * np.where(y, 0.9, 1.1)[:, None]
+    X[:, 1:] += rng.normal(size=(120, 3)) * 1e-3
+    nothing = score({0: nb.Bernoulli()}, np.zeros((120, 1)), y).sum()
+    worse = nb.select_features(nb.Gaussian(), X, y)
+    assert len(worse.kept) == 1
+    assert worse.table["elpd_label"].iloc[-1] < nothing
+    assert nb.select_features(nb.Gaussian(), X[:, :2], y).table["feature"].tolist() == ["all features", 0]
+    alone = nb.select_features(nb.Gaussian(), X[:, :1], y)
+    assert alone.kept == (0,)
+    assert len(alone.table) == 1
+    assert alone.notes == ()
+
+
+def test_a_subset_that_is_not_clearly_better_is_not_kept(table):
+    X, y = table
+    X = X.assign(noise=np.random.default_rng(3).normal(size=120))[["height", "noise", "sick"]]
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "noise": nb.Gaussian(), "sick": nb.Bernoulli()})
+    found = nb.select_features(model, X, y)
+    last = found.table.iloc[-1]
+    assert 1.8 * last["se"] < last["difference"] <= 2 * last["se"]
+    assert found.model is model
+    assert found.kept == tuple(X)
+    assert found.dropped == ()
+    assert found.notes == (
+        f"The best subset that was found is not kept: its score is {last['difference']:.1f} higher than that of all "
+        f"features, which is not more than two standard errors of {last['se']:.1f}.",
+    )
+    assert found.notes[0] in repr(found)
+    assert "two standard errors" in found._repr_html_()
+
+
+def counts(frame):
+    rng = np.random.default_rng(1)
+    return frame.assign(**{f"word {j}": rng.poisson(1 + j * (frame["old"] + 0.1)) for j in range(3)})
+
+
+WRITTEN = {
+    "every column": (nb.Gaussian(), ["height", "width", "girth"]),
+    "every column, arrays": (nb.Gaussian(kappa=[0.1, 0.2, 0.3], loc=1.0), ["height", "width", "girth"]),
+    "every column, by class": (nb.Gaussian(rate=[[1.0], [2.0], [3.0]]), ["height", "width", "girth"]),
+    "every column of categories": (nb.Categorical(0.5), ["colour", "old", "sick"]),
+    "categories, arrays": ({"signs": (nb.Categorical([0.5, 2.0]), ["old", "sick"]), "nests": nb.Poisson()}, None),
+    "bins": (nb.Histogram(), ["height", "width", "girth"]),
+    "bins, some given": (
+        {"x": (nb.Histogram({"height": [-4.0, 0.0, 1.0, 5.0]}), ["height", "width", "girth"])},
+        ["height", "width", "girth"],
+    ),
+    "bins, common": (nb.Histogram([-4.0, 0.0, 1.0, 9.0]), ["height", "width", "nests"]),
+    "hurdles": (nb.Hurdle(nb.Gaussian(kappa=[0.1, 0.2]), 2.0), ["old", "nests"]),
+    "number of trials": (nb.Binomial([1, 20, 1]), ["old", "nests", "sick"]),
+    "block by positions": ({"sizes": (nb.Gaussian(), slice(0, 3)), "old": nb.Bernoulli()}, None),
+    "categories listed": (
+        {"signs": (nb.Categorical(categories={"colour": ["red", "blue", "green", "black"]}), ["colour", "old"])},
+        None,
+    ),
+    "names taken": ({"height": (nb.Gaussian(), ["width", "girth"]), "x": (nb.Gaussian(), ["height", "nests"])}, None),
+    "joint blocks": (
+        {"sizes": (nb.MultivariateGaussian(), ["height", "girth"]), "words": (nb.Multinomial(), ["word 0", "word 2"])}
+        | {"nests": nb.Poisson(2.0, 3.0)},
+        None,
+    ),
+    "inclusion in the order of the columns": (
+        nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=[0.2, 0.7]),
+        ["old", "sick"],
+    ),
+    "inclusion": (
+        nb.NaiveBayes(nb.Bernoulli(), feature_inclusion={"old": 0.2, "sick": 0.7}),
+        ["old", "sick"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["description", "bound", "fitted"])
+@pytest.mark.parametrize("form", WRITTEN)
+def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, form, kind):
+    """The score of single features, and of all but one, by the densities of all and by a fit of the model written."""
+    from bayesnb.checks.left_out_features import features_left_out
+
+    given, columns = WRITTEN[form]
+    X, y = counts(table[0]), table[1]
+    X = X if columns is None else X[columns]
+    model = given if isinstance(given, nb.NaiveBayes) else nb.NaiveBayes(given)
+    if kind == "bound":
+        model = model.bind(X, y)
+    if kind == "fitted":
+        model = nb.fit(model, X, y).model
+    posterior = nb.fit(model, X, y)
+    found = features_left_out(posterior, X, y)
+    codes = np.searchsorted(posterior.classes, y)
+    every = list(range(len(found.names)))
+    for kept in [[j] for j in every] + [every[1:], every[:-1]]:
+        smaller = with_features(model, posterior.problem.model, kept)
+        assert type(smaller) is type(model)
+        log_joint = found.log_class_prob + found.log_density[..., kept].sum(axis=-1)
+        of_label = log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+        own = nb.fit(smaller, X, y)
+        assert len(own.model.used_columns) < len(posterior.model.used_columns)
+        elpd = np.asarray(nb.loo(own, X, y).elpd_i)
+        np.testing.assert_allclose(elpd, of_label[np.arange(len(y)), codes], rtol=0, atol=1e-9)
+        own.predict(X.iloc[:3])
+    assert with_features(model, posterior.problem.model, every) is model
+
+
+def test_the_families_of_the_columns_kept_are_as_the_user_wrote_them(table):
+    X, y = table
+    model = nb.NaiveBayes(
+        {"sizes": (nb.Histogram(num_bins=4), ["height", "width", "girth"]), "colour": nb.Categorical(0.5)},
+        class_concentration=2.0,
+    )
+    smaller = with_features(model, model.bind(X, y), [0, 3])
+    assert smaller == nb.NaiveBayes(
+        {"height": nb.Histogram(num_bins=4), "colour": nb.Categorical(0.5)}, class_concentration=2.0
+    )
+    given = nb.NaiveBayes({"sizes": (nb.Histogram({"width": [-4, 0, 5]}), ["height", "width"])})
+    smaller = with_features(given, given.bind(X, y), [1])
+    assert smaller.features["width"][0].edges == (-4.0, 0.0, 5.0)
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "bound", "frame and label", "counts"])
+def test_the_model_found_fits_the_table_whatever_its_kind(kind):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150)
+    X = (rng.random((150, 3)) < 0.2 + 0.5 * y[:, None]).astype(float)[:, [0, 0, 0, 1, 2]]
+    model = nb.NaiveBayes(nb.Bernoulli())
+    expected = (0, 3, 4)
+    if kind == "sparse":
+        X = scipy.sparse.csr_array(X)
+    if kind == "bound":
+        model = model.bind(X, y)
+    if kind == "frame and label":
+        X = pd.DataFrame(X, columns=list("abcde")).assign(label=y)
+        y, expected = "label", ("a", "d", "e")
+    if kind == "counts":
+        words = rng.poisson(1 + 2 * X)
+        X = np.hstack([words, X])
+        model = nb.NaiveBayes(
+            {"words": (nb.Multinomial(), slice(0, 5)), "again": (nb.Poisson(), [5, 6, 7]), "last": (nb.Poisson(), [8])}
+        )
+        expected = None
+    found = nb.select_features(model, X, y)
+    assert found.dropped
+    if expected is not None:
+        assert found.kept == expected
+    posterior = nb.fit(found.model, X, y)
+    assert type(found.model) is type(model)
+    labels = X["label"] if kind == "frame and label" else y
+    rows = X.drop(columns="label") if kind == "frame and label" else X
+    elpd = nb.loo_scores(posterior, rows, labels)["elpd_label"]
+    assert elpd == pytest.approx(found.table["elpd_label"].iloc[-1], **SCORES)
+
+
+def test_rows_whose_label_is_impossible_without_them_do_not_count(table):
+    X, y = table
+    rare = y.copy()
+    rare[7] = "yew"
+    model = nb.NaiveBayes(FAMILIES, class_probs="empirical")
+    message = "row 7 does not count in the score: without the row its label has probability zero"
+    with pytest.warns(UserWarning, match=message):
+        found = nb.select_features(model, X, rare)
+    assert np.isfinite(found.table[["elpd_label", "difference", "se"]]).all(axis=None)
+    posterior = nb.fit(model, X, rare)
+    with pytest.warns(UserWarning, match="minus infinity"):
+        of_rows = np.asarray(nb.loo(posterior, X, rare).elpd_i)
+    assert np.isneginf(of_rows[7])
+    assert found.table["elpd_label"].iloc[0] == pytest.approx(np.delete(of_rows, 7).sum(), **SCORES)
+    assert found.notes[-1].startswith("row 7 does not count")
+    rare[9] = "fir"
+    with pytest.warns(UserWarning, match=r"rows 7, 9 do not count in the score.*leave class_probs out"):
+        nb.select_features(model, X, rare)
+    # Rows of weight zero do not count in any case.
+    weights = np.ones(120)
+    weights[[7, 9]] = 0.0
+    assert not nb.select_features(model, X, rare, sample_weight=weights).notes
+
+
+def test_a_class_that_cannot_occur_does_not_count(table):
+    X, y = table
+    known = {"ash": 0.25, "elm": 0.25, "oak": 0.5, "yew": 0.0}
+    bound = nb.NaiveBayes(FAMILIES, class_probs=known).bind(X, classes=list(known))
+    found = nb.select_features(bound, X, y)
+    del known["yew"]
+    three = nb.select_features(nb.NaiveBayes(FAMILIES, class_probs=known), X, y)
+    pd.testing.assert_frame_equal(found.table, three.table)
+
+
+def test_densities_far_apart_give_finite_scores():
+    y = np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).normal(size=(40, 6)) * 1e-3 + 1e3 * y[:, None]
+    X[0] = 1e3
+    found = nb.select_features(nb.Gaussian(loc=0.0, kappa=1e-3, concentration=50.0, rate=1e-4), X, y)
+    assert np.isfinite(found.table[["elpd_label", "difference", "se"]]).all(axis=None)
+    assert found.table["elpd_label"].iloc[0] < -500
+
+
+def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
+    X, y = table
+    found = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
+    for shown in (repr(found), found._repr_html_()):
+        assert f"{len(found.kept)} of 7" in shown
+        assert f"{found.table['difference'].iloc[-1]:.1f}" in shown
+    for style in ("default", "dark_background"):
+        with matplotlib.style.context(style):
+            figure = found.plot()
+            FigureCanvasAgg(figure).draw()
+        (axis,) = figure.axes
+        names = [text.get_text() for text in axis.get_yticklabels()]
+        changes = found.table.iloc[1:]
+        assert names == ["all features", *(changes["action"] + " " + changes["feature"])]
+        points, *_ = axis.lines
+        np.testing.assert_array_equal(points.get_xdata(), found.table["difference"])
+        (band,) = axis.collections
+        ends = band.get_paths()[0].vertices
+        last = ends[ends[:, 1] == len(changes), 0]
+        difference, se = found.table[["difference", "se"]].iloc[-1]
+        assert last.min() == pytest.approx(difference - 2 * se)
+        assert last.max() == pytest.approx(difference + 2 * se)
+    assert len(found.plot(max_steps=1).axes[0].get_yticklabels()) == 2
+    with pytest.raises(TypeError, match=re.escape("selection is a dict: give what nb.select_features(model, X, y)")):
+        nb.plot_feature_selection({})
+    alone = nb.select_features(nb.Gaussian(), X[["height"]], y)
+    with pytest.raises(ValueError, match="no feature was dropped, because that would lower the score"):
+        alone.plot()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NeverInElms(nb.Bernoulli):
+    """A one has probability zero in the second class."""
+
+    def row_log_predictive(self, x):
+        log_density = np.array(super().row_log_predictive(x))
+        log_density[np.asarray(x)[:, 0] == 1, 1] = -np.inf
+        return log_density
+
+
+class TestBadInput:
+    """Each error names the column, the value and the way out."""
+
+    def refuses(self, message, model, X, y, error=ValueError, **options):
+        with pytest.raises(error, match=message):
+            nb.select_features(model, X, y, **options)
+
+    def test_a_family_without_a_closed_form(self, table):
+        X, y = table
+        model = nb.NaiveBayes({"height": nb.Gaussian(), "girth": nb.Gamma()})
+        self.refuses(r"column 'girth' is Gamma, which has no closed form.*nb.Histogram\(\).*leave it out", model, X, y)
+
+    def test_a_hyperparameter_that_is_learned(self, table):
+        X, y = table
+        model = nb.NaiveBayes({"nests": nb.Poisson(dist.HalfNormal(1.0), 1.0)})
+        self.refuses(
+            r"'nests_concentration' is learned, HalfNormal\(1\).*give a number, or the model of "
+            r"nb.fit\(model, X, y, nb.EmpiricalBayes\(\)\)",
+            model,
+            X,
+            y,
+        )
+
+    def test_one_class(self, table):
+        self.refuses(
+            "one class only, 'a'.*give rows of another class", nb.Gaussian(), table[0][["height"]], ["a"] * 120
+        )
+
+    def test_a_label_that_is_missing(self, table):
+        y = [None, *table[1][1:]]
+        message = "nb.select_features needs every label, and 1 row has none: leave these rows out"
+        self.refuses(message, nb.Gaussian(), table[0][["height"]], y)
+
+    def test_labels_of_another_length(self, table):
+        self.refuses("y has 119 labels, X has 120 rows", nb.Gaussian(), table[0][["height"]], table[1][:-1])
+
+    def test_the_label_is_a_feature(self, table):
+        self.refuses("column 'colour' holds the labels.*leave it out", nb.NaiveBayes(FAMILIES), table[0], "colour")
+
+    def test_no_columns(self, table):
+        self.refuses("X has no columns: give at least one", nb.Bernoulli(), np.empty((120, 0)), table[1])
+
+    def test_no_model(self, table):
+        self.refuses("model is 'nb', a str: give", "nb", *table, error=TypeError)
+
+    def test_weights_of_an_average(self, table):
+        X, y = table
+        model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5)
+        message = r"averages over subsets.*leave sample_weight out, or.*model.with_feature_inclusion\(None\)"
+        self.refuses(message, model, X[["old", "sick"]], y, sample_weight=np.full(120, 2.0))
+        nb.select_features(model, X[["old", "sick"]], y, sample_weight=np.ones(120))
+
+    def test_weights_of_zero(self, table):
+        message = "sample_weight is zero for every row: give at least one row a positive weight"
+        self.refuses(message, nb.NaiveBayes(FAMILIES), *table, sample_weight=np.zeros(120))
+
+    def test_no_rows(self):
+        self.refuses("X has no rows: give at least one", nb.Bernoulli(), np.empty((0, 2)), [])
+
+    def test_a_weight_that_is_missing(self, table):
+        self.refuses("give one weight for each row", nb.NaiveBayes(FAMILIES), *table, sample_weight=[1.0])
+
+    def test_a_density_of_zero(self, table):
+        X, y = table
+        model = nb.NaiveBayes({"sick": nb.Bernoulli(), "old": NeverInElms()})
+        row = int(np.flatnonzero((X["old"] == 1) & (y != "elm"))[0])
+        message = f"density of row {row} in feature 'old' and class 'elm' is -inf.*leave the row or the column out"
+        self.refuses(message, model, X, y)
+
+    def test_no_label_is_possible(self):
+        model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+        self.refuses("probability zero, for every row: leave class_probs out", model, [[0, 1], [1, 0]], ["a", "b"])
+
+
+def held_out(model, rows, labels, X, y):
+    """Mean log probability of the labels of new rows."""
+    posterior = nb.fit(model, rows, labels)
+    return posterior.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(posterior.classes, y)].mean()
+
+
+@pytest.mark.slow
+def test_a_model_that_is_right_mostly_keeps_its_features():
+    """The figures of the docstring."""
+    rng = np.random.default_rng(0)
+    dropped, change, in_any_case = 0, [], []
+    for _ in range(200):
+        prob = rng.random((2, 10))
+        y = rng.integers(0, 2, 2060)
+        X = (rng.random((2060, 10)) < prob[y]).astype(float)
+        found = nb.select_features(nb.Bernoulli(), X[:60], y[:60])
+        dropped += bool(found.dropped)
+        before, after = (held_out(model, X[:60], y[:60], X[60:], y[60:]) for model in (nb.Bernoulli(), found.model))
+        change.append(after - before)
+        best = set(range(10))
+        for feature in found.table["feature"].iloc[1:]:
+            best ^= {feature}
+        best_model = nb.NaiveBayes({feature: nb.Bernoulli() for feature in best})
+        in_any_case.append(held_out(best_model, X[:60], y[:60], X[60:], y[60:]) - before)
+    assert 5 <= dropped <= 20
+    assert np.mean(change) == pytest.approx(-0.0002, abs=0.0004)
+    assert np.mean(in_any_case) == pytest.approx(-0.014, abs=0.003)
+
+
+@pytest.mark.slow
+def test_votes_are_predicted_better_by_few_of_them(data):
+    """Rows held out, the features selected anew in each of ten folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    table = pd.read_csv(data / "uci" / "vote.csv")
+    X, y = table.iloc[:, :-1], table.iloc[:, -1].to_numpy()
+    scores = {"all": [], "selected": [], "optimised": []}
+    for seed in range(5):
+        for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y):
+            rows, labels = X.iloc[train], y[train]
+            found = nb.select_features(nb.Categorical(), rows, labels)
+            assert 4 <= len(found.kept) <= 5
+            scores["optimised"].append(found.table["elpd_label"].iloc[-1] / len(train))
+            for name, model in (("all", nb.Categorical()), ("selected", found.model)):
+                scores[name].append(held_out(model, rows, labels, X.iloc[test], y[test]))
+    mean = {name: np.mean(values) for name, values in scores.items()}
+    assert mean["all"] == pytest.approx(-0.63, abs=0.02)
+    assert mean["selected"] == pytest.approx(-0.126, abs=0.01)
+    assert mean["optimised"] == pytest.approx(-0.115, abs=0.002)
+
+
+@pytest.mark.slow
+def test_adult_is_predicted_better_by_some_columns(data):
+    train, test = (pd.read_csv(data / "uci" / f"adult_{part}.csv.gz") for part in ("train", "test"))
+    both = pd.concat([train, test], ignore_index=True)
+    for column in both.drop(columns="income").select_dtypes("number"):
+        both[column] = pd.qcut(both[column], 10, duplicates="drop").astype(str)
+    rows = both.iloc[np.random.default_rng(0).permutation(len(train))[:8000]]
+    X, y = both.iloc[len(train) :].drop(columns="income"), test["income"].to_numpy()
+    found = nb.select_features(nb.Categorical(), rows, "income")
+    labels = rows["income"].to_numpy()
+    before, after = (
+        held_out(model, rows.drop(columns="income"), labels, X, y) for model in (nb.Categorical(), found.model)
+    )
+    assert before < -0.47
+    assert after > -0.38
+    assert 5 <= len(found.kept) <= 9
