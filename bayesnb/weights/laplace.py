@@ -29,7 +29,7 @@ SHORTEST = 1e-12
 TOLERANCE = 0.02
 """Relative error of the second derivatives: a step that they make exact leaves less than its square of the gain."""
 
-SMALL = 1e-3
+SMALL = 1e-6
 """Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
 
 FEWER, FEW_NUMBERS = 16, 10**5
