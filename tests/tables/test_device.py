@@ -192,7 +192,7 @@ def mixed(rng):
             7: nb.Categorical(),
         }
     )
-    return model, X, rng.choice(["no", "yes", "perhaps"], ROWS)
+    return model, X, rng.choice(["no", "yes"], ROWS)
 
 
 @pytest.fixture
