@@ -15,7 +15,7 @@ demo: .venv/demo ## fit the Palmer penguins in closed form and with NUTS, and co
 # For the tests XLA compiles without its costly passes, a quarter less time for a NUTS test. The slow suite has them on.
 QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
-test: .venv/test ## run the tests (four minutes on two cores, two when run again)
+test: .venv/test ## run the tests (three minutes on two cores, two when run again)
 	$(QUICKLY) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 test-slow: .venv/test ## run the long statistical suites too

@@ -1,4 +1,4 @@
-"""Programs that tests of files run in a process of their own: killed saves, many saves at a time, damage."""
+"""Killed saves and many saves at a time, which tests run in a process of their own; damage."""
 
 import faulthandler
 import os
@@ -42,7 +42,7 @@ def run(program: str, folder: Path, *numbers: int) -> str:
 
 def read(path: Path) -> bytes:
     """The predictions of the posterior in a file."""
-    faulthandler.dump_traceback_later(LIMIT, exit=True)
+    faulthandler.dump_traceback_later(LIMIT, exit=True, file=sys.__stderr__)
     try:
         return nb.load(path).log_joint(ROWS).tobytes()
     finally:
@@ -108,8 +108,11 @@ def together(folder: Path, number: int, times: int) -> None:
     assert [entry.name for entry in folder.iterdir()] == ["posterior.nc"]
 
 
-def damaged(folder: Path, step: int) -> None:
-    """Each `step`-th window of 64 bytes of the file, zeroed and inverted: refused, unless no byte changes."""
+def damaged(folder: Path, step: int) -> dict[str, int]:
+    """Each `step`-th window of 64 bytes of the file, zeroed and inverted: refused, unless no byte changes.
+
+    Returns how many files were refused, and how many were read because the damage changed no byte.
+    """
     path, other = folder / "posterior.nc", folder / "damaged.nc"
     whole, expected = path.read_bytes(), read(path)
     found = {"refused": 0, "unchanged": 0}
@@ -128,9 +131,9 @@ def damaged(folder: Path, step: int) -> None:
                 assert same, f"byte {start}: other predictions"
                 assert damage == window, f"byte {start}: the damage is not noticed"
                 found["unchanged"] += 1
-    print(found)
+    return found
 
 
 if __name__ == "__main__":
     program, folder, *numbers = sys.argv[1:]
-    {"killed": killed, "together": together, "damaged": damaged}[program](Path(folder), *map(int, numbers))
+    {"killed": killed, "together": together}[program](Path(folder), *map(int, numbers))

@@ -1,7 +1,9 @@
 """Values of the parameters of a model, draws of them, and their density under the prior."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import jax
@@ -22,6 +24,9 @@ __all__ = [
     "prior_densities",
     "require_prior_shape",
 ]
+
+PIECE = 250
+"""Draws whose densities under the prior are computed at a time."""
 
 
 @jax.tree_util.register_dataclass
@@ -173,40 +178,63 @@ def prior_densities(
 ) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
     """Log density of each parameter under its prior.
 
+    Parameters
+    ----------
+    class_prior, families
+        If hyperparameters are learned, their arrays have the parameters' leading axes.
+    parameters : ModelParameters
+
     Returns
     -------
     tuple of array and tuple of dict
         That of the class probabilities, None where they are known. For each block those of its parameters, with the
         parameters' leading axes and the batch shape of the distribution.
     """
-    inside = jax.tree.map(off_boundary, (parameters.class_prob, parameters.blocks))
-    return to_numpy(_prior_densities(class_prior, tuple(families), parameters.blocks, *inside))
+    leading = parameters.class_prob.shape[:-1]
+    learned = np.ndim(jax.tree.leaves(class_prior)[0]) > 1
+    of_classes = None
+    if class_prior.probs is None:
+        of_classes = _in_pieces(_log_class_prior, class_prior, parameters.class_prob, leading, learned)
+    pairs = zip(families, parameters.blocks, strict=True)
+    return of_classes, tuple(_in_pieces(_log_priors, family, values, leading, learned) for family, values in pairs)
+
+
+def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool) -> Any:
+    """A density of values under a prior, computed for `PIECE` draws at a time.
+
+    JAX compiles a function for each shape of its arguments. Pieces of one length need one compiled function, whatever
+    the number of draws. The last piece is filled up with the last draw.
+    """
+    number = math.prod(leading)
+
+    def flat(leaf: Any) -> np.ndarray:
+        return np.reshape(leaf, (number, *np.shape(leaf)[len(leading) :]))
+
+    values = jax.tree.map(flat, values)
+    prior = jax.tree.map(flat, prior) if learned else prior
+    found = []
+    for start in range(0, number, PIECE):
+        which = np.minimum(np.arange(start, start + PIECE), number - 1)
+        piece = jax.tree.map(itemgetter(which), values)
+        of_piece = jax.tree.map(itemgetter(which), prior) if learned else prior
+        found.append(to_numpy(density(of_piece, piece, jax.tree.map(off_boundary, piece))))
+    return jax.tree.map(lambda *of: np.concatenate(of)[:number].reshape((*leading, *of[0].shape[1:])), *found)
 
 
 @jax.jit
-def _prior_densities(
-    class_prior: ClassPrior,
-    families: tuple[Family, ...],
-    blocks: tuple[dict[str, Any], ...],
-    class_prob: Any,
-    inside: tuple[dict[str, Any], ...],
-) -> tuple[Any, tuple[dict[str, Any], ...]]:
-    """As `prior_densities`, at values inside the support; compiled as a whole, not operation by operation."""
-    of_classes = dist.Dirichlet(class_prior.concentration).log_prob(class_prob) if class_prior.probs is None else None
-    of_blocks: list[dict[str, Any]] = []
-    for family, values, moved in zip(families, blocks, inside, strict=True):
-        found: dict[str, Any] = {}
+def _log_class_prior(class_prior: ClassPrior, class_prob: Any, inside: Any) -> Any:
+    """Log density of class probabilities at values inside the support."""
+    return dist.Dirichlet(class_prior.concentration).log_prob(inside)
 
-        def note(
-            name: str,
-            distribution: dist.Distribution,
-            values: Mapping[str, Any] = values,
-            moved: Mapping[str, Any] = moved,
-            found: dict[str, Any] = found,
-        ) -> Any:
-            found[name] = distribution.log_prob(moved[name])
-            return values[name]
 
-        family.prior(note)
-        of_blocks.append(found)
-    return of_classes, tuple(of_blocks)
+@jax.jit
+def _log_priors(family: Family, values: dict[str, Any], inside: dict[str, Any]) -> dict[str, Any]:
+    """Log density of each parameter of a block at values inside the support; compiled as a whole."""
+    found: dict[str, Any] = {}
+
+    def note(name: str, distribution: dist.Distribution) -> Any:
+        found[name] = distribution.log_prob(inside[name])
+        return values[name]
+
+    family.prior(note)
+    return found

@@ -1,13 +1,13 @@
 """Log densities of each feature of rows given the other rows."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.checks.left_out import read_rows, refuse_weights
+from bayesnb.checks.left_out import leave_one_out, read_rows, refuse_weights
 from bayesnb.checks.left_out_averaged import averaged_features
 from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
 from bayesnb.checks.left_out_draws import sampled_features
@@ -17,9 +17,10 @@ from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.cells import Cells
+from bayesnb.tables.columns import first_few
 from bayesnb.tables.table import Table
 
-__all__ = ["FeaturesLeftOut", "Weighable", "features_left_out"]
+__all__ = ["FeaturesLeftOut", "Weighable", "all_features_left_out", "features_left_out"]
 
 
 type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
@@ -47,6 +48,67 @@ class FeaturesLeftOut:
     log_density: np.ndarray
     log_class_prob: np.ndarray
     rows: LabelledRows
+
+    def take(self, which: np.ndarray) -> Self:
+        """Some of the rows."""
+        return replace(
+            self,
+            log_density=self.log_density[which],
+            log_class_prob=self.log_class_prob[which],
+            rows=self.rows.take(which),
+        )
+
+    def require_finite(self, why: str) -> None:
+        """Refuse densities that are not finite.
+
+        Parameters
+        ----------
+        why : str
+            What cannot be done with them, for the error.
+
+        Raises
+        ------
+        ValueError
+        """
+        # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+        infinite = np.flatnonzero(~np.isfinite(self.log_density.sum(axis=(1, 2))))
+        if len(infinite):
+            of_row = self.log_density[infinite[0]]
+            c, j = np.argwhere(~np.isfinite(of_row))[0]
+            raise ValueError(
+                f"the density of row {self.rows.place[infinite[0]]} in feature {self.names[j]!r} and class "
+                f"{self.rows.classes.tolist()[c]!r} is {of_row[c, j]} on the log scale, with which {why}: leave the "
+                "row or the column out, or use a family whose density is positive there"
+            )
+
+    def of_possible_labels(self, what: str) -> tuple[Self, list[str]]:
+        """The rows whose label is possible without them, and a remark on the others.
+
+        Parameters
+        ----------
+        what : str
+            What the others do not count in, for the remark.
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows.
+        """
+        possible = np.isfinite(self.log_class_prob[np.arange(len(self.rows)), self.rows.codes])
+        if possible.all() and len(possible):
+            return self, []
+        if not possible.any():
+            raise ValueError(
+                "without a row its label has probability zero, for every row: leave class_probs out for a Dirichlet "
+                "prior"
+            )
+        lost = self.rows.place[~possible]
+        remark = (
+            f"row{'s' * (len(lost) > 1)} {first_few(list(map(str, lost)))} {'do' if len(lost) > 1 else 'does'} not "
+            f"count in {what}: without the row its label has probability zero, whatever the features; leave "
+            "class_probs out for a Dirichlet prior"
+        )
+        return self.take(possible), [remark]
 
 
 @in_float64
@@ -95,6 +157,20 @@ def features_left_out(
 
     posterior.model.read(table).each(one_chunk)
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
+
+
+@in_float64
+def all_features_left_out(
+    posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any = None
+) -> FeaturesLeftOut:
+    """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
+    left_out = leave_one_out(posterior, X, y, sample_weight)
+    _, rows = read_rows(posterior, X, y, sample_weight)
+    log_class_prob = log_class_probs_without(posterior, rows)
+    # A class that is impossible in any case adds nothing to what can be learned.
+    impossible = np.isneginf(log_class_prob)
+    log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
+    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)
 
 
 type Found = Iterator[tuple[slice, int, int, np.ndarray]]

@@ -7,11 +7,12 @@ missing ``icdf``.
 from functools import singledispatch
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 from scipy.stats import vonmises
+
+from bayesnb.families.compiled import compiled
 
 __all__ = ["cdf", "ends", "quantile"]
 
@@ -19,8 +20,11 @@ __all__ = ["cdf", "ends", "quantile"]
 @singledispatch
 def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
     """Cumulative distribution function, float64."""
-    with jax.enable_x64(True):
-        return np.asarray(distribution.cdf(x))
+    return np.asarray(compiled(_cdf, distribution, x))
+
+
+def _cdf(distribution: dist.Distribution, x: Any) -> Any:
+    return distribution.cdf(x)
 
 
 @cdf.register
@@ -65,12 +69,15 @@ def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     NotImplementedError
         If the distribution has neither ``icdf`` nor ``cdf``.
     """
-    with jax.enable_x64(True):
-        try:
-            return np.asarray(distribution.icdf(level))
-        except (NotImplementedError, ImportError):
-            # NumPyro takes some quantiles from a library that need not be installed.
-            return _by_bisection(distribution, np.asarray(level))
+    try:
+        return np.asarray(compiled(_icdf, distribution, level))
+    except (NotImplementedError, ImportError):
+        # NumPyro takes some quantiles from a library that need not be installed.
+        return _by_bisection(distribution, np.asarray(level))
+
+
+def _icdf(distribution: dist.Distribution, level: Any) -> Any:
+    return distribution.icdf(level)
 
 
 def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:

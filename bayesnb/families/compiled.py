@@ -5,10 +5,12 @@ from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64, to_numpy
 
-__all__ = ["compiled", "made"]
+__all__ = ["compiled", "log_density", "made"]
 
 
 @in_float64
@@ -31,8 +33,9 @@ def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
     """
     try:
         return _traced(formula, *arguments)
-    except (TypeError, ValueError):
-        # A family of the user's may need numbers, for NumPy's functions or a condition. Its own errors come again.
+    except (TypeError, ValueError, AttributeError):
+        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
+        # may have attributes that JAX does not pass on. Their own errors come again.
         return formula(*arguments)
 
 
@@ -54,6 +57,28 @@ def made(kind: Callable[..., Any], *parameters: Any) -> Any:
     numpyro.distributions.Distribution
     """
     return to_numpy(compiled(kind, *parameters))
+
+
+def log_density(distribution: dist.Distribution, x: Any) -> np.ndarray:
+    """The log density of a distribution, in float64.
+
+    The parameters are arguments of the compiled function, so that all distributions of a class and shape share it.
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+    x : array
+        Numbers of the support; not checked.
+
+    Returns
+    -------
+    array
+    """
+    return np.asarray(compiled(_log_density, distribution, x))
+
+
+def _log_density(distribution: dist.Distribution, x: Any) -> Any:
+    return distribution.log_prob(x)
 
 
 @partial(jax.jit, static_argnums=0)

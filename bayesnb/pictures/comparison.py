@@ -5,8 +5,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 
+from bayesnb.families.compiled import log_density
 from bayesnb.pictures.layout import require_result
 
 __all__ = ["plot_comparison"]
@@ -104,20 +106,18 @@ def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
         for site, marginal in comparison.exact.marginals().items():
             with np.errstate(divide="ignore", invalid="ignore"):  # infinite with very few data
                 variance = np.asarray(marginal.variance)
-            log_density = jax.jit(marginal.log_prob)  # once for all panels of the site
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:
                     continue
-                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(log_density, index)))
+                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(marginal, index)))
     return found
 
 
-def _density(log_density: Callable[[np.ndarray], Any], index: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-    """The density of one parameter, from the log densities of all parameters of its site."""
+def _density(marginal: dist.Distribution, index: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """The density of one parameter, from the marginals of all parameters of its site."""
 
     def density(grid: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True):
-            densities: Any = np.exp(np.asarray(log_density(grid.reshape(-1, *[1] * len(index)))))
+        densities: Any = np.exp(log_density(marginal, grid.reshape(-1, *[1] * len(index))))
         return densities[(..., *index)]
 
     return density

@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.cdf import quantile
+from bayesnb.families.compiled import log_density
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_posterior
 from bayesnb.pictures.layout import legend, panel_grid, wrap
@@ -197,7 +198,7 @@ def _densities(distribution: Any, indices: list[tuple[int, ...]], grids: list[np
     points: Any = np.repeat(_quantiles(distribution, (0.5,))[0][None], GRID, axis=0)
     for index, grid in zip(indices, grids, strict=True):
         points[(..., *index)] = grid
-    values: Any = np.exp(np.asarray(jax.jit(distribution.log_prob)(points)))
+    values: Any = np.exp(log_density(distribution, points))
     return [values[(..., *index)] for index in indices]
 
 

@@ -22,7 +22,6 @@ from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.kept_features import with_features
 from bayesnb.selection.subset_search import LabelRatios, Step, while_rising
 from bayesnb.sources.memory import read_table
-from bayesnb.tables.columns import first_few
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -175,14 +174,15 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     problem = read_table(model, table, y, sample_weight)
     _refuse(problem, weights)
     found = features_left_out(Exact().fit(problem), table, y, sample_weight, kept=_of_positive_weight)
-    ratios, impossible = _ratios(found)
-    steps = while_rising(ratios)
+    found.require_finite("no subsets can be compared")
+    found, remarks = found.of_possible_labels("the score")
+    for remark in remarks:
+        warn(remark, UserWarning)
+    steps = while_rising(_ratios(found))
     better = steps[-1].difference > STANDARD_ERRORS * steps[-1].se
     kept = (steps[-1] if better else steps[0]).kept > 0
     notes = [_not_kept(steps[-1])] if len(steps) > 1 and not better else []
-    if len(impossible):
-        notes.append(f"{_left_out_of_score(impossible)}.")
-        warn(_left_out_of_score(impossible), UserWarning)
+    notes += [f"{remark}." for remark in remarks]
     return FeatureSelection(
         model=with_features(model, problem.model, np.flatnonzero(kept).tolist()),
         kept=tuple(_where(kept, found.names)),
@@ -219,43 +219,12 @@ def _of_positive_weight(table: Table, rows: LabelledRows) -> np.ndarray:
     return np.flatnonzero(rows.weights)
 
 
-def _ratios(found: FeaturesLeftOut) -> tuple[LabelRatios, np.ndarray]:
-    """Log densities relative to those of the row's class, and the positions of the rows that cannot count."""
-    _refuse_infinite(found)
+def _ratios(found: FeaturesLeftOut) -> LabelRatios:
+    """Log densities relative to those of the row's class."""
     own = np.arange(len(found.rows)), found.rows.codes
-    possible = np.isfinite(found.log_class_prob[own])
-    if not possible.any():
-        raise ValueError(
-            "without a row its label has probability zero, for every row: leave class_probs out for a Dirichlet prior"
-        )
-    of_classes, of_features, rows = found.log_class_prob, found.log_density, found.rows
-    if not possible.all():
-        of_classes, of_features, rows = of_classes[possible], of_features[possible], rows.take(possible)
-        own = np.arange(len(rows)), rows.codes
+    of_classes, of_features = found.log_class_prob, found.log_density
     of_features -= of_features[own][:, None]
-    return LabelRatios(of_classes - of_classes[own][:, None], of_features, rows.weights), found.rows.place[~possible]
-
-
-def _refuse_infinite(found: FeaturesLeftOut) -> None:
-    # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
-    infinite = np.flatnonzero(~np.isfinite(found.log_density.sum(axis=(1, 2))))
-    if len(infinite):
-        of_row = found.log_density[infinite[0]]
-        c, j = np.argwhere(~np.isfinite(of_row))[0]
-        raise ValueError(
-            f"the density of row {found.rows.place[infinite[0]]} in feature {found.names[j]!r} and class "
-            f"{found.rows.classes.tolist()[c]!r} is {of_row[c, j]} on the log scale, with which no subsets can be "
-            "compared: leave the row or the column out, or use a family whose density is positive there"
-        )
-
-
-def _left_out_of_score(rows: np.ndarray) -> str:
-    several = len(rows) > 1
-    return (
-        f"row{'s' * several} {first_few(list(map(str, rows)))} {'do' if several else 'does'} not count in the score: "
-        f"without the row its label has probability zero, whatever the features; leave class_probs out for a "
-        "Dirichlet prior"
-    )
+    return LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
 
 
 def _not_kept(best: Step) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import require_exact
-from bayesnb.checks.left_out_features import FeaturesLeftOut, Weighable, features_left_out
+from bayesnb.checks.left_out_features import FeaturesLeftOut, Weighable, all_features_left_out, features_left_out
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.weights import sample_weights
@@ -16,6 +16,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.table import Table
 from bayesnb.warn import warn, warns_once
 from bayesnb.weights.feature_weights import FeatureWeights
@@ -89,8 +90,9 @@ def weight_features(
     Warns
     -----
     UserWarning
-        If a table has more than 20 million densities (rows times classes times features): the weights are then learned
-        from a random subset of its rows, each of which is left out of all the data. If the label of a row is impossible
+        If a table has more than 20 million densities (rows times classes times features) and each feature gets a
+        weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
+        data. If the label of a row is impossible
         without the row, as `loo` says: the row does not count.
 
     Notes
@@ -132,11 +134,7 @@ def weight_features(
     unweighted = _weighable(posterior_of(posterior))
     names = feature_names(unweighted.model.blocks)
     labels = unweighted.classes.tolist()
-    if len(labels) == 1:
-        raise ValueError(
-            f"there is one class, {labels[0]!r}, so that every label is certain: weights are learned from labels that "
-            "differ"
-        )
+    require_two_classes(unweighted.classes)
     if not shared and len(names) > MOST_FEATURES:
         raise ValueError(
             f"there are {len(names)} features, and weights of their own are for {MOST_FEATURES} at most: use "
@@ -155,8 +153,11 @@ def weight_features(
         )
         return np.sort(rng.choice(len(rows), most, replace=False))
 
-    left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
-    likelihood = _likelihood(left_out, labels, shared=shared)
+    if shared and not isinstance(unweighted, SampledPosterior):
+        left_out = all_features_left_out(unweighted, X, y, sample_weight)
+    else:
+        left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
+    likelihood = _likelihood(left_out, shared=shared)
     found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
     if inference is None:
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
@@ -187,39 +188,14 @@ def _weighable(posterior: Posterior) -> Weighable:
     return posterior
 
 
-def _likelihood(left_out: FeaturesLeftOut, labels: list[Any], *, shared: bool) -> ConditionalLikelihood:
-    """The likelihood of the rows whose label is possible.
-
-    Raises
-    ------
-    ValueError
-        If no row remains, or a density is not finite.
-    """
-    rows, log_class_prob, log_density = left_out.rows, left_out.log_class_prob, left_out.log_density
-    possible = np.isfinite(log_class_prob[np.arange(len(rows)), rows.codes]) & (rows.weights > 0)
-    if not possible.any():
-        raise ValueError("no row has a label that the other rows make possible: give more rows")
-    if not possible.all():
-        lost = np.flatnonzero(~possible & (rows.weights > 0))
-        if len(lost):
-            warn(
-                f"{len(lost)} row(s), the first of them row {rows.place[lost[0]]}, do not count for the weights: class "
-                f"{labels[rows.codes[lost[0]]]!r} has no other row, and class probabilities are frequencies, so that "
-                "the label is impossible without the row",
-                UserWarning,
-            )
-        rows, log_class_prob, log_density = rows.take(possible), log_class_prob[possible], log_density[possible]
-    wrong = ~np.isfinite(log_density)
-    if wrong.any():
-        row, c, j = (int(index[0]) for index in np.nonzero(wrong))
-        raise ValueError(
-            f"the density of row {rows.place[row]} in feature {left_out.names[j]!r} and class {labels[c]!r} is "
-            f"{log_density[row, c, j]} on the log scale, from which no weight can be learned: leave the row or the "
-            "column out, or use a family whose density is positive there"
-        )
-    if shared:
-        log_density = log_density.sum(axis=-1, keepdims=True)
-    return ConditionalLikelihood.of(log_density, log_class_prob, rows.codes, rows.weights)
+def _likelihood(left_out: FeaturesLeftOut, *, shared: bool) -> ConditionalLikelihood:
+    left_out.require_finite("no weights can be learned")
+    left_out, remarks = left_out.of_possible_labels("the weights")
+    for remark in remarks:
+        warn(remark, UserWarning)
+    log_density = left_out.log_density.sum(axis=-1, keepdims=True) if shared else left_out.log_density
+    rows = left_out.rows
+    return ConditionalLikelihood.of(log_density, left_out.log_class_prob, rows.codes, rows.weights)
 
 
 def _feature_weights(

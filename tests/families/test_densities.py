@@ -19,6 +19,8 @@ from slow import cases_fast
 import bayesnb as nb
 from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
+from bayesnb.families.cdf import quantile
+from bayesnb.families.compiled import log_density
 from bayesnb.families.product import _product as product_of_arrays
 from bayesnb.families.student_t import StudentT
 
@@ -367,3 +369,23 @@ def test_a_formula_that_jax_cannot_trace_runs_as_it_is():
         np.testing.assert_allclose(family.row_log_likelihood({"rate": rate}, x), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="a rate above 100"):
         ByNumPy().row_log_likelihood({"rate": 1000 * rate}, x)
+
+
+def test_the_density_of_a_distribution_whose_parameters_jax_does_not_pass_on():
+    """JAX passes on the parameters that a class of NumPyro names; this class adds one and does not name it."""
+
+    class Shifted(dist.Normal):
+        def __init__(self, loc, scale, shift):
+            self.shift = shift
+            super().__init__(loc, scale)
+
+        def log_prob(self, value):
+            return super().log_prob(value - self.shift)
+
+        def icdf(self, level):
+            return super().icdf(level) + self.shift
+
+    mine, x = Shifted(np.array([1.0, 2.0]), np.array([0.5, 3.0]), 10.0), np.array([[10.5, 14.0]])
+    theirs = stats.norm([11.0, 12.0], [0.5, 3.0])
+    np.testing.assert_allclose(log_density(mine, x), theirs.logpdf(x), rtol=1e-12)
+    np.testing.assert_allclose(quantile(mine, np.array([[0.1, 0.8]])), theirs.ppf([[0.1, 0.8]]), rtol=1e-12)

@@ -13,6 +13,7 @@ from scipy.special import gammaln
 import bayesnb as nb
 from bayesnb.families.bins import Bins
 from bayesnb.families.choose_bins import NUMBERS_OF_BINS, chosen_edges, log_evidence_of_bins
+from bayesnb.families.compiled import log_density
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
 
@@ -441,7 +442,7 @@ def test_the_density_of_its_likelihood_is_that_of_its_rows(rng, float64):
     codes, within = by_hand(x)
     expected = np.log(prob[:, 0, codes[:, 0].astype(int)]).T + within
     family = nb.Histogram(EDGES)
-    density = family.likelihood(prob=prob).log_prob(x[:, None, :])[..., 0]
+    density = log_density(family.likelihood(prob=prob), x[:, None, :])[..., 0]
     np.testing.assert_allclose(density, expected, rtol=1e-12)
     np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
     np.testing.assert_allclose(family.densities_of_rows({"prob": prob}, x)(slice(2, 5)), expected[2:5], rtol=1e-12)

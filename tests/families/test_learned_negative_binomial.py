@@ -85,6 +85,16 @@ class TestWhichFamily:
             nb.fit(nb.NegativeBinomial(), cells(), Y)
 
 
+@jax.jit
+def slopes_of_dispersion(log_dispersion: Any, x: Any, mean: Any) -> Any:
+    """First and second derivative of the log density by the logarithm of the dispersion."""
+
+    def height(z: Any) -> Any:
+        return log_negative_binomial(x, jnp.exp(-z), jnp.exp(-z) / mean)
+
+    return jax.grad(height)(log_dispersion), jax.grad(jax.grad(height))(log_dispersion)
+
+
 class TestDensity:
     def test_rows_under_draws(self, rng: np.random.Generator) -> None:
         x = with_holes(rng, cells())
@@ -107,7 +117,7 @@ class TestDensity:
         draws = {name: np.stack([value, 2 * value]) for name, value in parameters.items()}
         np.testing.assert_allclose(family.log_likelihood(draws, statistics)[0], expected, rtol=1e-10)
         with jax.enable_x64(True):
-            in_jax = family.log_likelihood({name: jnp.asarray(value) for name, value in draws.items()}, statistics)
+            in_jax = jax.jit(family.log_likelihood)(draws, statistics)
         np.testing.assert_allclose(in_jax, family.log_likelihood(draws, statistics), rtol=1e-12)
         np.testing.assert_allclose(statistics.pooled().n[0], (weights.T @ ~np.isnan(x)).sum(axis=0))
         pooled = family.log_likelihood(
@@ -141,12 +151,8 @@ class TestDensity:
     )
     def test_slopes(self, log_dispersion: float, x: float, mean: float, slope: float, curvature: float) -> None:
         """Of the logarithm of the dispersion, by mpmath with sixty digits: NUTS and Newton's method need them."""
-
-        def height(z: Any) -> Any:
-            return log_negative_binomial(x, jnp.exp(-z), jnp.exp(-z) / mean)
-
         with jax.enable_x64(True):
-            found = jax.grad(height)(log_dispersion), jax.grad(jax.grad(height))(log_dispersion)
+            found = slopes_of_dispersion(log_dispersion, x, mean)
         np.testing.assert_allclose(found, [slope, curvature], rtol=1e-7, atol=1e-14)
 
     def test_simulated_counts_follow_scipys_distribution(self) -> None:

@@ -70,8 +70,7 @@ def waits_table():
 
 
 TABLES = {"mixed": mixed_table, "counts": counts_table, "waits": waits_table}
-SHORT, LONG = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2), nb.Gibbs(num_samples=1500)
-"""Draws of few shapes: for each shape JAX compiles the density under the prior."""
+SHORT, LONG = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2), nb.Gibbs(num_warmup=50, num_samples=1500)
 CLASSES = {"mixed": ["a", "b"], "counts": ["u", "v", "w"], "waits": ["a", "b"]}
 
 

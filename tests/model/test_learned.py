@@ -54,7 +54,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def sampled(table):
-    return nb.fit(MODEL, *table, nb.NUTS(progress=False), key=1)
+    return nb.fit(MODEL, *table, nb.NUTS(num_warmup=200, progress=False), key=1)
 
 
 def rising(counts, concentration):

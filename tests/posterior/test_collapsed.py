@@ -50,6 +50,7 @@ def test_of_many_draws_it_takes_evenly_spaced_ones(posterior, monkeypatch):
     np.testing.assert_allclose(posterior.log_joint(NEW), expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_an_average_over_features_is_the_same_density_in_jax(float64):
     model = nb.NaiveBayes({"words": (nb.Multinomial(), [0, 1]), 2: nb.Bernoulli()}, feature_inclusion=[0.3, 0.6])
     cells = np.column_stack([X, [0, 1, 1, 0, 1]])

@@ -115,12 +115,12 @@ def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
         return total, {name: trace[name]["fn"].log_prob(trace[name]["value"]).sum() for name in values}
 
     with jax.enable_x64(True):
-        for draw in (0, 7):
-            values = {name: value[1, draw].values for name, value in trees["exact"].posterior.data_vars.items()}
+        for place in ((1, 0), (1, 7), (3, 999)):
+            values = {name: value[place].values for name, value in trees["exact"].posterior.data_vars.items()}
             total, expected = densities(values)
             assert set(expected) == set(values)
             for name, value in expected.items():
-                assert float(trees["exact"].log_prior[name][1, draw]) == pytest.approx(float(value), rel=1e-9)
+                assert float(trees["exact"].log_prior[name][place]) == pytest.approx(float(value), rel=1e-9)
             assert np.isfinite(float(total))
 
 
