@@ -115,5 +115,5 @@ def test_rows_without_a_label(data):
 
 def test_one_class(data):
     X, _ = data
-    with pytest.raises(ValueError, match="one class, 'ash'"):
+    with pytest.raises(ValueError, match="one class only, 'ash'"):
         NaiveBayesClassifier(MODEL, feature_weights="each").fit(X, ["ash"] * 60)
