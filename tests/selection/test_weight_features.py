@@ -344,7 +344,7 @@ def test_nuts_and_the_approximation_agree(shared):
     X, y = bernoulli_table(rng, 400, columns=4, copies=2)
     posterior = nb.fit(nb.Bernoulli(), X, y)
     settings = nb.NUTS(num_warmup=2000, num_samples=2000, target_accept_prob=0.95)
-    found = nb.weight_features(posterior, X, y, shared=shared)
+    found = nb.weight_features(posterior, X, y, shared=shared, key=1)
     sampled = nb.weight_features(posterior, X, y, shared=shared, inference=settings, key=1)
     np.testing.assert_array_equal(sampled.feature_weights.weight, found.feature_weights.weight)
     sd = sampled.weights["sd"]
