@@ -9,7 +9,7 @@ import scipy.sparse
 from cases import CASES, CATEGORIES, with_holes
 
 import bayesnb as nb
-from bayesnb.checks.left_out_features import features_left_out
+from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
 
 ROWS = 24
 
@@ -156,3 +156,18 @@ def test_sparse_equals_dense(family, rng):
         expected = dense.log_density if kept is None else dense.log_density[[2, 9, 29]]
         sparse = features_left_out(posterior, scipy.sparse.csr_array(X), y, kept=kept)
         np.testing.assert_allclose(sparse.log_density, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_probs": "empirical"}, {"feature_inclusion": 0.4}], ids=str)
+def test_all_features_together_are_the_sum(mixed, options):
+    """Up to a number for each row, which cancels in class probabilities."""
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features, **options), X, y)
+    each, together = features_left_out(posterior, X, y), all_features_left_out(posterior, X, y)
+    assert together.log_density.shape == (40, 3, 1)
+    np.testing.assert_allclose(np.diff(sums(together)), np.diff(sums(each)), rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(together.log_class_prob, each.log_class_prob)
+    np.testing.assert_array_equal(together.rows.codes, each.rows.codes)
+    likely = np.exp(sums(each) - np.logaddexp.reduce(sums(each), axis=1)[:, None])
+    of_label = np.log(likely[np.arange(40), each.rows.codes])
+    np.testing.assert_allclose(of_label, nb.loo(posterior, X, y).elpd_i.values, atol=1e-9)
