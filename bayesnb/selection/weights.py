@@ -29,8 +29,8 @@ __all__ = ["weight_features"]
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
-MOST_NUMBERS = 2 * 10**7
-"""Densities in memory, 160 MB; of a larger table a random subset of the rows is used."""
+MOST_NUMBERS = 10**7
+"""Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
@@ -90,7 +90,7 @@ def weight_features(
     Warns
     -----
     UserWarning
-        If a table has more than 20 million densities (rows times classes times features) and each feature gets a
+        If a table has more than 10 million densities (rows times classes times features) and each feature gets a
         weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
         data. If the label of a row is impossible
         without the row, as `loo` says: the row does not count.

@@ -30,7 +30,7 @@ MOST_STEPS = 200
 CLOSE = 1e-9
 """Largest error of the equation for the shift, as a share of the largest least value."""
 
-BATCHES = 100
+BATCHES = 200
 """Sets of candidates after which draws are resampled by their weights, if too few were accepted."""
 
 TINY = 1e-300
@@ -92,7 +92,7 @@ class TruncatedNormal:
         rejected: list[tuple[np.ndarray, np.ndarray]] = []
         missing = num_draws
         for _ in range(BATCHES):
-            draws, log_weight = self._simulate(2 * num_draws, rng)
+            draws, log_weight = self._simulate(num_draws, rng)
             kept = -rng.standard_exponential(len(draws)) < log_weight - self.log_bound
             found.append(draws[kept][:missing])
             missing -= len(found[-1])
