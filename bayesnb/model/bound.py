@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64
+from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
 from bayesnb.blocks.density import log_joint, summed
@@ -327,6 +327,30 @@ class BoundModel:
         """Log density of each row and each class given parameters, shape (..., rows, classes)."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         return log_joint(parameters.class_prob, (family.row_log_likelihood(values, x) for family, values, x in blocks))
+
+    def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
+        """Log class probabilities given parameters, up to a number that all classes share, shape (..., classes)."""
+        return log(parameters.class_prob)
+
+    @in_float64
+    def feature_log_likelihood(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of one feature of each row under each class given parameters, shape (..., rows, classes).
+
+        Parameters
+        ----------
+        parameters : ModelParameters
+        i, j : int
+            Positions of the block, and of the column in it; the second is zero for a joint block, which is one feature.
+        x : array or CSR array, shape (rows, columns)
+            Cells of the block.
+        """
+        family, values = self.blocks[i].family, parameters.blocks[i]
+        if family.joint:
+            return np.asarray(family.row_log_likelihood(values, x))
+        column = slice(j, j + 1)
+        at = (slice(None),) * np.ndim(parameters.class_prob) + (column,)
+        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
+        return np.asarray(alone.row_log_likelihood({name: value[at] for name, value in values.items()}, x[:, column]))
 
     @in_float64
     def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:

@@ -8,9 +8,8 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from bayesnb.arrays import in_float64, log
+from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.base import Parameters
 from bayesnb.families.product import times
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inclusion import feature_names, positions_of_features
@@ -72,24 +71,22 @@ class WeightedModel(BoundModel):
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
-        assert isinstance(parameters, WeightedParameters)
-        num_leading = np.ndim(parameters.class_prob) - 1
-        total = (log(parameters.class_prob) + parameters.offset)[..., None, :]
-        for i, (values, x) in enumerate(zip(parameters.blocks, chunk, strict=True)):
-            for j, position in enumerate(self.positions[i]):
-                weight = np.asarray(parameters.weight)[..., position, None, None]
-                total = total + times(weight, self._of_column(i, j, values, x, num_leading))
+        total = self.log_class_prob(parameters)[..., None, :]
+        for i, x in enumerate(chunk):
+            for j, _ in enumerate(self.positions[i]):
+                total = total + self.feature_log_likelihood(parameters, i, j, x)
         return total
 
-    def _of_column(self, i: int, j: int, values: Parameters, x: Any, num_leading: int) -> np.ndarray:
-        """Log density of a column of a block, or of a joint block as a whole, shape (..., rows, classes)."""
-        family = self.blocks[i].family
-        if family.joint:
-            return np.asarray(family.row_log_likelihood(values, x))
-        column = slice(j, j + 1)
-        at = (slice(None),) * (num_leading + 1) + (column,)
-        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
-        return np.asarray(alone.row_log_likelihood({name: value[at] for name, value in values.items()}, x[:, column]))
+    def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
+        """Log class probabilities with the offsets, up to a number that all classes share, shape (..., classes)."""
+        assert isinstance(parameters, WeightedParameters)
+        return super().log_class_prob(parameters) + parameters.offset
+
+    def feature_log_likelihood(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+        """The feature's log density, times its weight."""
+        assert isinstance(parameters, WeightedParameters)
+        weight = np.asarray(parameters.weight)[..., self.positions[i][j], None, None]
+        return times(weight, super().feature_log_likelihood(parameters, i, j, x))
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> WeightedParameters:
         """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""

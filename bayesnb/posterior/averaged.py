@@ -75,6 +75,7 @@ class AveragedPosterior(ClosedFormPosterior):
         blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
         return log_joint(self.class_probs(), (_average(*block) for block in blocks))
 
+    @in_float64
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
         own, shared, inclusion = self.families[i], self.shared[i], self._log_inclusion[i]
         if own.joint:

@@ -9,9 +9,11 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.posterior.data import DataOfFit
 from bayesnb.posterior.draws import Draws
 from bayesnb.posterior.estimates import Estimates
+from bayesnb.posterior.explain import evidence_of_row
 from bayesnb.posterior.predictions import Predictions
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows
 from bayesnb.posterior.summary import headline, html
+from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 from bayesnb.weights.feature_weights import FeatureWeights
 
@@ -49,6 +51,108 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
+
+    @warns_once
+    def explain(
+        self,
+        X_row: Any,
+        class_: Any = None,
+        against: Any = None,
+        *,
+        unit: str = "nats",
+        prob: float = 0.89,
+        words: bool = False,
+        num_draws: int | None = None,
+        key: Any = 0,
+    ) -> Any:
+        r"""Why this row? The log odds of two classes, and what each feature contributes to them.
+
+        .. math::
+            \log \frac{p(y=c \mid x, D)}{p(y=k \mid x, D)} = \log \frac{p(c \mid D)}{p(k \mid D)}
+            + \sum_j \log \frac{p(x_j \mid c, D)}{p(x_j \mid k, D)}
+
+        Good (1950, *Probability and the Weighing of Evidence*, chapter 6) calls a term of the sum the weight of
+        evidence of the cell. Turing's unit of it is the deciban, ten times the logarithm to base ten: about the
+        smallest difference in evidence that a person notices. Ten decibans multiply the odds by ten.
+
+        Parameters
+        ----------
+        X_row : table of shape (1, columns), array or list of shape (columns,), or pandas.Series
+            One row, such as ``X.iloc[[0]]``.
+        class_, against : label, optional
+            The class that positive numbers speak for, and that which negative ones speak for; by default the most
+            probable class of the row, and the most probable other one.
+        unit : {"nats", "bits", "decibans"}, default "nats"
+        prob : float, default 0.89
+            Posterior probability of the intervals.
+        words : bool, default False
+            Whether each word of a count vector has a row of its own, rather than the whole vector one.
+        num_draws : int, optional
+            Draws in each chain for the intervals; as for `proba_draws`.
+        key : int or JAX key, default 0
+            For the draws from a closed form.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By feature. The first row, ``"before any cell"``, has the log odds of the class probabilities, offsets of a
+            `WeightedPosterior` included. Then come the features in the order of the table's columns; a block that is
+            one observation is one feature. The two classes, unit and `prob` are in ``attrs``.
+
+            ``log_odds``
+                What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference
+                of the two classes in `predict_log_proba`, to rounding.
+            ``lower``, ``upper``
+                Equal-tailed interval of the same log odds under single draws of the parameters. NaN for a point
+                estimate, whose parameters have no spread. ``log_odds`` averages densities and not their logarithms, so
+                that it may lie outside the interval of a class with few data.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is not exactly one row, a class is unknown, both classes are the same or there is only one, the
+            unit is unknown, `prob` is not between 0 and 1, or the row is impossible under both classes.
+
+        Notes
+        -----
+        With weights (`nb.weight_features`), a feature contributes its weight times its log odds.
+
+        Sampled posteriors average the joint density over draws. A feature's row has the average of its own density. A
+        last row, ``"features together"``, has the rest of the log odds, which no single feature contributes: the
+        features depend on each other through the uncertain parameters, and the draws are finite in number. It is zero
+        under each single draw.
+
+        The words of a count vector share parameters, and their log odds do not add up to those of the vector. With
+        ``words=True``, each word that occurs has the log odds of a vector that holds this word alone, as often as it
+        occurs here. What is left of the log odds of the vector is divided among the tokens, to each the same part, so
+        that the sum stays exact. If every word occurs once, this gives a word of a `Multinomial` block
+        :math:`\log \alpha_{cv} - \frac1n \log \frac{\Gamma(A_c + n)}{\Gamma(A_c)}` for the class c, less the same
+        for k, with :math:`\alpha` the concentrations of the posterior, A their sum and n the number of tokens.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+        >>> row = X.iloc[[0]]
+        >>> found = posterior.explain(row, "Adelie", against="Chinstrap", unit="decibans")
+        >>> found.round(1)
+                           log_odds  lower  upper
+        feature
+        before any cell         3.5    2.4    4.5
+        island                 13.9    9.3   27.0
+        bill_length_mm         18.9   15.5   25.9
+        bill_depth_mm          -0.4   -1.1    0.4
+        flipper_length_mm       5.7    3.3    8.8
+        body_mass_g            -0.8   -1.5   -0.0
+        sex                     0.0   -0.9    1.0
+        >>> log_proba = posterior.predict_log_proba(row)[0]
+        >>> bool(abs(posterior.explain(row)["log_odds"].sum() - (log_proba[0] - log_proba[1])) < 1e-9)
+        True
+        """
+        proportion("prob", prob)
+        evidence = evidence_of_row(self, X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key)
+        return evidence.table(prob)
 
     def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.

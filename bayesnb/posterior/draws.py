@@ -51,6 +51,10 @@ class Draws(ABC):
         """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
         return self.parameter_draws(num_chains, num_draws, key)
 
+    def draws_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
+        """As `draws_for_densities`; None if the parameters have no spread."""
+        return self.draws_for_densities(None, num_draws, key)
+
     def draws(
         self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0
     ) -> dict[str, np.ndarray]:

@@ -58,20 +58,6 @@ class ClosedFormPosterior(SpreadPosterior):
         return self.draw_parameters(random_generator(key), shape)
 
     @abstractmethod
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        """Log density of a feature of block `i` under each class, given all its cells, shape (rows, classes).
-
-        Parameters
-        ----------
-        i : int
-            Position of the block.
-        j : int
-            Position of the column in the block; zero for a joint block, which is one feature.
-        x : array or CSR array, shape (rows, columns)
-            Cells of the block.
-        """
-
-    @abstractmethod
     def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
         """For each block the arrays from which `log_joint_of_weighted` computes the densities of its features."""
 
@@ -109,6 +95,7 @@ class ExactPosterior(ClosedFormPosterior):
         densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, cells, strict=True))
         return log(self.class_probs()), summed(densities)
 
+    @in_float64
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
         family = self.families[i]
         if family.joint:

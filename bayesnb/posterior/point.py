@@ -55,6 +55,9 @@ class PointPosterior(Posterior):
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         return self.model.log_joint(self.parameters, cells)
 
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        return self.model.feature_log_likelihood(self.parameters, i, j, x)
+
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         return log(self.class_probs()), self.model.log_ratio(self.parameters, cells)
 
@@ -72,6 +75,9 @@ class PointPosterior(Posterior):
             f"a point estimate has no spread to draw from: use {ways_to_posterior(self.model)} for draws and "
             "intervals, or mean() for the values"
         )
+
+    def draws_for_intervals(self, num_draws: int | None, key: Any) -> None:
+        return None
 
     def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
         return self.parameters, None

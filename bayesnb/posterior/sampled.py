@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -53,6 +53,9 @@ class SampledPosterior(SpreadPosterior):
         self._sample_stats = sample_stats
         self.inference = inference
 
+    # The density of the whole row is averaged over the draws, and features that share draws depend on each other.
+    adds_up: ClassVar[bool] = False
+
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
         return self._sample_stats
@@ -91,7 +94,6 @@ class SampledPosterior(SpreadPosterior):
 
     @in_float64
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        """Log density of a feature under each class, averaged over the draws, shape (rows, classes)."""
         under_draws = self.feature_under_draws(i, j, x)
         result = np.empty((x.shape[0], len(self.classes)))
         for rows in pieces_of_rows(x.shape[0]):

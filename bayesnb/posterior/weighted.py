@@ -94,13 +94,17 @@ class WeightedPosterior(Posterior):
 
     @in_float64
     def log_joint_of(self, cells: Cells) -> np.ndarray:
-        weight = self.feature_weights.weight
         total = np.zeros((cells[0].shape[0], len(self.classes)))
         for i, x in enumerate(cells):
-            for j, position in enumerate(self._weighted_model.positions[i]):
-                if weight[position]:
-                    total += times(weight[position], self.unweighted.feature_log_density(i, j, x))
+            for j, _ in enumerate(self._weighted_model.positions[i]):
+                total += self.feature_log_density(i, j, x)
         return log(self.class_probs()) + total
+
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        weight = self.feature_weights.weight[self._weighted_model.positions[i][j]]
+        if weight == 0:
+            return np.zeros((x.shape[0], len(self.classes)))
+        return times(weight, self.unweighted.feature_log_density(i, j, x))
 
     @in_float64
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:

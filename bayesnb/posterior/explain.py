@@ -1,0 +1,239 @@
+"""Why a row has its label: the log odds of two classes, feature by feature."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.block import Block
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.decisions import NATS
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.inclusion import features_of
+from bayesnb.reading.cells import Cells
+from bayesnb.sparse import dense
+from bayesnb.tables.row import as_row
+
+__all__ = ["BEFORE", "UNITS", "Evidence", "evidence_of_row"]
+
+BEFORE = "before any cell"
+"""Name of the part that no feature contributes: the log odds of the class probabilities."""
+
+TOGETHER = "features together"
+"""Name of the part that the features of a sampled posterior contribute together."""
+
+UNITS = NATS | {"decibans": float(np.log(10) / 10)}
+"""Units of log odds, in nats. A deciban is ten times the logarithm of the odds to base ten (Good 1950)."""
+
+LogOdds = Callable[[int, int, Any], np.ndarray]
+"""Log odds of two classes that a feature of a block contributes, shape (..., rows), from its cells."""
+
+
+class Explained(Protocol):
+    """What the log odds of a row are computed from; every posterior is one."""
+
+    model: BoundModel
+    adds_up: bool
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Labels of the classes."""
+
+    @property
+    def drawn_model(self) -> BoundModel:
+        """The model whose parameters are drawn."""
+
+    def class_probs(self) -> np.ndarray:
+        """Class probabilities before any feature is seen."""
+
+    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms whose sum is the log joint density, up to a number for each row."""
+
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of a feature, the parameters integrated out."""
+
+    def draws_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
+        """Draws of the parameters; None if they have no spread."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Log odds of one class against another in a row, as parts that add up.
+
+    Attributes
+    ----------
+    class_, against : label
+    unit : str
+        A key of `UNITS`.
+    names : list, shape (parts,)
+        `BEFORE`, the features in the order of the table's columns, and `TOGETHER` where the parts need it.
+    cells : list of str, shape (parts,)
+        The cell of each feature as text; empty for a part without one.
+    log_odds : array, shape (parts,)
+    draws : array of shape (draws, parts), or None
+        The parts under draws of the parameters.
+    """
+
+    class_: Any
+    against: Any
+    unit: str
+    names: list[Any]
+    cells: list[str]
+    log_odds: np.ndarray
+    draws: np.ndarray | None
+
+    def interval(self, parts: Any, prob: float) -> np.ndarray:
+        """Equal-tailed interval of the sum of some parts, shape (2,); NaN without draws."""
+        if self.draws is None:
+            return np.full(2, np.nan)
+        return np.quantile(self.draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
+
+    def table(self, prob: float) -> Any:
+        """The parts as a pandas frame: ``log_odds``, ``lower``, ``upper``."""
+        import pandas as pd
+
+        ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
+        frame = pd.DataFrame(
+            {"log_odds": self.log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
+            index=pd.Index(self.names, name="feature"),
+        )
+        frame.attrs = {"class": self.class_, "against": self.against, "unit": self.unit, "prob": prob}
+        return frame
+
+
+@in_float64
+def evidence_of_row(
+    posterior: Explained,
+    X_row: Any,
+    class_: Any = None,
+    against: Any = None,
+    *,
+    unit: str = "nats",
+    words: bool = False,
+    num_draws: int | None = None,
+    key: Any = 0,
+) -> Evidence:
+    """The log odds of two classes in a row; `Posterior.explain` explains arguments and errors."""
+    if unit not in UNITS:
+        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    model = posterior.model
+    cells = model.read(as_row(X_row)).whole()
+    log_joint = np.add(*posterior.log_ratio_of(cells))[0]
+    pair = _pair(posterior.classes.tolist(), log_joint, class_, against)
+    labels = [posterior.classes.tolist()[c] for c in pair]
+    total = _odds(log_joint, pair)
+    if np.isnan(total):
+        raise ValueError(
+            f"the row has probability zero under {labels[0]!r} and under {labels[1]!r}, so that their odds are not "
+            "defined: name other classes with class_= and against=, or fit with a prior that leaves both possible, such as nb.Exact()"
+        )
+    features = [
+        feature
+        for i, block in enumerate(model.blocks)
+        for feature in _features_of_row(model, i, block, cells[i], words=words)
+    ]
+    order = np.argsort([position for position, _, _ in features], kind="stable")
+    names = [BEFORE, *(features[k][1] for k in order)]
+    texts = ["", *(features[k][2] for k in order)]
+
+    def parts(log_class_prob: np.ndarray, log_odds: LogOdds) -> np.ndarray:
+        """Shape (..., parts)."""
+        by_block = [
+            _of_block(block, x, log_odds, i, words=words)
+            for i, (block, x) in enumerate(zip(model.blocks, cells, strict=True))
+        ]
+        of_features = np.concatenate(by_block, axis=-1)[..., order]
+        return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
+
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.feature_log_density(i, j, x), pair))
+    parameters = posterior.draws_for_intervals(num_draws, key)
+    draws = None
+    if parameters is not None:
+        drawn = posterior.drawn_model
+        draws = parts(
+            drawn.log_class_prob(parameters),
+            lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
+        ).reshape(-1, len(names))
+    if not posterior.adds_up:
+        # Given the parameters, the features are independent: under each draw this part is zero.
+        names, texts = [*names, TOGETHER], [*texts, ""]
+        found = np.append(found, _rest(total, found))
+        draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
+    scale = UNITS[unit]
+    return Evidence(*labels, unit, names, texts, found / scale, None if draws is None else draws / scale)
+
+
+def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:
+    """Positions of the two classes; the most probable ones take the places that are free."""
+    if len(labels) < 2:
+        raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
+    for name, label in (("class_", class_), ("against", against)):
+        if label is not None and label not in labels:
+            raise ValueError(f"{name} is {label!r}, which is no class: give one of {labels}")
+    if class_ is not None and class_ == against:
+        raise ValueError(f"class_ and against are both {class_!r}: give two different classes of {labels}")
+    by_probability = [labels[c] for c in np.argsort(-log_joint, kind="stable")]
+    if class_ is None:
+        class_ = next(label for label in by_probability if against is None or label != against)
+    if against is None:
+        against = next(label for label in by_probability if label != class_)
+    return labels.index(class_), labels.index(against)
+
+
+def _odds(log_density: np.ndarray, pair: tuple[int, int]) -> np.ndarray:
+    """Difference of two classes on the last axis; NaN where both are impossible."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(log_density[..., pair[0]] - log_density[..., pair[1]])
+
+
+def _rest(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """What the parts on the last axis lack of a total; nothing where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        rest = total - parts.sum(axis=-1)
+    return np.where(np.isnan(rest), 0.0, rest)
+
+
+def _of_block(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -> np.ndarray:
+    """Log odds that the features of a block contribute, or its words, shape (..., features)."""
+    if not (words and block.has_totals):
+        return np.concatenate([log_odds(i, j, x) for j, _ in enumerate(features_of(block))], axis=-1)
+    at, counts = _words(x)
+    whole = log_odds(i, 0, x)
+    if not len(at):
+        return whole[..., :0]
+    rows = np.arange(len(at))
+    alone = scipy.sparse.csr_array((counts, (rows, at)), shape=(len(at), x.shape[1]))
+    own = log_odds(i, 0, alone if block.family.sparse else dense(alone))
+    return own + _rest(whole[..., 0], own)[..., None] * counts / counts.sum()
+
+
+def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the words of a document and their counts."""
+    counts = np.asarray(dense(x))[0]
+    at = np.flatnonzero(counts)
+    return at, counts[at]
+
+
+def _features_of_row(model: BoundModel, i: int, block: Block, x: Any, *, words: bool) -> list[tuple[int, Any, str]]:
+    """Position among the columns, name and cell of each feature, or of each word that is there."""
+    if block.has_totals:
+        at, counts = _words(x)
+        if words:
+            return [(block.columns[j], block.labels[j], f"{n:.4g}") for j, n in zip(at, counts, strict=True)]
+        return [(block.columns[0], block.name, f"{counts.sum():.4g} in all")]
+    if block.is_joint:
+        cells = [_text(model, block, j, x[0, j]) for j in range(len(block.columns))]
+        return [(block.columns[0], block.name, ", ".join(cells))]
+    return [(block.columns[j], label, _text(model, block, j, x[0, j])) for j, label in enumerate(block.labels)]
+
+
+def _text(model: BoundModel, block: Block, j: int, cell: float) -> str:
+    if np.isnan(cell):
+        return "missing"
+    if block.has_categories:
+        categories: Sequence[Any] = model.schema.categories[block.columns[j]]
+        return str(categories[int(cell)])
+    return f"{cell:.4g}"
