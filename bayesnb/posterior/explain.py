@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -36,7 +36,7 @@ class Explained(Protocol):
     """What the log odds of a row are computed from; every posterior is one."""
 
     model: BoundModel
-    adds_up: bool
+    adds_up: ClassVar[bool]
 
     @property
     def classes(self) -> np.ndarray:
@@ -123,12 +123,13 @@ def evidence_of_row(
     cells = model.read(as_row(X_row)).whole()
     log_joint = np.add(*posterior.log_ratio_of(cells))[0]
     pair = _pair(posterior.classes.tolist(), log_joint, class_, against)
-    labels = [posterior.classes.tolist()[c] for c in pair]
+    class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
     if np.isnan(total):
         raise ValueError(
-            f"the row has probability zero under {labels[0]!r} and under {labels[1]!r}, so that their odds are not "
-            "defined: name other classes with class_= and against=, or fit with a prior that leaves both possible, such as nb.Exact()"
+            f"the row has probability zero under {class_!r} and under {against!r}, so that their odds are not "
+            "defined: name other classes with class_= and against=, or fit with nb.Exact(), whose prior leaves "
+            "everything possible"
         )
     features = [
         feature
@@ -163,7 +164,7 @@ def evidence_of_row(
         found = np.append(found, _rest(total, found))
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
     scale = UNITS[unit]
-    return Evidence(*labels, unit, names, texts, found / scale, None if draws is None else draws / scale)
+    return Evidence(class_, against, unit, names, texts, found / scale, None if draws is None else draws / scale)
 
 
 def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:

@@ -23,8 +23,9 @@ __all__ = ["Predictions"]
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass defines `log_joint_of`, `feature_log_density` and `class_probs`. For speed it may override `log_ratio_of` and
-    `device_densities`. For `log_joint_function` it overrides one of `device_densities` and `density_in_jax`.
+    A subclass defines `log_joint_of`, `feature_log_density` and `class_probs`. For speed it may override
+    `log_ratio_of` and `device_densities`. For `log_joint_function` it overrides one of `device_densities` and
+    `density_in_jax`.
     """
 
     model: BoundModel
