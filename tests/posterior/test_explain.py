@@ -1,0 +1,422 @@
+"""The log odds of two classes in a row, feature by feature: they add up, and each is that of the feature alone."""
+
+import re
+
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from cases import CASES, OUTSIDE, with_holes
+from scipy.special import gammaln, logsumexp
+from slow import cases_fast
+
+import bayesnb as nb
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.posterior.explain import evidence_of_row
+from bayesnb.problem import Problem
+from bayesnb.weights.feature_weights import FeatureWeights
+
+CLASSES = ["ash", "fir", "oak"]
+FEATURES = {
+    "size": (nb.Gaussian(1.0, 0.3, 1.5, 0.8), ["height", "width"]),
+    "bark": nb.Categorical(0.7),
+    "moss": nb.Bernoulli(),
+    "fallen": (nb.Multinomial(0.5), ["leaves", "cones", "twigs"]),
+}
+ALONE = {
+    "fallen": ({"fallen": FEATURES["fallen"]}, ["leaves", "cones", "twigs"]),
+    "height": ({"height": FEATURES["size"][0]}, ["height"]),
+    "bark": ({"bark": FEATURES["bark"]}, ["bark"]),
+    "moss": ({"moss": FEATURES["moss"]}, ["moss"]),
+    "width": ({"width": FEATURES["size"][0]}, ["width"]),
+}
+"""A model of each feature, in the order of the table's columns."""
+
+NAMES = ["before any cell", *ALONE]
+WEIGHT, OFFSET = np.array([0.7, 1.9, 0.0, 0.35, 1.2]), np.array([0.4, -0.3, 0.1])
+
+
+def table(rng, rows):
+    y = np.array(CLASSES)[rng.integers(0, 3, rows)]
+    X = pd.DataFrame(
+        {
+            "leaves": rng.poisson(2.0, rows),
+            "height": rng.normal(1.0, 1.0, rows) + (y == "fir"),
+            "bark": rng.choice(["smooth", "rough", "flaky"], rows),
+            "moss": rng.integers(0, 2, rows).astype(float),
+            "width": rng.normal(1.0, 0.5, rows),
+            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
+            "twigs": rng.poisson(0.5, rows),
+        }
+    )
+    X.loc[1, ["height", "moss"]] = np.nan
+    X.loc[2, "bark"] = None
+    X.loc[3, ["leaves", "cones", "twigs"]] = 0
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(6)
+    X, y = table(rng, 30)
+    new, _ = table(rng, 6)
+    return X, y, new
+
+
+@pytest.fixture(scope="module")
+def posteriors(data):
+    """One of every kind, and with weights of one that is in closed form, averaged and sampled."""
+    X, y, _ = data
+    model = nb.NaiveBayes(FEATURES, class_concentration=[1.0, 2.0, 0.5])
+    exact = nb.fit(model, X, y)
+    averaged = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=0.4), X, y)
+    sampled = nb.from_samples(model, exact.draws(num_chains=2, num_draws=100, key=1), X=X, y=y)
+    return {
+        "exact": exact,
+        "averaged": averaged,
+        "sampled": sampled,
+        "point": exact.plugin(),
+        "collapsed": collapsed(X, y),
+        "weighted": weighted(exact),
+        "weighted averaged": weighted(averaged),
+        "weighted sampled": weighted(sampled),
+    }
+
+
+def weighted(posterior, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = FeatureWeights(
+        weight=WEIGHT,
+        offset=OFFSET,
+        weight_draws=WEIGHT * rng.gamma(20.0, 0.05, (2, 40, 5)),
+        offset_draws=OFFSET + 0.2 * rng.normal(size=(2, 40, 3)),
+        spread_draws=rng.choice([0.5, 1.0], (2, 40)),
+        num_rows=30,
+    )
+    return nb.WeightedPosterior(posterior, weights)
+
+
+def collapsed(X, y):
+    """Draws of one hyperparameter, those of the parameters from the closed form given each."""
+    shape = np.array([[0.4, 0.7, 2.0], [0.9, 1.5, 5.0]])
+
+    def with_bark(concentration):
+        return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(concentration)})
+
+    model = with_bark(dist.Gamma(2.0, 1.0)).bind(X, y)
+    draws = [nb.fit(with_bark(value), X, y).parameter_draws(1, 1, k) for k, value in enumerate(shape.ravel().tolist())]
+
+    def stacked(arrays):
+        return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))
+
+    blocks = tuple(
+        {name: stacked([draw.blocks[i][name] for draw in draws]) for name in block}
+        for i, block in enumerate(draws[0].blocks)
+    )
+    parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, {"bark_concentration": shape})
+    return nb.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
+
+
+KINDS = [
+    "exact",
+    "averaged",
+    "sampled",
+    "point",
+    "collapsed",
+    "weighted",
+    "weighted averaged",
+    "weighted sampled",
+]
+
+
+def log_odds(posterior, row, class_, against):
+    log_proba = posterior.predict_log_proba(row)[0]
+    labels = posterior.classes.tolist()
+    return log_proba[labels.index(class_)] - log_proba[labels.index(against)]
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["blocks", "words"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_parts_add_up_to_the_log_odds(posteriors, data, kind, words):
+    posterior, new = posteriors[kind], data[2]
+    for i in range(len(new)):
+        row = new.iloc[[i]]
+        for pair in (("oak", "ash"), ("fir", "oak")):
+            found = posterior.explain(row, *pair, words=words, num_draws=2)
+            assert found["log_odds"].sum() == pytest.approx(log_odds(posterior, row, *pair), rel=1e-10, abs=1e-10)
+            there = new.columns[new.iloc[i].fillna(0) != 0] if words else NAMES
+            assert set(there) <= set(found.index)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_cells_contribute_exactly_nothing(posteriors, data, kind):
+    missing = {1: ["height", "moss"], 2: ["bark"], 3: ["fallen"]}
+    for i, features in missing.items():
+        found = posteriors[kind].explain(data[2].iloc[[i]], "oak", "fir", num_draws=3).loc[features]
+        expected = [[0.0, np.nan, np.nan]] if kind == "point" else [[0.0, 0.0, 0.0]]
+        np.testing.assert_array_equal(found.to_numpy(), expected * len(features))
+
+
+@pytest.mark.parametrize("kind", ["exact", "averaged", "weighted", "weighted averaged"])
+def test_each_part_is_the_log_odds_of_a_model_of_that_feature(posteriors, data, kind):
+    X, y, new = data
+    uniform = np.full(3, 1 / 3)
+    options = {"feature_inclusion": 0.4} if "averaged" in kind else {}
+    weight, offset = (WEIGHT, OFFSET) if "weighted" in kind else (np.ones(5), np.zeros(3))
+    probs = getattr(posteriors[kind], "unweighted", posteriors[kind]).class_probs()
+    for i in range(len(new)):
+        expected = [np.log(probs[2] / probs[1]) + offset[2] - offset[1]]
+        for (model, columns), w in zip(ALONE.values(), weight, strict=True):
+            alone = nb.fit(nb.NaiveBayes(model, class_probs=uniform, **options), X[columns], y)
+            expected.append(w * log_odds(alone, new[columns].iloc[[i]], "oak", "fir"))
+        found = posteriors[kind].explain(new.iloc[[i]], "oak", "fir", num_draws=2)
+        assert found.index.tolist() == NAMES
+        np.testing.assert_allclose(found["log_odds"], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_two_features_by_hand():
+    """Class a: three rows, two of them x = 1; class b: two rows, no x = 1. Beta(1, 1) priors."""
+    X = [[1, 0], [1, 1], [0, 1], [0, 0], [0, 1]]
+    posterior = nb.fit(nb.Bernoulli(), X, ["a", "a", "a", "b", "b"])
+    found = posterior.explain([[1, 0]], "a", "b")["log_odds"]
+    expected = [np.log((4 / 7) / (3 / 7)), np.log((3 / 5) / (1 / 4)), np.log((2 / 5) / (2 / 4))]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    in_bits = posterior.explain([[1, 0]], "a", "b", unit="bits")
+    np.testing.assert_allclose(in_bits["log_odds"], np.array(expected) / np.log(2), rtol=1e-12)
+    in_decibans = posterior.explain([[1, 0]], "a", "b", unit="decibans")
+    np.testing.assert_allclose(in_decibans["log_odds"], 10 * np.array(expected) / np.log(10), rtol=1e-12)
+    ratio = np.ptp(in_decibans[["lower", "upper"]], axis=1) / np.ptp(in_bits[["lower", "upper"]], axis=1)
+    np.testing.assert_allclose(ratio, 10 * np.log10(2), rtol=1e-10)
+    assert in_decibans.attrs == {"class": "a", "against": "b", "unit": "decibans", "prob": 0.89}
+
+
+def test_the_classes_are_by_default_the_two_most_probable(posteriors, data):
+    posterior, new = posteriors["exact"], data[2]
+    chosen = set()
+    for i in range(len(new)):
+        row = new.iloc[[i]]
+        order = posterior.classes[np.argsort(-posterior.predict_proba(row)[0])].tolist()
+        chosen.add(tuple(order))
+        for given, expected in (
+            ({}, order[:2]),
+            ({"class_": order[0]}, order[:2]),
+            ({"class_": order[1]}, order[1::-1]),
+            ({"class_": order[2]}, [order[2], order[0]]),
+            ({"against": order[0]}, order[1::-1]),
+            ({"against": order[2]}, [order[0], order[2]]),
+        ):
+            attrs = posterior.explain(row, **given, num_draws=1).attrs
+            assert [attrs["class"], attrs["against"]] == expected
+    assert len(chosen) > 1
+
+
+class TestFamilies:
+    @pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], {"categorical", "gaussian", "multinomial"}))
+    def test_the_parts_add_up(self, case, rng):
+        X = case.cells(rng, 30)
+        X = with_holes(rng, X) if case.missing else X
+        X[0] = np.where(np.isnan(X[0]), X[1], X[0])
+        exact = nb.fit(case.family, X, np.arange(30) % 2)
+        draws = exact.draws(num_chains=1, num_draws=20)
+        for posterior in (exact, exact.averaged() if same_prior(case) else exact, exact.plugin()):
+            for words in (False, True):
+                found = posterior.explain(X[[0]], 1, 0, words=words, num_draws=3)
+                expected = log_odds(posterior, X[[0]], 1, 0)
+                assert found["log_odds"].sum() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        sampled = nb.from_samples(case.family, draws, X=X, y=np.arange(30) % 2)
+        found = sampled.explain(X[[0]], 1, 0)
+        assert found["log_odds"].sum() == pytest.approx(log_odds(sampled, X[[0]], 1, 0), rel=1e-9, abs=1e-9)
+        joint = sampled.log_joint_draws(X[[0]])[..., 0, :]
+        total = evidence_of_row(sampled, X[[0]], 1, 0, words=True).draws.sum(axis=1)
+        np.testing.assert_allclose(total, (joint[..., 1] - joint[..., 0]).ravel(), rtol=1e-8, atol=1e-8)
+
+
+def same_prior(case):
+    return all((np.asarray(value) == np.asarray(value)[:1]).all() for value in case.family.hyperparameters().values())
+
+
+class TestWords:
+    X, Y = np.array([[3, 1, 0, 2], [1, 3, 0, 0], [0, 2, 4, 1]]), ["a", "b", "b"]
+    ALPHA = np.array([[3.5, 1.5, 0.5, 2.5], [1.5, 5.5, 4.5, 1.5]])
+
+    @pytest.fixture
+    def exact(self):
+        return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(0.5), slice(0, 4))}), self.X, self.Y)
+
+    def test_of_words_that_occur_once_it_is_the_formula_of_the_docstring(self, exact):
+        found = exact.explain([[1, 1, 0, 1]], "a", "b", words=True)
+        n, total = 3, self.ALPHA.sum(axis=1)
+        by_class = np.log(self.ALPHA) - ((gammaln(total + n) - gammaln(total)) / n)[:, None]
+        assert found.index.tolist() == ["before any cell", 0, 1, 3]
+        np.testing.assert_allclose(found["log_odds"].iloc[1:], (by_class[0] - by_class[1])[[0, 1, 3]], rtol=1e-10)
+
+    def test_each_token_has_the_same_part_of_what_the_words_share(self, exact):
+        found = exact.explain([[5, 0, 2, 1]], "a", "b", words=True)["log_odds"].iloc[1:]
+        alone = np.array(
+            [
+                exact.explain([row], "a", "b")["log_odds"].loc["text"]
+                for row in ([5, 0, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1])
+            ]
+        )
+        rest = exact.explain([[5, 0, 2, 1]], "a", "b")["log_odds"].loc["text"] - alone.sum()
+        assert abs(rest) > 0.05
+        np.testing.assert_allclose(found, alone + rest * np.array([5, 2, 1]) / 8, rtol=1e-10)
+
+    def test_under_a_draw_the_words_are_independent(self, exact):
+        draws = exact.draws(num_chains=2, num_draws=30, key=4)
+        found = exact.explain([[5, 0, 2, 1]], "a", "b", words=True, prob=0.8, num_draws=30, key=4)
+        per_word = np.log(draws["text_prob"][:, :, 0] / draws["text_prob"][:, :, 1]) * [5, 0, 2, 1]
+        four_chains = exact.draws(num_chains=4, num_draws=30, key=4)["text_prob"]
+        per_word = np.log(four_chains[:, :, 0] / four_chains[:, :, 1]) * [5, 0, 2, 1]
+        expected = np.quantile(per_word, [0.1, 0.9], axis=(0, 1)).T[[0, 2, 3]]
+        np.testing.assert_allclose(found[["lower", "upper"]].iloc[1:], expected, rtol=1e-9)
+
+    def test_sparse_rows_and_all_kinds_of_posterior(self, exact):
+        row = np.array([[5, 0, 2, 1]])
+        sparse = scipy.sparse.csr_array(row)
+        sampled = nb.from_samples(exact.model, exact.draws(num_draws=50), X=self.X, y=self.Y)
+        bursty = nb.fit(nb.DirichletMultinomial(), self.X, self.Y, nb.MAP())
+        for posterior in (exact, sampled, bursty, exact.averaged(), exact.plugin()):
+            found = posterior.explain(row, "a", "b", words=True)
+            pd.testing.assert_frame_equal(posterior.explain(sparse, "a", "b", words=True), found)
+            assert found["log_odds"].sum() == pytest.approx(log_odds(posterior, row, "a", "b"), rel=1e-10)
+        alpha = bursty.parameters.blocks[0]["concentration"]
+        single = bursty.explain([[0, 2, 0, 0]], "a", "b", words=True)["log_odds"].loc[1]
+        by_class = alpha[:, 1] / alpha.sum(1) * (alpha[:, 1] + 1) / (alpha.sum(1) + 1)
+        assert single == pytest.approx(np.log(by_class[0] / by_class[1]), rel=1e-9)
+
+    def test_a_document_without_words_has_none(self, exact):
+        found = exact.explain([[0, 0, 0, 0]], "a", "b", words=True)
+        assert found.index.tolist() == ["before any cell"]
+        assert exact.explain([[0, 0, 0, 0]], "a", "b").loc["text", "log_odds"] == 0
+
+
+class TestIntervals:
+    def test_of_a_closed_form_they_are_quantiles_over_draws_of_the_parameters(self, posteriors, data):
+        posterior, row = posteriors["exact"], data[2].iloc[[0]]
+        draws = posterior.draws(num_chains=4, num_draws=60, key=5)
+        found = posterior.explain(row, "oak", "fir", prob=0.8, num_draws=60, key=5)
+        moss = draws["moss_prob"] if row["moss"].iloc[0] else 1 - draws["moss_prob"]
+        at = ["flaky", "rough", "smooth"].index(row["bark"].iloc[0])
+        by_hand = {
+            "before any cell": draws["class_prob"],
+            "moss": moss,
+            "bark": draws["bark_prob"][..., at],
+        }
+        for name, prob in by_hand.items():
+            expected = np.quantile(np.log(prob[..., 2] / prob[..., 1]), [0.1, 0.9])
+            np.testing.assert_allclose(found.loc[name, ["lower", "upper"]].astype(float), expected, rtol=1e-9)
+
+    @pytest.mark.parametrize("kind", ["exact", "averaged", "sampled", "weighted", "weighted sampled"])
+    def test_under_every_draw_the_parts_add_up_to_those_of_proba_draws(self, posteriors, data, kind):
+        posterior, row = posteriors[kind], data[2].iloc[[4]]
+        evidence = evidence_of_row(posterior, row, "oak", "fir", num_draws=20, key=3)
+        proba = posterior.proba_draws(row, num_draws=20, key=3)[:, :, 0]
+        expected = np.log(proba[..., 2] / proba[..., 1]).ravel()
+        np.testing.assert_allclose(evidence.draws.sum(axis=1), expected, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(
+            evidence.interval(slice(None), 0.7), np.quantile(expected, [0.15, 0.85]), rtol=1e-7, atol=1e-8
+        )
+        frame = posterior.explain(row, "oak", "fir", prob=0.7, num_draws=20, key=3)
+        ends = np.quantile(evidence.draws, [0.15, 0.85], axis=0).T
+        np.testing.assert_allclose(frame[["lower", "upper"]], ends, rtol=1e-12)
+        assert (np.ptp(ends[frame["log_odds"] != 0], axis=1)[:-1] > 0).all()
+
+    def test_of_a_point_there_are_none(self, posteriors, data):
+        found = posteriors["point"].explain(data[2].iloc[[0]])
+        assert found[["lower", "upper"]].isna().all(axis=None)
+        assert np.isfinite(found["log_odds"]).all()
+
+
+class TestSampled:
+    def test_a_feature_has_the_average_of_its_own_density(self, posteriors, data):
+        posterior, row = posteriors["sampled"], data[2].iloc[[0]]
+        found = posterior.explain(row, "oak", "fir")
+        draws = posterior.draws()
+        moss = draws["moss_prob"] if row["moss"].iloc[0] else 1 - draws["moss_prob"]
+        mean = moss.mean(axis=(0, 1))
+        assert found.loc["moss", "log_odds"] == pytest.approx(np.log(mean[2] / mean[1]), rel=1e-10)
+        prob = draws["class_prob"].mean(axis=(0, 1))
+        assert found.loc["before any cell", "log_odds"] == pytest.approx(np.log(prob[2] / prob[1]), rel=1e-10)
+        joint = logsumexp(posterior.log_joint_draws(row)[:, :, 0], axis=(0, 1))
+        rest = joint[2] - joint[1] - found["log_odds"].iloc[:-1].sum()
+        assert found.index[-1] == "features together"
+        assert found["log_odds"].iloc[-1] == pytest.approx(rest, abs=1e-10)
+        assert abs(rest) > 1e-4
+        assert found.iloc[-1, 1:].tolist() == [0.0, 0.0]
+
+    @pytest.mark.parametrize("kind", ["exact", "averaged", "point", "weighted", "weighted sampled"])
+    def test_the_parts_of_others_need_no_rest(self, posteriors, data, kind):
+        assert posteriors[kind].explain(data[2].iloc[[0]], num_draws=2).index.tolist() == NAMES
+
+
+class TestRows:
+    def test_every_form_of_a_row_gives_the_same(self, posteriors, data):
+        posterior, row = posteriors["exact"], data[2].iloc[[0]]
+        expected = posterior.explain(row)
+        for form in (row.iloc[0], pl.from_pandas(row), row.to_numpy(), row.to_numpy()[0], row.iloc[0].tolist()):
+            pd.testing.assert_frame_equal(posterior.explain(form), expected)
+
+    def test_of_unnamed_columns(self):
+        X = np.array([[1.0, 0], [1, 1], [0, 1], [0, 0], [0, 1]])
+        posterior = nb.fit(nb.Bernoulli(), X, ["a", "a", "a", "b", "b"])
+        expected = posterior.explain([[1, 0]])
+        for form in (
+            X[[0]],
+            X[0],
+            [1, 0],
+            (1, 0),
+            scipy.sparse.csr_array(X[[0]]),
+            scipy.sparse.csr_array(X)[0],
+            pd.Series([1.0, 0.0]),
+        ):
+            pd.testing.assert_frame_equal(posterior.explain(form), expected)
+
+    def test_a_value_that_is_no_category_counts_as_missing(self, posteriors, data):
+        row = data[2].iloc[[0]].assign(bark="peeling")
+        with pytest.warns(UserWarning, match="bark"):
+            found = posteriors["exact"].explain(row)
+        assert found.loc["bark"].tolist() == [0.0, 0.0, 0.0]
+
+
+class TestImpossible:
+    @pytest.fixture
+    def point(self):
+        X, y = [[0], [1], [0], [1], [2], [2]], ["a", "a", "b", "b", "c", "c"]
+        return nb.fit(nb.NaiveBayes(nb.Categorical()), X, y, nb.MLE())
+
+    def test_a_class_without_probability_has_infinite_odds(self, point):
+        assert point.explain([[0]], "a", "c").loc[0, "log_odds"] == np.inf
+        assert point.explain([[0]], "c", "b")["log_odds"].sum() == -np.inf
+
+    def test_two_such_classes_have_no_odds(self, point):
+        with pytest.raises(ValueError, match=r"probability zero under 'a' and under 'b'.*class_=.*nb\.Exact\(\)"):
+            point.explain([[2]], "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"X_row": [[1, 0], [0, 1]]}, "X_row has 2 rows: give exactly one, such as X.iloc[[0]] of a frame"),
+        ({"X_row": np.empty((0, 2))}, "X_row has 0 rows"),
+        ({"class_": "c"}, "class_ is 'c', which is no class: give one of ['a', 'b']"),
+        ({"against": "c"}, "against is 'c', which is no class: give one of ['a', 'b']"),
+        ({"class_": "a", "against": "a"}, "class_ and against are both 'a': give two different classes of ['a', 'b']"),
+        ({"unit": "bytes"}, "unit is 'bytes': give one of ['nats', 'bits', 'decibans']"),
+        ({"prob": 1.5}, "prob is 1.5"),
+        ({"X_row": [[1, 0, 1]]}, "3 columns"),
+    ],
+)
+def test_errors_name_the_value_and_the_way_out(given, message):
+    posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "b"])
+    with pytest.raises(ValueError, match=re.escape(message)):
+        posterior.explain(**{"X_row": [[1, 0]]} | given)
+
+
+@pytest.mark.filterwarnings("ignore:y has one class only")
+def test_one_class_has_no_odds():
+    posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "a"])
+    with pytest.raises(ValueError, match="there is one class, 'a': log odds need two"):
+        posterior.explain([[1, 0]])
