@@ -1,0 +1,246 @@
+"""Which features speak most for each class?"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from scipy.special import logsumexp
+
+from bayesnb.arrays import in_float64, log
+from bayesnb.blocks.block import Block
+from bayesnb.keys import random_generator
+from bayesnb.model.inclusion import features_of
+from bayesnb.model.simulate import draw_cells
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.explain import UNITS
+from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.sparse import dense
+from bayesnb.validate import proportion, whole_number
+
+__all__ = ["telling_features"]
+
+DRAWS = 50
+"""Draws in each of four chains from a closed form."""
+
+ROWS = 500
+"""Rows of each class over which the log odds of a number are averaged."""
+
+WORDS = 512
+"""Words whose densities under all draws are in memory at a time."""
+
+Density = Callable[[int, int, Any], np.ndarray]
+"""Log density of a feature of a block under each class, shape (..., rows, classes), from its cells."""
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Values of one feature, or words, that may speak for a class.
+
+    Attributes
+    ----------
+    features, values : list
+        Name of the feature and its value; the value of a word, number or joint block is None.
+    log_odds : array, shape (candidates, classes)
+    ends : array, shape (2, candidates, classes)
+    """
+
+    features: list[Any]
+    values: list[Any]
+    log_odds: np.ndarray
+    ends: np.ndarray
+
+
+@in_float64
+def telling_features(
+    posterior: Posterior | Fitted,
+    num: int = 10,
+    *,
+    unit: str = "nats",
+    prob: float = 0.89,
+    num_draws: int | None = None,
+    key: Any = 0,
+) -> pd.DataFrame:
+    r"""The features that speak most for each class, with intervals.
+
+    A value x of a feature speaks for the class c, against all others together, with the log odds
+
+    .. math:: \log p(x \mid c, D) - \log \sum_{k \neq c} \frac{p(k \mid D)}{1 - p(c \mid D)} \, p(x \mid k, D),
+
+    the weight of evidence of Good (1950, *Probability and the Weighing of Evidence*, chapter 6).
+
+    Parameters
+    ----------
+    posterior : Posterior or fitted estimator
+    num : int, default 10
+        Most rows for each class.
+    unit : {"nats", "bits", "decibans"}, default "nats"
+    prob : float, default 0.89
+        Posterior probability of the intervals.
+    num_draws : int, optional
+        Draws in each chain: by default 50 in each of 4 from a closed form, and all draws of a sampled posterior.
+    key : int or JAX key, default 0
+        For the draws from a closed form, and for rows of each class (see below).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and `prob` are in
+        ``attrs``.
+
+        ``class``, ``feature``
+            The class, and the column, the word or the joint block that speaks for it.
+        ``value``
+            The category, or 0 or 1; None for a word, a number and a joint block.
+        ``log_odds``
+            The log odds of that value, or of one token that is that word. For a number or a joint block, their mean
+            over rows of the class (Good's expected weight of evidence, the Kullback-Leibler divergence from the other
+            classes), by 500 rows drawn from the posterior predictive distribution.
+        ``lower``, ``upper``
+            Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
+
+        Only features that speak for the class are there: those with log odds above zero. They are in the order of
+        ``lower``, or of ``log_odds`` for a point estimate. Words that are rare in the data have large log odds with
+        wide intervals, and therefore come after words about which the data leave less doubt.
+
+    Raises
+    ------
+    TypeError
+        If the first argument is neither a posterior nor a fitted estimator.
+    ValueError
+        If there is one class only, the unit is unknown, `num` is not positive, or `prob` is not between 0 and 1.
+
+    Notes
+    -----
+    With weights (`nb.weight_features`), densities have the weight of their feature as exponent.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> nb.telling_features(posterior, num=2).round(1)
+    """
+    posterior = posterior_of(posterior)
+    proportion("prob", prob)
+    num = whole_number("num", num)
+    if unit not in UNITS:
+        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    classes = posterior.classes.tolist()
+    if len(classes) < 2:
+        raise ValueError(f"there is one class, {classes[0]!r}: a feature speaks for a class against another")
+    found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
+    features = [feature for some in found for feature in some.features]
+    values = [value for some in found for value in some.values]
+    log_odds = np.concatenate([some.log_odds for some in found]) / UNITS[unit]
+    lower, upper = np.concatenate([some.ends for some in found], axis=1) / UNITS[unit]
+    rank = log_odds if np.isnan(lower).all() else lower
+    parts = []
+    for c, label in enumerate(classes):
+        order = np.argsort(-rank[:, c], kind="stable")
+        best = order[log_odds[order, c] > 0][:num]
+        parts += [(label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c]) for e in best]
+    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"])
+    frame["value"] = np.array([*(part[2] for part in parts), None], dtype=object)[:-1]
+    frame.attrs = {"unit": unit, "prob": prob}
+    return frame
+
+
+def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
+    """The candidates of all blocks."""
+    unweighted = posterior.unweighted if isinstance(posterior, WeightedPosterior) else posterior
+    if num_draws is None and not isinstance(unweighted, SampledPosterior):
+        num_draws = DRAWS
+    model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
+    log_prob = log(posterior.class_probs())
+    rows = _Rows(unweighted, key)
+
+    def under_draws(i: int, j: int, x: Any) -> np.ndarray:
+        assert parameters is not None
+        return model.feature_log_likelihood(parameters, i, j, x)
+
+    def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Log odds and ends of their intervals, shapes (candidates, classes) and (2, candidates, classes)."""
+        found = average(against_others(posterior.feature_log_density(i, j, x), log_prob))
+        if parameters is None:
+            return found, np.full((2, *found.shape), np.nan)
+        log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
+        draws = average(against_others(under_draws(i, j, x), log_probs))
+        return found, np.quantile(draws, levels, axis=(0, 1))
+
+    for i, block in enumerate(model.blocks):
+        if block.has_totals:
+            for x, labels in _single_words(block):
+                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, lambda found: found))
+            continue
+        for j, name in enumerate(features_of(block)):
+            values = _values(posterior, block, j)
+            if values:
+                x = np.zeros((len(values), len(block.columns)))
+                x[:, j] = np.arange(len(values))
+                yield _Candidates([name] * len(values), values, *odds(i, j, x, lambda found: found))
+            else:
+                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_of_own_rows))
+
+
+def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """Log ratio of each class's density to that of the others, averaged by class probabilities, on the last axis.
+
+    Both arguments broadcast; a constant in `log_prob` cancels. NaN where a value is impossible under all classes.
+    """
+    log_density, log_prob = np.broadcast_arrays(log_density, log_prob)
+    found = np.empty(log_density.shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for c in range(log_density.shape[-1]):
+            prob, joint = (np.delete(part, c, axis=-1) for part in (log_prob, log_prob + log_density))
+            found[..., c] = log_density[..., c] - logsumexp(joint, axis=-1) + logsumexp(prob, axis=-1)
+    return found
+
+
+def _mean_of_own_rows(log_odds: np.ndarray) -> np.ndarray:
+    """Mean over the rows of each class, shape (..., 1, classes); the rows of the classes follow each other."""
+    by_class = np.split(log_odds, log_odds.shape[-1], axis=-2)
+    means = [rows[..., c].mean(axis=-1) for c, rows in enumerate(by_class)]
+    return np.stack(means, axis=-1)[..., None, :]
+
+
+def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
+    """Documents of one token each, some at a time, and the names of their words."""
+    number = len(block.labels)
+    for start in range(0, number, WORDS):
+        at = np.arange(start, min(start + WORDS, number))
+        x = scipy.sparse.csr_array((np.ones(len(at)), (at - start, at)), shape=(len(at), number))
+        yield x if block.family.sparse else dense(x), [block.labels[k] for k in at]
+
+
+def _values(posterior: Posterior, block: Block, j: int) -> list[Any]:
+    """The values of a column of categories or of zeros and ones, in the order of their codes; else none."""
+    if block.is_joint:
+        return []
+    if block.has_categories:
+        return list(posterior.model.schema.categories[block.columns[j]])
+    return [0, 1] if block.is_binary else []
+
+
+class _Rows:
+    """Rows of each class from the posterior predictive distribution, drawn when they are needed."""
+
+    def __init__(self, posterior: Posterior, key: Any) -> None:
+        self._posterior, self._rng = posterior, random_generator(key)
+        self._parameters: Any = None
+        self._cells: dict[int, np.ndarray] = {}
+
+    def of_block(self, i: int) -> np.ndarray:
+        """Cells of a block, the rows of the classes after each other, shape (rows, columns)."""
+        posterior = self._posterior
+        codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
+        if self._parameters is None:
+            self._parameters = posterior.row_parameters(codes, self._rng)
+        if i not in self._cells:
+            block = posterior.model.blocks[i]
+            (self._cells[i],) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
+        return self._cells[i]
