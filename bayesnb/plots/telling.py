@@ -86,7 +86,7 @@ def plot_telling_features(
 
 
 def _name(row: Any) -> str:
-    return wrap(row.feature if row.value is None else f"{row.feature} = {row.value}", 30)
+    return wrap(row.feature if pd.isna(row.value) else f"{row.feature} = {row.value}", 30)
 
 
 def _frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:

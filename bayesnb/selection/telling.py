@@ -33,8 +33,8 @@ ROWS = 500
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
 
-Density = Callable[[int, int, Any], np.ndarray]
-"""Log density of a feature of a block under each class, shape (..., rows, classes), from its cells."""
+ROUNDING = 1e-12
+"""Log odds up to this are zero."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ def telling_features(
     parts = []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
-        best = order[log_odds[order, c] > 0][:num]
+        best = order[log_odds[order, c] > ROUNDING][:num]
         parts += [(label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c]) for e in best]
-    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"])
-    frame["value"] = np.array([*(part[2] for part in parts), None], dtype=object)[:-1]
+    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"], dtype=object)
+    frame = frame.astype({"log_odds": float, "lower": float, "upper": float})
     frame.attrs = {"unit": unit, "prob": prob}
     return frame
 
@@ -159,17 +159,13 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     log_prob = log(posterior.class_probs())
     rows = _Rows(unweighted, key)
 
-    def under_draws(i: int, j: int, x: Any) -> np.ndarray:
-        assert parameters is not None
-        return model.feature_log_likelihood(parameters, i, j, x)
-
     def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Log odds and ends of their intervals, shapes (candidates, classes) and (2, candidates, classes)."""
         found = average(against_others(posterior.feature_log_density(i, j, x), log_prob))
         if parameters is None:
             return found, np.full((2, *found.shape), np.nan)
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        draws = average(against_others(under_draws(i, j, x), log_probs))
+        draws = average(against_others(model.feature_log_likelihood(parameters, i, j, x), log_probs))
         return found, np.quantile(draws, levels, axis=(0, 1))
 
     for i, block in enumerate(model.blocks):

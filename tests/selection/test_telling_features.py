@@ -1,0 +1,194 @@
+"""The features that speak most for each class, by hand from means and draws of the parameters."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import bayesnb as nb
+from bayesnb.weights.feature_weights import FeatureWeights
+
+X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
+Y_WORDS = ["a", "a", "b", "b", "c"]
+TABLE = pd.DataFrame(
+    {
+        "bark": ["smooth", "rough", "rough", "flaky", "flaky", "smooth", "rough", "flaky"],
+        "moss": [1, 1, 1, 0, 0, 0, 1, 0],
+        "height": [1.0, 1.5, 2.0, 5.0, 6.0, 5.5, 9.0, 9.5],
+    }
+)
+LABELS = ["ash", "ash", "ash", "fir", "fir", "fir", "oak", "oak"]
+
+
+@pytest.fixture(scope="module")
+def words():
+    model = nb.NaiveBayes({"text": (nb.Multinomial(0.5), slice(0, 4))})
+    return nb.fit(model, scipy.sparse.csr_array(X_WORDS), Y_WORDS, feature_names=["tea", "the", "rum", "of"])
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    model = nb.NaiveBayes({"bark": nb.Categorical(), "moss": nb.Bernoulli(), "height": nb.Gaussian()})
+    return nb.fit(model, TABLE, LABELS)
+
+
+def against_others(prob, class_prob, c):
+    """Log ratio of a class's probabilities (..., classes, values) to those of the others."""
+    others = [k for k in range(prob.shape[-2]) if k != c]
+    weight = class_prob[..., others] / class_prob[..., others].sum(axis=-1, keepdims=True)
+    return np.log(prob[..., c, :] / (weight[..., None] * prob[..., others, :]).sum(axis=-2))
+
+
+def test_words_by_hand(words):
+    found = nb.telling_features(words, prob=0.8, num_draws=30, key=4)
+    mean, class_prob = words.mean()["text_prob"], words.class_probs()
+    draws = words.draws(num_chains=4, num_draws=30, key=4)
+    for c, label in enumerate("abc"):
+        rows = found[found["class"] == label].set_index("feature")
+        expected = dict(zip(["tea", "the", "rum", "of"], against_others(mean, class_prob, c), strict=True))
+        under_draws = against_others(draws["text_prob"], draws["class_prob"], c)
+        ends = np.quantile(under_draws, [0.1, 0.9], axis=(0, 1)).T
+        assert set(rows.index) == {word for word, odds in expected.items() if odds > 0}
+        for word, row in rows.iterrows():
+            assert row["log_odds"] == pytest.approx(expected[word], rel=1e-10)
+            at = ["tea", "the", "rum", "of"].index(word)
+            assert [row["lower"], row["upper"]] == pytest.approx(ends[at].tolist(), rel=1e-9)
+        assert rows["lower"].is_monotonic_decreasing
+        assert rows["value"].isna().all()
+    assert found.groupby("class")["feature"].first().tolist() == ["tea", "rum", "the"]
+    assert found.attrs == {"unit": "nats", "prob": 0.8}
+
+
+def test_values_of_columns_by_hand(mixed):
+    found = nb.telling_features(mixed, num=20, num_draws=10).set_index(["class", "feature", "value"])
+    mean, class_prob = mixed.mean(), mixed.class_probs()
+    moss = np.stack([1 - mean["moss_prob"], mean["moss_prob"]], axis=-1)
+    expected = 0
+    for c, label in enumerate(["ash", "fir", "oak"]):
+        for feature, values, prob in (
+            ("bark", ["flaky", "rough", "smooth"], mean["bark_prob"]),
+            ("moss", [0, 1], moss),
+        ):
+            for value, odds in zip(values, against_others(prob, class_prob, c), strict=True):
+                assert ((label, feature, value) in found.index) == (odds > 0)
+                if odds > 0:
+                    expected += 1
+                    assert found.loc[(label, feature, value), "log_odds"] == pytest.approx(odds, rel=1e-10)
+    assert len(found) == expected + 3  # and the height for each class
+
+
+def test_a_number_has_the_mean_log_odds_of_the_rows_of_its_class():
+    """Of two normal distributions, the Kullback-Leibler divergence."""
+    loc, variance = np.array([0.0, 2.0]), np.array([1.0, 4.0])
+    known = nb.from_parameters(
+        nb.Gaussian(),
+        classes=["a", "b"],
+        class_probs=[0.3, 0.7],
+        parameters={"mean": loc[:, None], "variance": variance[:, None]},
+    )
+    found = nb.telling_features(known, key=1).set_index("class")["log_odds"]
+    for c, label in enumerate("ab"):
+        k = 1 - c
+        ratio = variance[c] / variance[k]
+        expected = (ratio + (loc[c] - loc[k]) ** 2 / variance[k] - 1 - np.log(ratio)) / 2
+        # 500 rows; the log odds of one row have this variance.
+        slope, curve = (loc[c] - loc[k]) / variance[k], (1 / variance[k] - 1 / variance[c]) / 2
+        sd = np.sqrt(variance[c] * slope**2 + 2 * (variance[c] * curve) ** 2)
+        assert abs(found[label] - expected) < 4.5 * sd / np.sqrt(500)
+        assert found[label] != pytest.approx(expected, abs=1e-6)
+
+
+def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
+    few = nb.telling_features(mixed, 20, num_draws=40, key=2).set_index(["class", "feature"]).loc[("ash", "height")]
+    many = nb.fit(mixed.model, TABLE, LABELS, sample_weight=np.full(8, 100.0))
+    sure = nb.telling_features(many, 20, num_draws=40, key=2).set_index(["class", "feature"]).loc[("ash", "height")]
+    width, narrow = (float(row["upper"] - row["lower"]) for row in (few, sure))
+    assert 0 < narrow < width / 3
+    assert sure["lower"] < sure["log_odds"] < sure["upper"]
+
+
+def test_the_best_are_first_and_no_more_than_asked_for(words, mixed):
+    for posterior in (words, mixed):
+        whole = nb.telling_features(posterior, 20, num_draws=10)
+        best = nb.telling_features(posterior, 1, num_draws=10)
+        pd.testing.assert_frame_equal(best, whole.groupby("class", sort=False).head(1).reset_index(drop=True))
+        assert (whole["log_odds"] > 0).all()
+    in_bits = nb.telling_features(words, 20, num_draws=10, unit="bits")
+    columns = ["log_odds", "lower", "upper"]
+    whole = nb.telling_features(words, 20, num_draws=10)
+    np.testing.assert_allclose(in_bits[columns] * np.log(2), whole[columns], rtol=1e-12)
+
+
+def test_a_point_has_no_interval_and_ranks_by_log_odds(words):
+    found = nb.telling_features(words.plugin())
+    assert found[["lower", "upper"]].isna().all(axis=None)
+    for _, rows in found.groupby("class"):
+        assert rows["log_odds"].is_monotonic_decreasing
+    np.testing.assert_allclose(
+        found.set_index(["class", "feature"])["log_odds"].sort_index(),
+        nb.telling_features(words, num_draws=5).set_index(["class", "feature"])["log_odds"].sort_index(),
+    )
+
+
+def test_of_two_classes_a_weight_multiplies_the_log_odds():
+    X, y = TABLE.iloc[:6], LABELS[:6]
+    model = nb.NaiveBayes({"bark": nb.Categorical(), "moss": nb.Bernoulli(), "height": nb.Gaussian()})
+    plain = nb.fit(model, X, y)
+    weight = np.array([0.5, 2.0, 1.5])
+    weights = FeatureWeights(
+        weight=weight,
+        offset=np.zeros(2),
+        weight_draws=np.broadcast_to(weight, (2, 5, 3)).copy(),
+        offset_draws=np.zeros((2, 5, 2)),
+        spread_draws=np.ones((2, 5)),
+        num_rows=6,
+    )
+    posterior = nb.WeightedPosterior(plain, weights)
+    columns, keys = ["log_odds", "lower", "upper"], ["class", "feature", "value"]
+    found, alone = (
+        nb.telling_features(p, 20, num_draws=5).astype({"value": str}).set_index(keys)[columns]
+        for p in (posterior, plain)
+    )
+    factor = alone.index.get_level_values("feature").map(dict(zip(["bark", "moss", "height"], weight, strict=True)))
+    np.testing.assert_allclose(found.loc[alone.index], alone.mul(factor.to_numpy(), axis=0), rtol=1e-9)
+
+
+def test_sampled_and_joint_blocks():
+    model = nb.NaiveBayes(
+        {"size": (nb.MultivariateGaussian(), ["height", "moss"]), "bark": nb.Categorical(categories=None)}
+    )
+    exact = nb.fit(model, TABLE, LABELS)
+    sampled = nb.from_samples(model, exact.draws(num_draws=50), X=TABLE, y=LABELS)
+    for posterior in (exact, sampled):
+        found = nb.telling_features(posterior, 20, num_draws=10)
+        assert found.loc[found["feature"] == "size", "value"].isna().all()
+        assert (found["feature"] == "size").sum() == 3
+
+
+def test_fitted_estimators_are_taken():
+    from bayesnb.estimators import MultinomialNB
+
+    found = nb.telling_features(MultinomialNB().fit(X_WORDS, Y_WORDS), 1, num_draws=5)
+    assert found["feature"].tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"unit": "bytes"}, "unit is 'bytes': give one of ['nats', 'bits', 'decibans']"),
+        ({"prob": 2.0}, "prob is 2.0"),
+        ({"num": 0}, "num is 0"),
+    ],
+)
+def test_errors_name_the_value_and_the_way_out(words, given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        nb.telling_features(words, **given)
+
+
+@pytest.mark.filterwarnings("ignore:y has one class only")
+def test_one_class_has_none():
+    posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "a"])
+    with pytest.raises(ValueError, match="there is one class, 'a'"):
+        nb.telling_features(posterior)
