@@ -102,14 +102,14 @@ def plot_evidence(
     axis.set_xlim(_limits(values, ends, edge))
     axis.tick_params(axis="x", labelsize=8)
     interval = "" if evidence.draws is None else f"; lines: {prob:.4g} intervals"
-    axis.set_xlabel(f"log odds in {unit}{interval}", fontsize=9)
+    figure.supxlabel(f"log odds in {unit}{interval}", fontsize=9)  # centred below the names too, so that it fits
     titles = [
         wrap(f"\N{LEFTWARDS ARROW} for {evidence.against}", 24),
         wrap(f"for {evidence.class_} \N{RIGHTWARDS ARROW}", 24),
     ]
     for title, side in zip(titles, ("left", "right"), strict=True):
         axis.set_title(title, loc=side, fontsize=9)
-    make_room(figure, max(titles, key=lambda title: title.count("\n")), axis.get_xlabel())
+    make_room(figure, max(titles, key=lambda title: title.count("\n")), figure.get_supxlabel())
     return figure
 
 

@@ -124,6 +124,13 @@ def telling_features(
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> nb.telling_features(posterior, num=2).round(1)
+           class            feature      value  log_odds  lower  upper
+    0     Adelie     bill_length_mm       None       4.0    3.5    5.0
+    1     Adelie             island  Torgersen       3.5    2.6    5.1
+    2  Chinstrap             island      Dream       1.6    1.4    1.7
+    3  Chinstrap     bill_length_mm       None       0.8    0.7    1.0
+    4     Gentoo  flipper_length_mm       None       5.2    4.4    6.9
+    5     Gentoo        body_mass_g       None       4.4    3.8    5.4
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import scipy.stats
 
 import bayesnb as nb
+from bayesnb.selection.telling import ROWS, _Rows
 from bayesnb.weights.feature_weights import FeatureWeights
 
 X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
@@ -101,12 +103,19 @@ def test_a_number_has_the_mean_log_odds_of_the_rows_of_its_class():
 
 
 def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
-    few = nb.telling_features(mixed, 20, num_draws=40, key=2).set_index(["class", "feature"]).loc[("ash", "height")]
-    many = nb.fit(mixed.model, TABLE, LABELS, sample_weight=np.full(8, 100.0))
-    sure = nb.telling_features(many, 20, num_draws=40, key=2).set_index(["class", "feature"]).loc[("ash", "height")]
-    width, narrow = (float(row["upper"] - row["lower"]) for row in (few, sure))
-    assert 0 < narrow < width / 3
-    assert sure["lower"] < sure["log_odds"] < sure["upper"]
+    """The same rows under every draw, with SciPy's density."""
+    found = nb.telling_features(mixed, 20, prob=0.8, num_draws=40, key=2).set_index(["class", "feature"])
+    (i,) = (i for i, block in enumerate(mixed.model.blocks) if "height" in block.labels)
+    rows = _Rows(mixed, 2).of_block(i).reshape(3, ROWS)
+    draws = mixed.draws(num_chains=4, num_draws=40, key=2)
+    mean, sd = draws["height_mean"][..., None], np.sqrt(draws["height_variance"])[..., None]
+    for c, label in enumerate(["ash", "fir", "oak"]):
+        assert abs(np.median(rows[c]) - mixed.mean()["height_mean"][c]) < 0.5
+        density = np.exp(scipy.stats.norm.logpdf(rows[c], mean, sd) + 700)  # so that none is zero
+        odds = against_others(density, draws["class_prob"], c).mean(axis=-1)
+        row = found.loc[(label, "height")]
+        expected = np.quantile(odds, [0.1, 0.9])
+        assert [row["lower"], row["upper"]] == pytest.approx(expected.tolist(), rel=1e-9)
 
 
 def test_the_best_are_first_and_no_more_than_asked_for(words, mixed):

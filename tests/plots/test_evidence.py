@@ -1,0 +1,154 @@
+"""Figures of evidence: bars and points are the numbers of the frames."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+import bayesnb as nb
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    X, y = nb.datasets.penguins()
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X
+
+
+@pytest.fixture(scope="module")
+def words():
+    rng = np.random.default_rng(1)
+    y = np.array(["ham", "spam with a name of many words, which is long"])[np.arange(20) % 2]
+    names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words that is a column's name"]
+    probs = rng.dirichlet(np.full(30, 0.4), 2)
+    X = pd.DataFrame([rng.multinomial(60, probs[c]) for c in np.arange(20) % 2], columns=names)
+    return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), names)}), X, y), X
+
+
+def drawn_bars(axis):
+    """Name, length and hatch of each bar, from the top."""
+    names = [text.get_text() for text in axis.get_yticklabels()]
+    return [
+        (name, bar.get_width(), bar.get_hatch()) for name, bar in zip(names, axis.patches[-len(names) :], strict=True)
+    ]
+
+
+def lost_texts(figure):
+    """Texts that leave the page or touch each other."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    axis = figure.axes[0]
+    low, high = axis.get_xlim()
+    ticks = [tick.label1 for tick in axis.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    texts = [*axis.get_yticklabels(), *ticks, *figure.texts]
+    texts += [found for found in axis.get_children() if isinstance(found, Text)]
+    boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
+    page = figure.bbox.padded(1)
+    found = [
+        name for name, box in boxes if box.x0 < page.x0 or box.x1 > page.x1 or box.y0 < page.y0 or box.y1 > page.y1
+    ]
+    pairs = [(a, b) for i, (a, box) in enumerate(boxes) for b, other in boxes[:i] if box.padded(-0.5).overlaps(other)]
+    return found, pairs
+
+
+def test_bars_are_the_parts_and_their_sum(penguins):
+    posterior, X = penguins
+    row = X.iloc[[0]]
+    figure = nb.plot_evidence(posterior, row, "Chinstrap", "Adelie", unit="bits", num_draws=30)
+    (axis,) = figure.axes
+    table = posterior.explain(row, "Chinstrap", "Adelie", unit="bits", num_draws=30)
+    bars = drawn_bars(axis)
+    features = table.iloc[1:].sort_values("log_odds", key=np.abs, ascending=False)
+    expected = [table["log_odds"].iloc[0], *features["log_odds"], table["log_odds"].sum()]
+    np.testing.assert_allclose([width for _, width, _ in bars], expected, rtol=1e-12)
+    assert bars[0][0] == "before any cell"
+    assert bars[-1][0] == "sum"
+    assert {"island = Torgersen", "bill_length_mm = 39.1", "sex = male"} < {name for name, _, _ in bars}
+    assert all((hatch == "////") == (width < 0) for _, width, hatch in bars)
+    lines = np.array([line.get_xdata() for line in axis.lines[: len(bars)]])
+    np.testing.assert_allclose(lines[1:-1], features[["lower", "upper"]], rtol=1e-12)
+    draws = posterior.log_joint_draws(row, num_draws=30)[..., 0, :] / np.log(2)
+    total = np.quantile(draws[..., 1] - draws[..., 0], [0.055, 0.945])
+    np.testing.assert_allclose(lines[-1], total, rtol=1e-8)
+    assert (axis.get_title(loc="left"), axis.get_title(loc="right")) == ("← for Adelie", "for Chinstrap →")
+    assert figure.get_supxlabel() == "log odds in bits; lines: 0.89 intervals"
+
+
+def test_small_features_are_drawn_together(words):
+    posterior, X = words
+    row = X.iloc[[0]]
+    table = posterior.explain(row, words=True, num_draws=5)["log_odds"].iloc[1:]
+    largest = table.sort_values(key=np.abs, ascending=False).head(4).index
+    for sort in (True, False):
+        bars = drawn_bars(nb.plot_evidence(posterior, row, max_features=4, sort=sort, num_draws=5).axes[0])
+        order = largest if sort else table.index[table.index.isin(largest)]
+        assert [name.partition(" = ")[0] for name, _, _ in bars[1:5]] == list(order)
+        assert bars[5][0] == f"{len(table) - 4} others"
+        assert bars[5][1] == pytest.approx(table.drop(largest).sum(), rel=1e-10)
+        assert bars[6][1] == pytest.approx(bars[0][1] + table.sum(), rel=1e-10)
+    # A single other one has its own name.
+    bars = drawn_bars(nb.plot_evidence(posterior, row, max_features=len(table) - 1, num_draws=5).axes[0])
+    assert len(bars) == len(table) + 2
+    assert not any("others" in name for name, _, _ in bars)
+    whole = drawn_bars(nb.plot_evidence(posterior, row, words=False, num_draws=5).axes[0])
+    assert [name for name, _, _ in whole] == ["before any cell", "text = 60 in all", "sum"]
+
+
+@pytest.mark.parametrize("width", [3.35, 6.4, 10.0])
+def test_nothing_is_clipped(words, penguins, width):
+    for posterior, X in (words, penguins):
+        figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5)
+        figure.set_figwidth(width)
+        assert lost_texts(figure) == ([], [])
+
+
+def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
+    X, y = [[0, 0], [1, 1], [0, 1], [1, 0], [2, 1], [2, 0]], ["a", "a", "b", "b", "c", "c"]
+    point = nb.fit(nb.NaiveBayes(nb.Categorical()), X, y, nb.MLE())
+    figure = nb.plot_evidence(point, [0, 1], "a", "c")
+    (axis,) = figure.axes
+    assert figure.get_supxlabel() == "log odds in nats"
+    assert np.isfinite([width for _, width, _ in drawn_bars(axis)]).all()
+    heads = np.concatenate([np.asarray(found.get_offsets()) for found in axis.collections if len(found.get_offsets())])
+    assert heads[:, 1].tolist() == [1.0, 3.0]
+    low, high = axis.get_xlim()
+    assert (heads[:, 0] < high).all()
+    assert low < 0 < high
+
+
+def test_telling_features_are_drawn_by_class(words):
+    posterior, _ = words
+    frame = nb.telling_features(posterior, 5, num_draws=10)
+    figure = nb.plot_telling_features(frame)
+    assert len(figure.axes) == 2
+    for axis, (label, rows) in zip(figure.axes, frame.groupby("class", sort=False), strict=True):
+        assert axis.get_title(loc="left").replace("\n", " ") == f"for {label}"
+        names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
+        assert names == rows["feature"].tolist()
+        lines, points, _ = axis.collections
+        np.testing.assert_allclose(np.array(lines.get_segments())[:, :, 0], rows[["lower", "upper"]])
+        np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
+    same = nb.plot_telling_features(posterior, num=5, num_draws=10)
+    assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
+    assert "with 0.89 intervals" in figure.get_supxlabel()
+    assert lost_texts(figure) == ([], [])
+
+
+def test_values_have_their_column(penguins):
+    figure = nb.plot_telling_features(penguins[0], num=2, num_draws=5, max_panels=2)
+    assert len(figure.axes) == 2
+    names = {text.get_text() for axis in figure.axes for text in axis.get_yticklabels()}
+    assert {"island = Torgersen", "bill_length_mm", "island = Dream"} <= names
+    assert "the first 2 of 3 classes" in figure.get_supxlabel().replace("\n", " ")
+
+
+def test_telling_features_refuse_what_does_not_fit(penguins):
+    frame = nb.telling_features(penguins[0], 1, num_draws=5)
+    with pytest.raises(ValueError, match=r"\['num'\] are for a posterior"):
+        nb.plot_telling_features(frame, num=3)
+    with pytest.raises(TypeError, match=r"found has the columns \['class'\]"):
+        nb.plot_telling_features(frame[["class"]])
+    with pytest.raises(ValueError, match="no feature speaks for any class"):
+        nb.plot_telling_features(frame.head(0))
+    with pytest.raises(TypeError, match="found is a int"):
+        nb.plot_telling_features(3)
