@@ -329,6 +329,13 @@ class TestIntervals:
         assert found[["lower", "upper"]].isna().all(axis=None)
         assert np.isfinite(found["log_odds"]).all()
 
+    def test_with_weights_the_first_part_has_the_offsets(self, posteriors, data):
+        draws = posteriors["weighted"].draws(num_chains=4, num_draws=25, key=2)
+        score = np.log(draws["class_prob"]) + draws["class_offset"]
+        found = posteriors["weighted"].explain(data[2].iloc[[0]], "oak", "fir", prob=0.8, num_draws=25, key=2)
+        expected = np.quantile(score[..., 2] - score[..., 1], [0.1, 0.9])
+        np.testing.assert_allclose(found[["lower", "upper"]].iloc[0], expected, rtol=1e-10)
+
 
 class TestSampled:
     def test_a_feature_has_the_average_of_its_own_density(self, posteriors, data):
@@ -390,6 +397,11 @@ class TestImpossible:
     def test_a_class_without_probability_has_infinite_odds(self, point):
         assert point.explain([[0]], "a", "c").loc[0, "log_odds"] == np.inf
         assert point.explain([[0]], "c", "b")["log_odds"].sum() == -np.inf
+
+    def test_a_word_that_a_class_never_has_makes_the_sum_infinite(self):
+        point = nb.fit(nb.Multinomial(), [[3, 1, 0], [1, 1, 2]], ["a", "b"], nb.MLE())
+        found = point.explain([[1, 1, 1]], "a", "b", words=True)["log_odds"]
+        np.testing.assert_allclose(found, [0.0, np.log(3.0), 0.0, -np.inf], atol=1e-12)
 
     def test_two_such_classes_have_no_odds(self, point):
         with pytest.raises(ValueError, match=r"probability zero under 'a' and under 'b'.*class_=.*nb\.Exact\(\)"):
