@@ -131,8 +131,8 @@ def test_the_best_are_first_and_no_more_than_asked_for(words, mixed):
 
 
 def test_a_word_about_which_the_data_say_little_comes_after_one_about_which_they_say_much():
-    model = nb.NaiveBayes({"text": (nb.Multinomial(0.01), slice(0, 3))})
-    posterior = nb.fit(model, [[1, 300, 300], [0, 30, 900]], ["a", "b"])
+    model = nb.NaiveBayes({"text": (nb.Multinomial(0.5), slice(0, 3))})
+    posterior = nb.fit(model, [[1, 300, 300], [0, 300, 900]], ["a", "b"])
     found = nb.telling_features(posterior).set_index("class").loc["a"]
     assert found["feature"].tolist() == [1, 0]
     assert found["log_odds"].iloc[0] < found["log_odds"].iloc[1]
