@@ -86,7 +86,7 @@ class WeightedPosterior(Posterior):
         return pd.DataFrame(self.feature_weights.summary(PROB)["feature_weight"], index=names)
 
     def plot(self, **options: Any) -> Any:
-        """Means and intervals of the weights; see `bayesnb.pictures.weights.plot_weights`."""
+        """Means and intervals of the weights; see `bayesnb.plot_weights`."""
         return plot_weights(self, **options)
 
     def class_probs(self) -> np.ndarray:

@@ -100,8 +100,8 @@ def weight_features(
     The prior lets the data say how much the features depend on each other, and how much they differ in that:
 
     .. math::
-        \tau \sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, \quad \eta \sim N(1, 1), \quad
-        w_j \mid \eta, \tau \sim N(\eta, \tau^2), \quad b_c \sim N(0, 1), \qquad w \geq 0.
+        \tau &\sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, & \eta &\sim N(1, 1), \\
+        w_j \mid \eta, \tau &\sim N(\eta, \tau^2), \quad w \geq 0, & b_c &\sim N(0, 1).
 
     With ``shared=True`` the weight is :math:`\eta`. The conditional log likelihood is concave, so that the mode given
     :math:`\tau` is unique. The posterior is approximated by a normal distribution at the mode of each :math:`\tau`

@@ -429,6 +429,6 @@ def test_plot_has_a_line_for_each_feature(weighted):
     assert [label.get_text() for label in axis.get_yticklabels()] == order
     unsorted = weighted.plot(sort=False, max_features=2).axes[0]
     assert [label.get_text() for label in unsorted.get_yticklabels()] == ["fallen", "height"]
-    assert "3 more features" in unsorted.get_xlabel()
+    assert "2 of 5 features" in unsorted.get_xlabel()
     with pytest.raises(TypeError, match=r"nb\.weight_features"):
         nb.plot_weights(weighted.unweighted)
