@@ -145,13 +145,14 @@ def test_the_draws_are_of_the_likelihood_of_the_table(rng):
     assert (offset[..., 1] - offset[..., 0]).mean() == pytest.approx(expected, abs=0.2)
 
 
-def test_weights_of_rows_count_rows(rng):
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_weights_of_rows_count_rows(rng, shared):
     """A row of weight two has twice the likelihood; a row of weight zero none."""
     X, y = bernoulli_table(rng, 80, columns=4)
     weights = np.where(np.arange(80) < 10, 0.0, 1.0)
     posterior = nb.fit(nb.Bernoulli(), X, y, sample_weight=weights)
-    with_zeros = nb.weight_features(posterior, X, y, sample_weight=weights)
-    without = nb.weight_features(nb.fit(nb.Bernoulli(), X[10:], y[10:]), X[10:], y[10:])
+    with_zeros = nb.weight_features(posterior, X, y, sample_weight=weights, shared=shared)
+    without = nb.weight_features(nb.fit(nb.Bernoulli(), X[10:], y[10:]), X[10:], y[10:], shared=shared)
     np.testing.assert_allclose(with_zeros.feature_weights.weight, without.feature_weights.weight, atol=0.02)
     np.testing.assert_allclose(with_zeros.feature_weights.offset, without.feature_weights.offset, atol=0.02)
 
