@@ -32,7 +32,7 @@ MOST_STEPS = 200
 CLOSE = 1e-9
 """Largest error of the equation for the shift, as a share of the largest least value."""
 
-BATCHES = 10
+BATCHES = 20
 """Sets of candidates, after which trajectories make the draws that are missing."""
 
 CHAINS = 200
@@ -100,7 +100,7 @@ class TruncatedNormal:
         found: list[np.ndarray] = []
         missing = num_draws
         for _ in range(BATCHES):
-            draws, log_weight = self._simulate(2 * num_draws, rng)
+            draws, log_weight = self._simulate(num_draws, rng)
             kept = -rng.standard_exponential(len(draws)) < log_weight - self.log_bound
             found.append(draws[kept][:missing])
             missing -= len(found[-1])
