@@ -145,13 +145,14 @@ def test_the_draws_are_of_the_likelihood_of_the_table(rng):
     assert (offset[..., 1] - offset[..., 0]).mean() == pytest.approx(expected, abs=0.2)
 
 
-def test_weights_of_rows_count_rows(rng):
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_weights_of_rows_count_rows(rng, shared):
     """A row of weight two has twice the likelihood; a row of weight zero none."""
     X, y = bernoulli_table(rng, 80, columns=4)
     weights = np.where(np.arange(80) < 10, 0.0, 1.0)
     posterior = nb.fit(nb.Bernoulli(), X, y, sample_weight=weights)
-    with_zeros = nb.weight_features(posterior, X, y, sample_weight=weights)
-    without = nb.weight_features(nb.fit(nb.Bernoulli(), X[10:], y[10:]), X[10:], y[10:])
+    with_zeros = nb.weight_features(posterior, X, y, sample_weight=weights, shared=shared)
+    without = nb.weight_features(nb.fit(nb.Bernoulli(), X[10:], y[10:]), X[10:], y[10:], shared=shared)
     np.testing.assert_allclose(with_zeros.feature_weights.weight, without.feature_weights.weight, atol=0.02)
     np.testing.assert_allclose(with_zeros.feature_weights.offset, without.feature_weights.offset, atol=0.02)
 
@@ -166,6 +167,22 @@ def test_all_draws_are_of_the_key(rng):
     np.testing.assert_array_equal(one.weight_draws, same.weight_draws)
     assert (one.weight_draws != other.weight_draws).any()
     np.testing.assert_allclose(one.weight, other.weight, atol=0.02)
+
+
+def test_modes_and_spreads_belong_to_the_draws(rng):
+    """The mode is averaged over the spreads, and draws of a large spread have weights that differ more."""
+    X, y = bernoulli_table(rng, 200)
+    found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+    of_draws = found.feature_weights.weight_draws
+    assert (np.abs(found.feature_weights.weight - of_draws.mean(axis=(0, 1))) < 0.3 * of_draws.std(axis=(0, 1))).all()
+    spread, apart = found.feature_weights.spread_draws, of_draws.std(axis=-1)
+    assert len(np.unique(spread)) > 2
+    small, large = apart[spread == 0.05].mean(), apart[spread == np.unique(spread)[2]].mean()
+    assert small < 0.08
+    assert large > 1.7 * small
+    shared = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y, shared=True)
+    assert shared.feature_weights.shared
+    assert shared.feature_weights.spread_draws is None
 
 
 def test_what_the_labels_are_of_a_frame_or_an_estimator(mixed):
@@ -213,6 +230,17 @@ class TestHardTables:
         assert found.weights["sd"].iloc[3] > 1.5 * found.weights["sd"].iloc[:3].max()
 
 
+def once(kept):
+    """The same choice of rows each time."""
+    chosen = []
+
+    def choose(table, rows):
+        chosen.append(kept(table, rows)) if not chosen else None
+        return chosen[0]
+
+    return choose
+
+
 class TestLargeTables:
     def test_a_subset_of_the_rows(self, rng, monkeypatch):
         X, y = bernoulli_table(rng, 4000, columns=5)
@@ -228,6 +256,23 @@ class TestLargeTables:
         with pytest.warns(UserWarning, match="drawn at random"):
             other = nb.weight_features(posterior, X, y, key=1)
         assert (other.feature_weights.weight != some.feature_weights.weight).any()
+
+    def test_the_subset_is_drawn_at_random_without_repeats(self, rng, monkeypatch):
+        X, y = bernoulli_table(rng, 1000, columns=2)
+        posterior = nb.fit(nb.Bernoulli(), X, y)
+        places = []
+
+        def noted(*args, **options):
+            places.append(features_left_out(*args, **options).rows.place)
+            return features_left_out(*args, **options)
+
+        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 2 * 300)
+        monkeypatch.setattr(module, "features_left_out", lambda *args, kept: noted(*args, kept=once(kept)))
+        with pytest.warns(UserWarning, match="learned from 300 of 1000 rows"):
+            nb.weight_features(posterior, X, y)
+        assert len(places[0]) == 300
+        assert (np.diff(places[0]) > 0).all()
+        assert places[0].mean() == pytest.approx(499.5, abs=4.5 * 289 / np.sqrt(300))
 
     def test_a_table_that_fits_exactly(self, rng, monkeypatch):
         X, y = bernoulli_table(rng, 100, columns=5)

@@ -165,7 +165,7 @@ def on_grid(likelihood, weights):
     """
     difference = np.linspace(-4.0, 4.0, 41)
     at = np.stack(np.meshgrid(*weights, indexing="ij"), axis=-1).reshape(-1, len(weights))
-    odds = at @ likelihood.log_ratio[0].T + (likelihood.log_prior[:, 1] - likelihood.log_prior[:, 0])
+    odds = at @ likelihood.log_ratio[0].T + (likelihood.log_prior[1] - likelihood.log_prior[0])
     sign = np.where(likelihood.codes == 1, 1.0, -1.0)
     of_label = [-np.logaddexp(0.0, -sign * (odds + d)) @ likelihood.row_weights for d in difference]
     log_density = np.stack(of_label, axis=-1) - difference**2 / 4 - np.log(4 * np.pi) / 2
@@ -300,7 +300,7 @@ def test_beside_nuts_of_the_same_density(rng, problem):
         numpyro.factor("constant", (weight**2).sum() / 2e6)
         numpyro.factor("given the level", -((weight - level) ** 2).sum() / (2 * part.prior.spread**2))
         offset = numpyro.sample("offset", dist.Normal(jnp.zeros(classes), 1.0).to_event(1))
-        scores = likelihood.log_prior + offset
+        scores = likelihood.log_prior.T + offset
         scores = scores.at[:, 1:].add((likelihood.log_ratio @ weight).T)
         log_proba = jax.nn.log_softmax(scores, axis=1)
         numpyro.factor("labels", log_proba[jnp.arange(len(likelihood.codes)), likelihood.codes].sum())

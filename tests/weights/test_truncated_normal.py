@@ -6,6 +6,7 @@ from scipy.linalg import block_diag
 from scipy.special import log_ndtr
 from scipy.stats import binom, kstest, multivariate_normal, truncnorm
 
+from bayesnb.weights import truncated_normal
 from bayesnb.weights.truncated_normal import TruncatedNormal
 
 CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
@@ -195,14 +196,40 @@ class TestDraws:
         assert found.shape == (number, 8)
         assert len(np.unique(found[:, 0])) == number
 
+    @pytest.mark.slow
     def test_of_many_groups_of_copies(self, rng):
         """Forty weights in five groups: each has the distribution that one group has alone."""
         mean, covariance = copies(8)
         found = drawn(np.tile(mean, 5), factor_of(block_diag(*[covariance] * 5)), 40, 2000, rng)
         expected = accepted_copies(8, 4000, rng)
         for group in np.split(found, 5, axis=1):
-            assert_same_distribution(group, expected)
+            assert_same_distribution(group, expected, limit=6.0)  # trajectories: draws of a chain depend a little
             assert_same_distribution(group.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
+
+    def test_of_more_groups_than_candidates_are_accepted_for(self, rng):
+        """A hundred weights in 25 groups: one candidate in a thousand million is accepted, and trajectories draw."""
+        mean, covariance = copies(4)
+        found = drawn(np.tile(mean, 25), factor_of(block_diag(*[covariance] * 25)), 100, 400, rng)
+        assert len(np.unique(found[:, 0])) == 400
+        expected = accepted_copies(4, 4000, rng)
+        groups = found.reshape(-1, 4)
+        assert_same_distribution(groups, expected)
+        assert_same_distribution(groups.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
+
+    def test_need_no_shift(self, rng, monkeypatch):
+        """If the best shift is not found, candidates are drawn without one; they are accepted less often."""
+        mean = np.array([0.2, 0.5, 0.0, 0.7])
+        monkeypatch.setattr(truncated_normal, "MOST_STEPS", 0)
+        given = TruncatedNormal.of(mean, factor_of(CORRELATED), 4)
+        assert (given.shift == 0).all()
+        assert_same_distribution(given.draw(4000, rng), accepted(mean, CORRELATED, 4, 100_000, rng))
+
+    def test_candidates_are_accepted(self, rng):
+        """The best shift and the order of the entries: without either, fewer than half as many are accepted."""
+        mean = np.array([-9.0, 0.5, -1.0, 4.0])
+        for centre, covariance, least in ((mean, CORRELATED, 0.99), (*copies(8), 0.25)):
+            given = TruncatedNormal.of(centre, factor_of(covariance), len(centre))
+            assert np.exp(given.log_probability(2000, rng) - given.log_bound) > least
 
     def test_are_those_of_the_key(self):
         mean, covariance = copies(3)
