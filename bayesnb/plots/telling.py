@@ -26,7 +26,7 @@ def plot_telling_features(
     found : pandas.DataFrame, Posterior or fitted estimator
         What `telling_features` returns, or a posterior to compute it from.
     columns : int, default 2
-        Panels side by side.
+        Panels side by side; one for a narrow page.
     max_panels : int, default 10
         The first classes get a panel.
     **options
@@ -81,7 +81,7 @@ def plot_telling_features(
     interval = "" if frame["lower"].isna().all() else f", with {frame.attrs.get('prob', 0.89):.4g} intervals"
     number = f" (the first {len(shown)} of {len(classes)} classes)" if len(shown) < len(classes) else ""
     unit = frame.attrs.get("unit", "nats")
-    figure.supxlabel(wrap(f"log odds against the other classes in {unit}{interval}{number}", 70), fontsize=9)
+    figure.supxlabel(wrap(f"log odds against the other classes in {unit}{interval}{number}", 44), fontsize=9)
     return figure
 
 

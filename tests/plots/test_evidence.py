@@ -100,6 +100,9 @@ def test_nothing_is_clipped(words, penguins, width):
         figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5)
         figure.set_figwidth(width)
         assert lost_texts(figure) == ([], [])
+        figure = nb.plot_telling_features(posterior, columns=1, num_draws=5)
+        figure.set_figwidth(width)
+        assert lost_texts(figure) == ([], [])
 
 
 def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
@@ -130,7 +133,7 @@ def test_telling_features_are_drawn_by_class(words):
         np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
     same = nb.plot_telling_features(posterior, num=5, num_draws=10)
     assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
-    assert "with 0.89 intervals" in figure.get_supxlabel()
+    assert "with 0.89 intervals" in figure.get_supxlabel().replace("\n", " ")
     assert lost_texts(figure) == ([], [])
 
 
