@@ -1,7 +1,7 @@
 """The methods of every posterior."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,9 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         The inference that made the posterior; None if its draws or parameters were given.
     """
 
+    adds_up: ClassVar[bool] = True
+    """Whether `log_joint_of` is the sum of the log class probabilities and `feature_log_density` of all features."""
+
     def require_model(self, verb: str) -> None:
         """Refuse a posterior that belongs to no distribution of the features.
 
@@ -46,6 +49,20 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         Raises
         ------
         ValueError
+        """
+
+    @abstractmethod
+    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of a feature of block `i` under each class, the parameters integrated out, shape (rows, classes).
+
+        Parameters
+        ----------
+        i : int
+            Position of the block.
+        j : int
+            Position of the column in the block; zero for a joint block, which is one feature.
+        x : array or CSR array, shape (rows, columns)
+            Cells of the block.
         """
 
     @abstractmethod

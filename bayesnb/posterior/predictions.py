@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,11 @@ __all__ = ["Predictions"]
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass defines `log_joint_of`, `feature_log_density` and `class_probs`. For speed it may override
-    `log_ratio_of` and `device_densities`. For `log_joint_function` it overrides one of `device_densities` and
-    `density_in_jax`.
+    A subclass defines `log_joint_of` and `class_probs`. For speed it may override `log_ratio_of` and
+    `device_densities`. For `log_joint_function` it overrides one of `device_densities` and `density_in_jax`.
     """
 
     model: BoundModel
-
-    adds_up: ClassVar[bool] = True
-    """Whether `log_joint_of` is the sum of the log class probabilities and `feature_log_density` of all features."""
 
     @property
     def classes(self) -> np.ndarray:
@@ -45,20 +41,6 @@ class Predictions(ABC):
     @abstractmethod
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
-
-    @abstractmethod
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        """Log density of a feature of block `i` under each class, the parameters integrated out, shape (rows, classes).
-
-        Parameters
-        ----------
-        i : int
-            Position of the block.
-        j : int
-            Position of the column in the block; zero for a joint block, which is one feature.
-        x : array or CSR array, shape (rows, columns)
-            Cells of the block.
-        """
 
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Two terms whose sum is log p(x, y=c | data) plus a number for each row, which cancels in class probabilities.
