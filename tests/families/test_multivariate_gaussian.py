@@ -383,6 +383,8 @@ class TestCoordinates:
         lower = np.tril_indices(3)
         jacobian = jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value[lower]))(z)
         at = jax.jit(coordinate.at)(z, prior)
+        both = ScaledCovariance(np.stack([coordinate.root] * 2)).at(np.stack([z] * 2), prior)
+        assert float(both.log_density) == pytest.approx(2 * float(at.log_density), rel=1e-10)
         by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
@@ -456,6 +458,12 @@ class TestGaps:
         parameters = {name: np.asarray(trace[f"size_{name}"]["value"]) for name in ("mean", "covariance")}
         by_rows = model.families[0].row_log_likelihood(parameters, gaps(X).to_numpy())
         np.testing.assert_allclose(found, by_rows[np.arange(20), (y == "b").astype(int)], rtol=1e-9, atol=1e-9)
+
+    def test_a_missing_cell_adds_nothing_to_the_density(self):
+        mean, x, some = np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.0, 2.5]), [0, 2]
+        found = GIVEN.likelihood_of_observed(np.array([True, False, True]), mean=mean, covariance=SCALE).log_prob(x)
+        expected = stats.multivariate_normal(mean[some], SCALE[np.ix_(some, some)]).logpdf(x[some])
+        assert float(found) == pytest.approx(expected, rel=1e-5)
 
     def test_a_fit_refuses_them(self, rng):
         X, y = table(rng)
@@ -687,6 +695,13 @@ class TestBadHyperparameters:
         alone = nb.MultivariateGaussian(0.0, 0.5, 9.0, np.eye(3))
         one = nb.fit(block(alone), X, y)
         np.testing.assert_allclose(posterior.log_joint(X)[:, 1], one.log_joint(X)[:, 1], rtol=1e-12)
+
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1)])
+    def test_a_number_in_any_array(self, rng, shape):
+        X, y = table(rng)
+        same = nb.fit(block(nb.MultivariateGaussian(0.0, np.full(shape, 0.5), np.full(shape, 9.0), SCALE)), X, y)
+        one = nb.fit(block(nb.MultivariateGaussian(0.0, 0.5, 9.0, SCALE)), X, y)
+        np.testing.assert_allclose(same.log_joint(X), one.log_joint(X), rtol=1e-12)
 
     def test_parameters_that_are_no_covariance(self):
         parameters = {"size_mean": np.zeros((2, 3)), "size_covariance": np.array([np.eye(3), -np.eye(3)])}

@@ -1,6 +1,6 @@
 """Every figure is what it was: a change of what one shows is a decision.
 
-``PYTHONPATH=tests python tests/plots/test_figures.py`` writes ``figures.json`` anew. Look at the figures before it is kept.
+``PYTHONPATH=tests python tests/plots/test_figures.py`` writes ``figures.json`` anew. Look at the figures first.
 """
 
 import json
