@@ -130,14 +130,20 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, columns=3),
     "prior of draws": lambda: nb.plot_prior_posterior(sampled(), max_panels=3),
     "spikes": lambda: nb.plot_spikes(words(), num_labels=3),
+    "spikes of one class": lambda: nb.plot_spikes(one_class(), num_labels=4),
+    "spikes of many columns": lambda: nb.plot_spikes(many(), num_labels=6, tolerance=0.2),
     "spikes of columns": lambda: nb.plot_spikes(exact(), block="old", max_panels=2),
     "mutual information": lambda: nb.plot_mutual_information(
         nb.mutual_information(exact(), num_draws=40), max_features=3
     ),
+    "mutual information of some": lambda: nb.plot_mutual_information(information()),
+    "mutual information at the mean": lambda: nb.plot_mutual_information(nb.mutual_information(sampled(), "bits")),
     "check": lambda: nb.check(exact(), table(), LABELS, num_replicates=60).plot(max_panels=4, columns=3),
     "check all": lambda: nb.check(pair(), *rows_of_pair(), statistics="mean", num_replicates=30).plot(),
     "comparison": lambda: plot_comparison(compared(), max_panels=2),
+    "comparison of all": lambda: plot_comparison(compared()),
     "models": lambda: nb.plot_model_comparison(models([0.9, 0.1])),
+    "models of some probabilities": lambda: nb.plot_model_comparison(models([0.9, np.nan])),
     "models without probabilities": lambda: nb.plot_model_comparison(models([np.nan, np.nan])),
     "sbc": lambda: nb.plot_sbc(uniformity(5), max_panels=4, columns=3),
     "sbc of few": lambda: nb.plot_sbc(uniformity(2)),
@@ -149,6 +155,25 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }
+
+
+def one_class() -> Any:
+    return nb.fit(nb.Bernoulli(), table()[["old"]], ["ash"] * 24, classes=["ash"])
+
+
+def many() -> Any:
+    """Columns with long names beside each other."""
+    at = np.arange(24)
+    columns = {f"a long name {i}": (at * (i + 1) % 7 < 3 + (at % 3) * (i % 2)).astype(float) for i in range(9)}
+    return nb.fit(nb.Bernoulli(), pd.DataFrame(columns), LABELS)
+
+
+def information() -> pd.DataFrame:
+    """Of three features, one without an interval and one at the posterior mean alone."""
+    found = nb.mutual_information(exact(), num_draws=40).iloc[:3].copy()
+    found.iloc[0, found.columns.get_indexer(["lower", "upper"])] = np.nan
+    found.iloc[1, found.columns.get_indexer(["estimate"])] = np.nan
+    return found
 
 
 def compared() -> Any:
@@ -171,7 +196,7 @@ def test_figures(name: str) -> None:
 def assert_same(found: Any, kept: Any, where: str) -> None:
     """Texts are equal, and numbers to a thousandth."""
     if isinstance(kept, float | int):
-        assert found == pytest.approx(kept, rel=1e-3, abs=1e-9), where
+        assert found == pytest.approx(kept, rel=1e-3, abs=1e-9, nan_ok=True), where
     elif isinstance(kept, dict):
         assert found.keys() == kept.keys(), where
         for name, value in kept.items():
