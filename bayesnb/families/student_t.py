@@ -176,8 +176,8 @@ def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, 
         tables = whole.loc, share, whole.concentration - 0.5, constant, statistics.mean, spread
         sums = _compiled_left_out if compiled else _left_out
         log_density, largest = sums(x, codes, *tables)
-    # Where one cell makes nearly all of the spread, the difference has too few digits; where all cells are equal, and of
-    # one cell, the share is not a number.
+    # Where one cell makes nearly all of the spread, the difference has too few digits. Of one cell, and of cells that
+    # are all equal, the share is not a number.
     return np.asarray(log_density) if largest < 1 - SMALLEST_REST else None
 
 

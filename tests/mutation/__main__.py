@@ -59,7 +59,7 @@ class Job:
 
 
 class Excuses:
-    """Reasons why no test has to notice a mutant, of single changes and of all changes of a line."""
+    """Reasons why no test has to notice a mutant: of one change, of all changes of a line, or of those of its numbers."""
 
     def __init__(self) -> None:
         with (Path(__file__).parent / "excused.toml").open("rb") as file:
@@ -68,9 +68,12 @@ class Excuses:
             (one["path"], one["line"], one["change"], one.get("number", 1)): one["reason"] for one in listed["mutant"]
         }
         self._by_line = {(one["path"], one["line"]): one["reason"] for one in listed["line"]}
+        self._of_numbers = {(one["path"], one["line"]): one["reason"] for one in listed["numbers"]}
 
     def of(self, key: Key) -> str | None:
-        return self._by_key.get(key) or self._by_line.get(key[:2])
+        place, change = key[:2], key[2]
+        is_number = change.partition(" -> ")[0].replace("_", "").lstrip("0123456789.").lstrip("e-0123456789") == ""
+        return self._by_key.get(key) or self._by_line.get(place) or (self._of_numbers.get(place) if is_number else None)
 
 
 def main() -> None:
