@@ -146,6 +146,9 @@ def calibration(
     first order, because r and f minimise S. The bins and signs of the calibration error are taken as known. This makes
     its standard error too large if predictions are calibrated.
 
+    Where features depend on each other, naive Bayes is too sure. `weight_features` corrects this. Give the posterior
+    without weights as `other` to compare the probabilities before and after.
+
     Examples
     --------
     >>> import bayesnb as nb

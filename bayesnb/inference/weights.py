@@ -99,7 +99,7 @@ class _Weights:
         given = self.likelihood
         return jax.tree.map(
             jnp.asarray,
-            (given.log_ratio, given.log_prior, of_label, given.row_weights, precisions, log_normalisers),
+            (given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers),
         )
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:

@@ -86,7 +86,7 @@ class WeightedPosterior(Posterior):
         return pd.DataFrame(self.feature_weights.summary(PROB)["feature_weight"], index=names)
 
     def plot(self, **options: Any) -> Any:
-        """Means and intervals of the weights; see `bayesnb.pictures.weights.plot_weights`."""
+        """Means and intervals of the weights; see `bayesnb.plot_weights`."""
         return plot_weights(self, **options)
 
     def class_probs(self) -> np.ndarray:
@@ -107,7 +107,11 @@ class WeightedPosterior(Posterior):
         weight = self.feature_weights.weight
         if (weight != weight[0]).any() or isinstance(self.unweighted, SampledPosterior):
             return super().log_ratio_of(cells)
-        density = np.add(*self.unweighted.log_ratio_of(cells)) - log(self.unweighted.class_probs())
+        log_class_prob = log(self.unweighted.class_probs())
+        # A class without probability stays impossible, and no infinity is subtracted from another.
+        density = np.add(*self.unweighted.log_ratio_of(cells)) - np.where(
+            np.isfinite(log_class_prob), log_class_prob, 0
+        )
         return log(self.class_probs()), times(weight[0], density)
 
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:

@@ -29,8 +29,8 @@ __all__ = ["weight_features"]
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
-MOST_NUMBERS = 2 * 10**7
-"""Densities in memory, 160 MB; of a larger table a random subset of the rows is used."""
+MOST_NUMBERS = 10**7
+"""Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
@@ -90,7 +90,7 @@ def weight_features(
     Warns
     -----
     UserWarning
-        If a table has more than 20 million densities (rows times classes times features) and each feature gets a
+        If a table has more than 10 million densities (rows times classes times features) and each feature gets a
         weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
         data. If the label of a row is impossible
         without the row, as `loo` says: the row does not count.
@@ -100,13 +100,18 @@ def weight_features(
     The prior lets the data say how much the features depend on each other, and how much they differ in that:
 
     .. math::
-        \tau \sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, \quad \eta \sim N(1, 1), \quad
-        w_j \mid \eta, \tau \sim N(\eta, \tau^2), \quad b_c \sim N(0, 1), \qquad w \geq 0.
+        \tau &\sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, & \eta &\sim N(1, 1), \\
+        w_j \mid \eta, \tau &\sim N(\eta, \tau^2), \quad w \geq 0, & b_c &\sim N(0, 1).
 
     With ``shared=True`` the weight is :math:`\eta`. The conditional log likelihood is concave, so that the mode given
     :math:`\tau` is unique. The posterior is approximated by a normal distribution at the mode of each :math:`\tau`
     (Laplace), restricted to :math:`w \geq 0` jointly, and mixed by the evidence of :math:`\tau`. Predictions use the
     modes, averaged over :math:`\tau`.
+
+    On tables that the model fits, the weights cost little: in simulations with ten `Bernoulli` columns the log score of
+    new labels falls by 0.01 nats a row at 60 rows, 0.004 at 200 and 0.0007 at 1,000, and the 89 % intervals of the
+    weights hold one in 98 % of the cases at 1,000 and at 10,000 rows. With few rows the approximation is too low: its
+    means by up to 0.3 standard deviations at 60 rows, by 0.05 at 1,000. ``inference=nb.NUTS()`` is not approximate.
 
     A column of count vectors, and every other block that is one observation, is one feature and has one weight. A
     missing cell adds nothing, whatever its weight is.

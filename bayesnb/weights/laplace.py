@@ -26,16 +26,16 @@ SUFFICIENT = 1e-4
 SHORTEST = 1e-12
 """Length of a step, in Newton steps, at which the search gives up to improve a point."""
 
-TOLERANCE = 0.02
+TOLERANCE = 0.05
 """Relative error of the second derivatives: a step that they make exact leaves less than its square of the gain."""
 
-SMALL = 1e-3
+SMALL = 1e-6
 """Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
 
 FEWER, FEW_NUMBERS = 16, 10**5
 """The search begins with one row of 16 where these have 10^5 densities or more."""
 
-SIMULATIONS = 2000
+SIMULATIONS = 500
 """Draws for the probability that no weight is negative."""
 
 

@@ -23,8 +23,8 @@ __all__ = ["SPREADS", "WeightPrior", "priors"]
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Values of the spread of the weights around their level."""
 
-NODES = 200
-"""Nodes of the quadrature over the level."""
+NODES = 4001
+"""Nodes of the integral over the level; twenty lie where the probability of a spread of .05 rises."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,10 @@ class WeightPrior:
         return TruncatedNormal.of(self.mean, factor, self.num_weights).draw(num_draws, rng)
 
     def _log_probability(self) -> float:
-        """Log probability that no weight is negative, by quadrature over the level."""
-        nodes, log_weights = _normal_quadrature()
-        return float(logsumexp(log_weights + self.num_weights * log_ndtr((1.0 + nodes) / self.spread)))
+        """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
+        nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
+        log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
+        return float(logsumexp(log_density + self.num_weights * log_ndtr((1.0 + nodes) / self.spread)) + np.log(step))
 
 
 def priors(num_features: int, num_classes: int, *, shared: bool) -> list[WeightPrior]:
@@ -89,10 +90,3 @@ def priors(num_features: int, num_classes: int, *, shared: bool) -> list[WeightP
     if shared or num_features == 1:
         return [WeightPrior(1, num_classes, 0.0)]
     return [WeightPrior(num_features, num_classes, spread) for spread in SPREADS]
-
-
-def _normal_quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and log weights for expectations over a standard normal number."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    nodes, weights = 9.0 * nodes, 9.0 * weights
-    return nodes, np.log(weights) - nodes**2 / 2 - np.log(2 * np.pi) / 2

@@ -22,6 +22,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
+from bayesnb.weights.reflected import reflected_draws
+
 __all__ = ["TruncatedNormal"]
 
 MOST_STEPS = 200
@@ -30,8 +32,11 @@ MOST_STEPS = 200
 CLOSE = 1e-9
 """Largest error of the equation for the shift, as a share of the largest least value."""
 
-BATCHES = 100
-"""Sets of candidates after which draws are resampled by their weights, if too few were accepted."""
+BATCHES = 20
+"""Sets of candidates, after which trajectories make the draws that are missing."""
+
+CHAINS = 200
+"""Trajectories that are computed together."""
 
 TINY = 1e-300
 """Smallest variance of an entry given those before it, so that its square root divides."""
@@ -77,7 +82,7 @@ class TruncatedNormal:
         return float(logsumexp(self._simulate(num_draws, rng)[1]) - np.log(num_draws))
 
     def draw(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Independent draws, shape (draws, entries)."""
+        """Draws, shape (draws, entries); they are independent unless too few candidates were accepted."""
         bounded = len(self.order)
         first = self._accepted(num_draws, rng)
         # The other entries are normal given the first ones.
@@ -87,19 +92,26 @@ class TruncatedNormal:
         return np.hstack([first, rest])
 
     def _accepted(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws of the entries that have a bound, accepted in proportion to their weights."""
+        """Draws of the entries that have a bound, accepted in proportion to their weights.
+
+        Of dozens of groups of dependent entries, too few candidates are accepted. The other draws are then ends of
+        trajectories.
+        """
         found: list[np.ndarray] = []
-        rejected: list[tuple[np.ndarray, np.ndarray]] = []
         missing = num_draws
         for _ in range(BATCHES):
-            draws, log_weight = self._simulate(2 * num_draws, rng)
+            draws, log_weight = self._simulate(num_draws, rng)
             kept = -rng.standard_exponential(len(draws)) < log_weight - self.log_bound
             found.append(draws[kept][:missing])
             missing -= len(found[-1])
             if not missing:
                 return np.concatenate(found)
-            rejected.append((draws[~kept], log_weight[~kept]))
-        return np.concatenate([*found, _resampled(rejected, missing, rng)])
+            if kept.sum() * BATCHES < num_draws:
+                break
+        start = draws[rng.choice(len(draws), min(CHAINS, missing), p=np.exp(log_weight - logsumexp(log_weight)))]
+        bounded = len(self.order)
+        rest = reflected_draws(start, self.mean[:bounded], self.factor[:bounded, :bounded], missing, rng)
+        return np.concatenate([*found, rest])
 
     def _simulate(self, num_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Candidates that are not negative, shape (draws, bounded), and their log weights."""
@@ -175,9 +187,3 @@ def _best_shift(mean: np.ndarray, lower: np.ndarray) -> tuple[np.ndarray, float]
 def _hazard(at: np.ndarray) -> np.ndarray:
     """Density of a standard normal number over the probability above it."""
     return np.exp(-(at**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-at))
-
-
-def _resampled(rejected: list[tuple[np.ndarray, np.ndarray]], number: int, rng: np.random.Generator) -> np.ndarray:
-    """Some of the candidates, by their weights."""
-    draws, log_weight = (np.concatenate(parts) for parts in zip(*rejected, strict=True))
-    return draws[rng.choice(len(draws), number, p=np.exp(log_weight - logsumexp(log_weight)))]

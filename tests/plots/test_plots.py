@@ -637,6 +637,68 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
             assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)
 
 
+def drawn_weights(figure):
+    """By feature, from the top: the mean and the ends of the interval."""
+    (axis,) = figure.axes
+    (means,) = (line for line in axis.lines if line.get_marker() == "o")
+    (ends,) = bars(axis)
+    names = [text.get_text() for text in axis.get_yticklabels()]
+    assert (means.get_ydata() == np.arange(len(names))).all()
+    assert (ends[:, :, 1] == np.arange(len(names))[:, None]).all()
+    bottom, top = axis.get_ylim()
+    assert bottom > top, "the first row is at the top"
+    (one,) = (line for line in axis.lines if line.get_linestyle() == "--")
+    assert one.get_xdata() == [1, 1]
+    assert axis.get_xlim()[0] == 0
+    assert "naive Bayes" in [text.get_text() for text in axis.texts]
+    assert collisions(figure) == []
+    return pd.DataFrame({"mean": means.get_xdata(), "lower": ends[:, 0, 0], "upper": ends[:, 1, 0]}, index=names)
+
+
+@pytest.fixture(scope="module")
+def weighted(exact, table):
+    return nb.weight_features(exact, *table)
+
+
+def test_weights_are_drawn_with_their_intervals(weighted):
+    expected = weighted.weights[["mean", "lower", "upper"]]
+    pd.testing.assert_frame_equal(drawn_weights(weighted.plot(sort=False)), expected, check_names=False)
+    order = expected["mean"].sort_values(ascending=False).index
+    assert list(order) != list(expected.index)
+    figure = weighted.plot()
+    pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
+    assert figure.axes[0].get_xlabel() == "weight: mean and 89 % interval"
+
+
+def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
+    figure = weighted.plot(max_features=3)
+    assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
+    assert figure.axes[0].get_xlabel().endswith("\n3 of 4 features")
+    assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
+    first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
+    assert list(first.index) == ["height", "nests"]
+    with pytest.raises(ValueError, match="max_features is 0"):
+        weighted.plot(max_features=0)
+
+
+def test_a_weight_that_all_features_share_is_drawn_once(exact, table):
+    shared = nb.weight_features(exact, *table, shared=True)
+    drawn = drawn_weights(shared.plot())
+    assert list(drawn.index) == ["all features"]
+    np.testing.assert_array_equal(drawn.iloc[0], shared.weights[["mean", "lower", "upper"]].iloc[2])
+
+
+def test_weights_of_many_features_with_long_names():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 80)
+    names = [f"concentration of substance {i} in $/l, in the second sample of the day" for i in range(45)]
+    X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
+    figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
+    assert len(drawn_weights(figure)) == 40
+    assert figure.axes[0].get_xlabel().endswith("\n40 of 45 features")
+    assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
+
+
 @pytest.mark.parametrize(
     ("plot", "call"),
     [
@@ -645,6 +707,7 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
         (nb.plot_model_comparison, "nb.compare_models"),
         (nb.plot_reliability, "nb.calibration"),
         (nb.plot_sbc, "nb.sbc"),
+        (nb.plot_weights, "nb.weight_features"),
     ],
 )
 def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):

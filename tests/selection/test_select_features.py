@@ -97,7 +97,15 @@ def follow(found, features, X, y, weights=None, **options):
     return set(left)
 
 
-@pytest.mark.parametrize("options", [{}, {"class_concentration": 3.0}, {"class_probs": "empirical"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"class_probs": "empirical"},
+        pytest.param({}, marks=pytest.mark.slow),
+        pytest.param({"class_concentration": 3.0}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_every_step_is_the_best_one_by_fits(table, options):
     X, y = table
     found = nb.select_features(nb.NaiveBayes(FAMILIES, **options), X, y)

@@ -1,0 +1,173 @@
+"""Log densities of single features given the other rows, beside fits to the other rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from cases import CASES, CATEGORIES, with_holes
+
+import bayesnb as nb
+from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
+
+ROWS = 24
+
+
+def sums(found):
+    """Log p(x_i, y=c | D without i)."""
+    return found.log_class_prob + found.log_density.sum(axis=-1)
+
+
+def without_row(posterior, X, y, weights, i):
+    others = np.arange(len(y)) != i
+    rest = X.iloc[others] if hasattr(X, "iloc") else X[others]
+    weight = None if weights is None else weights[others]
+    return nb.fit(posterior.problem.model, rest, y[others], sample_weight=weight)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_family_equals_refitting(case, weighted, rng):
+    """A feature alone is a row whose other cells are missing; a joint block is one feature."""
+    family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
+    X, y = case.cells(rng, ROWS), rng.integers(0, 2, ROWS)
+    X = with_holes(rng, X) if case.missing else X
+    weights = rng.uniform(0.2, 3.0, ROWS) if weighted else None
+    posterior = nb.fit(nb.NaiveBayes(family, class_concentration=[0.4, 1.7]), X, y, sample_weight=weights)
+    found = features_left_out(posterior, X, y, weights)
+    number = X.shape[1] if case.missing else 1
+    assert len(found.names) == number
+    assert found.log_density.shape == (ROWS, 2, number)
+    for i in (0, 5, 11, 23):
+        rest = without_row(posterior, X, y, weights, i)
+        np.testing.assert_allclose(found.log_class_prob[i], np.log(rest.class_probs()), rtol=0, atol=1e-10)
+        alone = np.where(np.eye(number, dtype=bool), X[i], np.nan) if case.missing else X[[i]]
+        expected = rest.log_joint(alone) - np.log(rest.class_probs())
+        np.testing.assert_allclose(found.log_density[i].T, expected, rtol=0, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(3)
+    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 40)]
+    X = pd.DataFrame(
+        {
+            "leaves": rng.poisson(2.0, 40),
+            "height": rng.normal(10.0, 2.0, 40) + 2.0 * (y == "fir"),
+            "bark": rng.choice(["smooth", "rough", "flaky"], 40),
+            "moss": rng.integers(0, 2, 40).astype(float),
+            "width": rng.normal(1.0, 0.2, 40),
+            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
+        }
+    )
+    X.loc[[1, 5], "height"] = np.nan
+    X.loc[4, "bark"] = None
+    features = {
+        "size": (nb.Gaussian(), ["height", "width"]),  # a prior that follows the data
+        "bark": nb.Categorical(0.7),
+        "moss": nb.Bernoulli(),
+        "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
+    }
+    return features, X, y
+
+
+ALONE = {
+    "height": ({"height": nb.Gaussian()}, ["height"]),
+    "bark": ({"bark": nb.Categorical(0.7)}, ["bark"]),
+    "moss": ({"moss": nb.Bernoulli()}, ["moss"]),
+    "width": ({"width": nb.Gaussian()}, ["width"]),
+    "fallen": ({"fallen": (nb.Multinomial(0.5), ["leaves", "cones"])}, ["leaves", "cones"]),
+}
+
+
+@pytest.mark.parametrize("class_prior", [{}, {"class_probs": [0.2, 0.5, 0.3]}, {"class_probs": "empirical"}], ids=str)
+def test_mixed_tables_equal_refitting_models_of_one_feature(mixed, class_prior):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features, **class_prior), X, y)
+    found = features_left_out(posterior, X, y)
+    assert sorted(found.names) == sorted(ALONE)
+    for i in (0, 1, 4, 39):
+        others = np.arange(40) != i
+        rest = nb.fit(posterior.problem.model, X.iloc[others], y[others])
+        np.testing.assert_allclose(found.log_class_prob[i], np.log(rest.class_probs()), rtol=0, atol=1e-12)
+        for name, (model, columns) in ALONE.items():
+            alone = nb.fit(nb.NaiveBayes(model, class_probs=np.full(3, 1 / 3)), X.loc[others, columns], y[others])
+            expected = alone.log_joint(X.loc[[i], columns])[0] + np.log(3)
+            np.testing.assert_allclose(found.log_density[i, :, found.names.index(name)], expected, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(found.log_density[[1, 5], :, found.names.index("height")], 0.0)
+
+
+@pytest.mark.parametrize("follows", [False, True], ids=["numbers", "follows"])
+def test_averages_over_features_add_up_to_leave_one_out(mixed, follows):
+    features, X, y = mixed
+    if not follows:
+        features = {name: value for name, value in features.items() if name != "size"}
+    posterior = nb.fit(nb.NaiveBayes(features, feature_inclusion=0.4), X, y)
+    found = features_left_out(posterior, X, y)
+    joint = sums(found)
+    for i in (0, 4, 17):
+        rest = without_row(posterior, X, y, None, i)
+        np.testing.assert_allclose(joint[i], rest.log_joint(X.iloc[[i]])[0], rtol=0, atol=1e-9)
+        moss = nb.fit(
+            nb.NaiveBayes({"moss": nb.Bernoulli()}, class_probs=np.full(3, 1 / 3), feature_inclusion=0.4),
+            X[["moss"]].drop(index=i),
+            np.delete(y, i),
+        )
+        expected = moss.log_joint(X.loc[[i], ["moss"]])[0] + np.log(3)
+        np.testing.assert_allclose(found.log_density[i, :, found.names.index("moss")], expected, atol=1e-10)
+
+
+def test_rows_that_are_kept_have_the_same_densities(mixed):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    weights = None
+    whole = features_left_out(posterior, X, y, weights)
+    places = np.array([0, 3, 17, 38])
+    some = features_left_out(posterior, X, y, weights, kept=lambda table, rows: places)
+    np.testing.assert_array_equal(some.log_density, whole.log_density[places])
+    np.testing.assert_array_equal(some.log_class_prob, whole.log_class_prob[places])
+    np.testing.assert_array_equal(some.rows.place, places)
+    np.testing.assert_array_equal(some.rows.codes, whole.rows.codes[places])
+
+
+def test_rows_that_are_kept_of_many_chunks(rng):
+    X, y = rng.integers(0, 2, (20_000, 20)), rng.integers(0, 3, 20_000)
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    whole = features_left_out(posterior, X, y)
+    places = np.sort(rng.choice(20_000, 300, replace=False))
+    some = features_left_out(posterior, X, y, kept=lambda table, rows: places)
+    np.testing.assert_array_equal(some.log_density, whole.log_density[places])
+    ones = np.stack([X[y == c].sum(axis=0) for c in range(3)])
+    n = np.bincount(y)
+    for i in (0, 9_999, 19_999):
+        own = np.arange(3) == y[i]
+        prob = (1 + ones - own[:, None] * X[i]) / (2 + n - own)[:, None]
+        np.testing.assert_allclose(whole.log_density[i], np.log(np.where(X[i] == 1, prob, 1 - prob)), atol=1e-10)
+
+
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Poisson(), nb.Multinomial()], ids=lambda f: type(f).__name__)
+def test_sparse_equals_dense(family, rng):
+    X = rng.integers(0, 2, (30, 12)) * rng.integers(0, 2, (30, 12))
+    y = rng.integers(0, 3, 30)
+    posterior = nb.fit(nb.NaiveBayes(family), X, y)
+    dense = features_left_out(posterior, X, y)
+    for kept in (None, lambda table, rows: np.array([2, 9, 29])):
+        expected = dense.log_density if kept is None else dense.log_density[[2, 9, 29]]
+        sparse = features_left_out(posterior, scipy.sparse.csr_array(X), y, kept=kept)
+        np.testing.assert_allclose(sparse.log_density, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_probs": "empirical"}, {"feature_inclusion": 0.4}], ids=str)
+def test_all_features_together_are_the_sum(mixed, options):
+    """Up to a number for each row, which cancels in class probabilities."""
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features, **options), X, y)
+    each, together = features_left_out(posterior, X, y), all_features_left_out(posterior, X, y)
+    assert together.log_density.shape == (40, 3, 1)
+    np.testing.assert_allclose(np.diff(sums(together)), np.diff(sums(each)), rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(together.log_class_prob, each.log_class_prob)
+    np.testing.assert_array_equal(together.rows.codes, each.rows.codes)
+    likely = np.exp(sums(each) - np.logaddexp.reduce(sums(each), axis=1)[:, None])
+    of_label = np.log(likely[np.arange(40), each.rows.codes])
+    np.testing.assert_allclose(of_label, nb.loo(posterior, X, y).elpd_i.values, atol=1e-9)

@@ -1,0 +1,119 @@
+"""Estimators that learn weights of features beside `weight_features`."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import bayesnb as nb
+from bayesnb.estimators import NaiveBayesClassifier
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    y = np.array(["ash", "fir"])[rng.integers(0, 2, 60)]
+    height = rng.normal(1.0, 1.0, 60) + (y == "fir")
+    X = pd.DataFrame({"height": height, "again": height, "moss": rng.integers(0, 2, 60).astype(float)})
+    X.loc[3, "moss"] = np.nan
+    return X, y
+
+
+MODEL = nb.NaiveBayes({"height": nb.Gaussian(), "again": nb.Gaussian(), "moss": nb.Bernoulli()})
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("kind", ["each", "shared"])
+def test_is_weight_features_of_the_fit(data, kind, weighted):
+    X, y = data
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 60) if weighted else None
+    estimator = NaiveBayesClassifier(MODEL, feature_weights=kind, random_state=0).fit(X, y, sample_weight=weights)
+    posterior = nb.fit(MODEL, X, y, sample_weight=weights)
+    expected = nb.weight_features(posterior, X, y, shared=kind == "shared", sample_weight=weights)
+    found = estimator.posterior_
+    assert isinstance(found, nb.WeightedPosterior)
+    np.testing.assert_allclose(found.feature_weights.weight, expected.feature_weights.weight, atol=0.02)
+    np.testing.assert_allclose(estimator.predict_proba(X), expected.predict_proba(X), atol=0.01)
+    assert found.feature_weights.shared == (kind == "shared")
+    assert (estimator.predict(X) == found.predict(X)).all()
+    np.testing.assert_array_equal(estimator.class_count_, posterior.problem.statistics.classes.n)
+    plain = NaiveBayesClassifier(MODEL).fit(X, y)
+    assert np.abs(plain.predict_proba(X) - estimator.predict_proba(X)).max() > 0.05
+
+
+def test_the_random_state_draws(data):
+    X, y = data
+    one, same, other = (
+        NaiveBayesClassifier(MODEL, feature_weights="each", random_state=seed).fit(X, y).posterior_
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one.feature_weights.weight_draws, same.feature_weights.weight_draws)
+    assert (one.feature_weights.weight_draws != other.feature_weights.weight_draws).any()
+
+
+def test_families_may_be_chosen_and_features_averaged(data):
+    X, y = data
+    chosen = NaiveBayesClassifier(feature_weights="each").fit(X, y)
+    assert isinstance(chosen.posterior_.unweighted, nb.ExactPosterior)
+    averaged = NaiveBayesClassifier(MODEL, feature_weights="shared", feature_inclusion=0.5).fit(X, y)
+    assert isinstance(averaged.posterior_.unweighted, nb.AveragedPosterior)
+
+
+def test_scikit_learn_clones_scores_and_pickles(data):
+    X, y = data
+    estimator = NaiveBayesClassifier(MODEL, feature_weights="each", random_state=0)
+    assert clone(estimator).get_params()["feature_weights"] == "each"
+    scores = cross_val_score(estimator, X, y, scoring="neg_log_loss", cv=3)
+    plain = cross_val_score(NaiveBayesClassifier(MODEL), X, y, scoring="neg_log_loss", cv=3)
+    assert np.isfinite(scores).all()
+    assert (scores != plain).all()
+    fitted = estimator.fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["each", "shared"])
+def test_rows_cannot_be_added_or_removed(data, kind):
+    X, y = data
+    estimator = NaiveBayesClassifier(MODEL, feature_weights=kind).fit(X, y)
+    for verb in ("partial_fit", "forget"):
+        with pytest.raises(ValueError, match=rf"^{verb} .*feature_weights='{kind}'.*fit with all rows"):
+            getattr(estimator, verb)(X, y)
+    fresh = NaiveBayesClassifier(MODEL, feature_weights=kind)
+    with pytest.raises(ValueError, match="partial_fit adds or removes rows"):
+        fresh.partial_fit(X, y, classes=["ash", "fir"])
+    assert not hasattr(fresh, "posterior_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feature_weights": "all"}, r'feature_weights=\'all\': give "each", "shared" or None'),
+        ({"feature_weights": True}, r'feature_weights=True: give "each", "shared" or None'),
+        ({"feature_weights": "each", "predictive": "plugin"}, r'use predictive="exact"'),
+        ({"feature_weights": "each", "inference": "map"}, r'use inference="exact"'),
+        ({"feature_weights": "shared", "inference": "mle"}, r'use inference="exact"'),
+    ],
+)
+def test_what_weights_cannot_go_with(data, options, message):
+    X, y = data
+    estimator = NaiveBayesClassifier(MODEL, **options)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, y)
+    assert not hasattr(estimator, "posterior_")
+
+
+def test_rows_without_a_label(data):
+    X, y = data
+    codes = np.where(np.arange(60) < 5, -1, (y == "fir").astype(int))
+    with pytest.raises(ValueError, match=r"takes rows with a label, and some have none \(-1\)"):
+        NaiveBayesClassifier(MODEL, feature_weights="each", unlabelled=-1).fit(X, codes)
+
+
+def test_one_class(data):
+    X, _ = data
+    with pytest.raises(ValueError, match="one class only, 'ash'"):
+        NaiveBayesClassifier(MODEL, feature_weights="each").fit(X, ["ash"] * 60)

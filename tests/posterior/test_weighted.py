@@ -1,0 +1,434 @@
+"""Posteriors with weights of features: everything they give, by hand from posteriors of single features."""
+
+import pickle
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax, softmax
+
+import bayesnb as nb
+from bayesnb.model.weighted import WeightedModel
+from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.prior import SPREADS
+
+CLASSES = ["ash", "fir", "oak"]
+FEATURES = {
+    "size": (nb.Gaussian(1.0, 0.3, 1.5, 0.8), ["height", "width"]),
+    "bark": nb.Categorical(0.7),
+    "moss": nb.Bernoulli(),
+    "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
+}
+ALONE = {
+    "fallen": ({"fallen": FEATURES["fallen"]}, ["leaves", "cones"]),
+    "height": ({"height": FEATURES["size"][0]}, ["height"]),
+    "bark": ({"bark": FEATURES["bark"]}, ["bark"]),
+    "moss": ({"moss": FEATURES["moss"]}, ["moss"]),
+    "width": ({"width": FEATURES["size"][0]}, ["width"]),
+}
+"""A model of each feature, in the order of the table's columns."""
+
+WEIGHT, OFFSET = np.array([0.7, 1.9, 0.0, 0.35, 1.2]), np.array([0.4, -0.3, 0.1])
+
+
+def table(rng, rows):
+    y = np.array(CLASSES)[rng.integers(0, 3, rows)]
+    X = pd.DataFrame(
+        {
+            "leaves": rng.poisson(2.0, rows),
+            "height": rng.normal(1.0, 1.0, rows) + (y == "fir"),
+            "bark": rng.choice(["smooth", "rough", "flaky"], rows),
+            "moss": rng.integers(0, 2, rows).astype(float),
+            "width": rng.normal(1.0, 0.5, rows),
+            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
+        }
+    )
+    X.loc[1, ["height", "moss"]] = np.nan
+    X.loc[2, "bark"] = None
+    return X, y
+
+
+def feature_weights(weight, offset, shared=False, seed=0):
+    """Draws around given modes."""
+    rng = np.random.default_rng(seed)
+    weight, offset = np.asarray(weight, float), np.asarray(offset, float)
+    factor = rng.gamma(20.0, 0.05, (2, 40, 1 if shared else len(weight)))
+    return FeatureWeights(
+        weight=weight,
+        offset=offset,
+        weight_draws=weight * factor,
+        offset_draws=offset + 0.2 * rng.normal(size=(2, 40, len(offset))),
+        spread_draws=None if shared else rng.choice(SPREADS, (2, 40)),
+        num_rows=30,
+    )
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(6)
+    X, y = table(rng, 30)
+    new, _ = table(rng, 9)
+    return X, y, new
+
+
+@pytest.fixture(scope="module")
+def exact(data):
+    X, y, _ = data
+    return nb.fit(nb.NaiveBayes(FEATURES, class_concentration=[1.0, 2.0, 0.5]), X, y)
+
+
+@pytest.fixture(scope="module")
+def weighted(exact):
+    return nb.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET))
+
+
+def densities(data, **options):
+    """Log predictive density of each new row in each feature, from models of one feature: (features, rows, classes)."""
+    X, y, new = data
+    uniform = np.full(3, 1 / 3)
+    fits = [
+        (nb.fit(nb.NaiveBayes(model, class_probs=uniform, **options), X[columns], y), columns)
+        for model, columns in ALONE.values()
+    ]
+    return np.array([fit.log_joint(new[columns]) for fit, columns in fits]) + np.log(3)
+
+
+def log_joint_by_hand(posterior, of_features, weight, offset):
+    class_probs = softmax(np.log(posterior.class_probs()) + offset)
+    return np.log(class_probs) + np.tensordot(weight, of_features, 1)
+
+
+@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
+@pytest.mark.parametrize("weight", [WEIGHT, np.full(5, 0.6)], ids=["each", "shared"])
+def test_predictions_by_hand(data, inclusion, weight):
+    X, y, new = data
+    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
+    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET))
+    expected = log_joint_by_hand(plain, densities(data, feature_inclusion=inclusion), weight, OFFSET)
+    np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
+    np.testing.assert_allclose(posterior.predict_log_proba(new), log_softmax(expected, axis=1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(posterior.predict_proba(new), softmax(expected, axis=1), rtol=1e-9)
+    assert posterior.predict(new).tolist() == [CLASSES[c] for c in expected.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
+def test_weights_of_one_are_naive_bayes(data, inclusion):
+    X, y, new = data
+    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
+    posterior = nb.WeightedPosterior(plain, feature_weights(np.ones(5), np.zeros(3)))
+    np.testing.assert_allclose(posterior.log_joint(new), plain.log_joint(new), rtol=1e-12)
+    np.testing.assert_allclose(posterior.predict_proba(new), plain.predict_proba(new), rtol=1e-12)
+
+
+def test_equal_weights_take_the_short_way_to_the_same_place(exact, data):
+    """One weight that differs in the last digit makes the density that of each feature."""
+    _, _, new = data
+    weight = np.full(5, 0.6)
+    short = nb.WeightedPosterior(exact, feature_weights(weight, OFFSET))
+    long = nb.WeightedPosterior(exact, feature_weights(np.r_[np.nextafter(0.6, 1), weight[1:]], OFFSET))
+    np.testing.assert_allclose(short.predict_proba(new), long.predict_proba(new), rtol=1e-12)
+
+
+def test_a_class_without_probability_has_none_with_weights(data):
+    X, y, new = data
+    plain = nb.fit(nb.NaiveBayes(FEATURES, class_probs=[0.5, 0.0, 0.5]), X, y)
+    for weight in (WEIGHT, np.full(5, 0.6)):
+        found = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET)).predict_proba(new)
+        assert (found[:, 1] == 0).all()
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_a_row_without_cells_has_the_class_probabilities(exact, data):
+    """Only a model without count vectors has such rows."""
+    X, y, _ = data
+    model = {name: value for name, value in FEATURES.items() if name != "fallen"}
+    for weight in (WEIGHT[1:], np.full(4, 0.6)):
+        posterior = nb.WeightedPosterior(nb.fit(nb.NaiveBayes(model), X, y), feature_weights(weight, OFFSET))
+        empty = pd.DataFrame(np.nan, index=[0], columns=X.columns).astype({"bark": object})
+        expected = softmax(np.log(posterior.unweighted.class_probs()) + OFFSET)
+        np.testing.assert_allclose(posterior.class_probs(), expected)
+        np.testing.assert_allclose(posterior.predict_proba(empty), expected[None])
+
+
+def test_density_in_jax(weighted, exact, data, float64):
+    """Categories as codes; the derivative beside differences of the density on the host."""
+    _, _, new = data
+    whole = new.drop(index=[1, 2])
+    codes = whole.assign(bark=whole["bark"].map(["flaky", "rough", "smooth"].index)).to_numpy(float)
+    function = weighted.log_joint_function()
+    np.testing.assert_allclose(function(codes), weighted.log_joint(whole), rtol=1e-10)
+    slope = jax.jacrev(function)(codes[0])
+    for j, name in ((1, "height"), (4, "width")):
+        up, down = (whole.iloc[[0]].assign(**{name: whole.iloc[0][name] + step}) for step in (1e-5, -1e-5))
+        expected = (weighted.log_joint(up) - weighted.log_joint(down))[0] / 2e-5
+        np.testing.assert_allclose(slope[:, j], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_density_in_jax_of_averages(data, float64):
+    X, y, new = data
+    model = {name: FEATURES[name] for name in ("moss", "fallen")}
+    plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "moss"]], y)
+    posterior = nb.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET))
+    rows = new[["leaves", "cones", "moss"]]
+    np.testing.assert_allclose(
+        posterior.log_joint_function()(rows.to_numpy(float)), posterior.log_joint(rows), rtol=1e-10
+    )
+
+
+def test_decision_boundary():
+    X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
+    plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    posterior = nb.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
+    slope, bias = posterior.decision_boundary()
+    of_plain, bias_of_plain = plain.decision_boundary()
+    np.testing.assert_allclose(slope, of_plain * [0.5, 1.5, 0.0], rtol=1e-10, atol=1e-12)
+    odds = np.diff(posterior.predict_log_proba(X), axis=1)[:, 0]
+    np.testing.assert_allclose(X @ slope + bias, odds, rtol=1e-9, atol=1e-12)
+    assert bias != pytest.approx(bias_of_plain)
+
+
+class TestDraws:
+    def by_hand(self, draws, new, chain, step):
+        """Log joint density of rows under one draw, from the draws by site."""
+        rows = new.reset_index(drop=True)
+        at = {name: values[chain, step] for name, values in draws.items()}
+        weight = dict(zip(ALONE, at["feature_weight"], strict=True))
+        found = np.zeros((len(rows), 3))
+        for c in range(3):
+            gaussian = {
+                name: -((rows[name] - at["size_mean"][c, j]) ** 2) / (2 * at["size_variance"][c, j])
+                - np.log(2 * np.pi * at["size_variance"][c, j]) / 2
+                for j, name in enumerate(["height", "width"])
+            }
+            bark = rows["bark"].map(dict(zip(["flaky", "rough", "smooth"], np.log(at["bark_prob"][c]), strict=True)))
+            moss = np.log(np.where(rows["moss"] == 1, at["moss_prob"][c], 1 - at["moss_prob"][c]))
+            terms = {**gaussian, "bark": bark, "moss": np.where(rows["moss"].isna(), np.nan, moss)}
+            counts = rows[["leaves", "cones"]].to_numpy()
+            total = np.log(at["class_prob"][c]) + at["class_offset"][c]
+            total = total + weight["fallen"] * (counts @ np.log(at["fallen_prob"][c]))
+            for name, term in terms.items():
+                total = total + weight[name] * pd.Series(term).fillna(0.0).astype(float).to_numpy()
+            found[:, c] = total
+        return found
+
+    def test_are_of_parameters_and_weights_together(self, weighted, exact):
+        draws = weighted.draws(num_chains=2, num_draws=30, key=4)
+        plain = exact.draws(num_chains=2, num_draws=30, key=4)
+        assert set(draws) == {*plain, "feature_weight", "class_offset", "weight_spread"}
+        for name, values in plain.items():
+            np.testing.assert_array_equal(draws[name], values)
+        # Each draw of the weights is one of those that are there, whole.
+        of_fit = weighted.feature_weights
+        there = {tuple(row) for row in of_fit.weight_draws.reshape(-1, 5)}
+        assert {tuple(row) for row in draws["feature_weight"].reshape(-1, 5)} <= there
+        assert draws["class_offset"].shape == (2, 30, 3)
+        assert draws["weight_spread"].shape == (2, 30)
+
+    def test_of_the_weights_are_independent_of_the_parameters(self, weighted):
+        """Also of their order: the same weights do not always come first."""
+        one, other = (weighted.draws(num_chains=1, num_draws=5, key=key)["feature_weight"] for key in (1, 2))
+        assert (one != other).any()
+
+    def test_class_probabilities_under_each_draw(self, weighted, data):
+        _, _, new = data
+        draws = weighted.draws(num_chains=2, num_draws=3, key=7)
+        found = weighted.proba_draws(new, num_chains=2, num_draws=3, key=7)
+        assert found.shape == (2, 3, 9, 3)
+        for chain in range(2):
+            for step in range(3):
+                expected = softmax(self.by_hand(draws, new, chain, step), axis=1)
+                np.testing.assert_allclose(found[chain, step], expected, rtol=1e-6, atol=1e-9)
+
+    def test_intervals_are_quantiles_of_the_draws(self, weighted, data):
+        _, _, new = data
+        draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3)
+        found = weighted.proba_interval(new, prob=0.8, num_chains=2, num_draws=20, key=3)
+        expected = np.quantile(draws.reshape(40, 9, 3), [0.1, 0.9], axis=0)
+        np.testing.assert_allclose(np.moveaxis(found, -1, 0), expected, rtol=1e-9)
+
+    def test_uncertainty_is_that_of_the_draws(self, weighted, data):
+        _, _, new = data
+        draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3).reshape(40, 9, 3)
+        found = weighted.uncertainty(new, num_chains=2, num_draws=20, key=3)
+
+        def entropy(p):
+            return -(p * np.log(p)).sum(axis=-1)
+
+        np.testing.assert_allclose(found["total"], entropy(draws.mean(axis=0)), rtol=1e-6)
+        np.testing.assert_allclose(found["aleatoric"], entropy(draws).mean(axis=0), rtol=1e-6)
+
+    def test_a_shared_weight_has_no_spread(self, exact, data):
+        _, _, new = data
+        posterior = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
+        draws = posterior.draws(num_chains=1, num_draws=4)
+        assert "weight_spread" not in draws
+        assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all()
+        assert "weight_spread" not in posterior.mean()
+        found = posterior.proba_draws(new, num_chains=1, num_draws=4)
+        expected = softmax(self.by_hand(draws, new, 0, 2), axis=1)
+        np.testing.assert_allclose(found[0, 2], expected, rtol=1e-6, atol=1e-9)
+
+    def test_of_the_prior(self, exact):
+        for shared in (False, True):
+            model = WeightedModel.weighing(exact.model, shared=shared)
+            found = model.draw_prior(np.random.default_rng(1), (2, 400))
+            assert found.weight.shape == (2, 400, 5)
+            assert found.offset.shape == (2, 400, 3)
+            assert found.weight.min() >= 0
+            assert abs(found.offset.mean()) < 4.5 / np.sqrt(2400)
+            if shared:
+                assert found.spread is None
+                assert (found.weight == found.weight[..., :1]).all()
+                # N(1, 1) restricted to positive numbers.
+                assert found.weight[..., 0].mean() == pytest.approx(1.2876, abs=4.5 * 0.794 / np.sqrt(800))
+            else:
+                assert set(np.unique(found.spread)) == set(SPREADS)
+                apart = found.weight.std(axis=-1, ddof=1)
+                small, large = (apart[found.spread == spread].mean() for spread in (0.05, 1.6))
+                assert small == pytest.approx(0.047, abs=0.006)  # mean of a standard deviation of five: .94 of .05
+                assert large > 0.6
+
+
+class TestSummaries:
+    def test_weights_are_a_frame_by_feature(self, weighted):
+        found, draws = weighted.weights, weighted.feature_weights.weight_draws.reshape(-1, 5)
+        assert found.index.tolist() == list(ALONE)
+        assert found.index.name == "feature"
+        assert found.columns.tolist() == ["mean", "sd", "lower", "upper"]
+        np.testing.assert_allclose(found["mean"], draws.mean(axis=0))
+        np.testing.assert_allclose(found["sd"], draws.std(axis=0, ddof=1))
+        np.testing.assert_allclose(found[["lower", "upper"]].T, np.quantile(draws, [0.055, 0.945], axis=0))
+
+    def test_summary_and_mean_have_parameters_and_weights(self, weighted, exact):
+        found, plain = weighted.summary(prob=0.5), exact.summary(prob=0.5)
+        pd.testing.assert_frame_equal(found.loc[plain.index], plain)
+        rest = found.index.difference(plain.index)
+        assert set(rest) == {
+            *(f"feature_weight[{name}]" for name in ALONE),
+            *(f"class_offset[{name}]" for name in CLASSES),
+            "weight_spread",
+        }
+        draws = weighted.feature_weights
+        assert found.loc["feature_weight[height]", "lower"] == pytest.approx(
+            np.quantile(draws.weight_draws[..., 1], 0.25)
+        )
+        assert found.loc["class_offset[oak]", "mean"] == pytest.approx(draws.offset_draws[..., 2].mean())
+        assert found.loc["weight_spread", "sd"] == pytest.approx(draws.spread_draws.std(ddof=1))
+        mean = weighted.mean()
+        for name, value in exact.mean().items():
+            np.testing.assert_array_equal(mean[name], value)
+        np.testing.assert_allclose(mean["feature_weight"], draws.weight_draws.mean(axis=(0, 1)))
+        np.testing.assert_allclose(mean["class_offset"], draws.offset_draws.mean(axis=(0, 1)))
+        assert mean["weight_spread"] == pytest.approx(draws.spread_draws.mean())
+
+    def test_datatree(self, weighted, data):
+        X, y, new = data
+        tree = weighted.to_datatree(X, y, predictions=new, num_chains=2, num_draws=10, key=5)
+        posterior, draws = tree["posterior"], weighted.draws(num_chains=2, num_draws=10, key=5)
+        assert posterior["feature_weight"].dims == ("chain", "draw", "feature")
+        assert posterior["feature_weight"]["feature"].values.tolist() == list(ALONE)
+        assert posterior["class_offset"].dims == ("chain", "draw", "class")
+        assert posterior["weight_spread"].dims == ("chain", "draw")
+        for name in ("feature_weight", "class_offset", "weight_spread", "size_mean"):
+            np.testing.assert_allclose(posterior[name], draws[name])
+        assert tree["prior"]["feature_weight"].min() >= 0
+        proba = weighted.proba_draws(X, num_chains=2, num_draws=10, key=5)
+        of_label = np.log(proba[:, :, np.arange(30), np.searchsorted(CLASSES, y)])
+        np.testing.assert_allclose(tree["log_likelihood"]["y"], of_label, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            tree["predictions"]["proba"], weighted.proba_draws(new, num_chains=2, num_draws=10, key=5), atol=1e-7
+        )
+
+    def test_printed_form(self, weighted, exact):
+        text = repr(weighted)
+        assert text.startswith("WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak'], a weight for each feature\n")
+        assert all(name in text for name in ALONE)
+        assert "<table" in weighted._repr_html_()
+        shared = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
+        assert "one weight for all features" in repr(shared)
+
+    def test_calibration_is_that_of_the_weighted_probabilities(self, weighted, data):
+        X, y, _ = data
+        found = nb.calibration(weighted, X, y).table.loc["log_score", "posterior"]
+        of_label = weighted.predict_log_proba(X)[np.arange(30), np.searchsorted(CLASSES, y)]
+        assert found == pytest.approx(of_label.mean(), rel=1e-6)
+
+
+def same(one, other, new):
+    assert type(one) is type(other)
+    assert type(one.unweighted) is type(other.unweighted)
+    assert one.log_joint(new).tobytes() == other.log_joint(new).tobytes()
+    for name, values in one.draws(num_chains=2, num_draws=5, key=3).items():
+        np.testing.assert_array_equal(values, other.draws(num_chains=2, num_draws=5, key=3)[name])
+    assert repr(one) == repr(other)
+    assert one.feature_weights.num_rows == other.feature_weights.num_rows
+    assert one.feature_weights.shared == other.feature_weights.shared
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
+def test_saved_and_pickled_ones_are_the_same(data, tmp_path, inclusion, shared):
+    X, y, new = data
+    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
+    weight = np.full(5, 0.6) if shared else WEIGHT
+    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared))
+    posterior.save(tmp_path / "w.nc")
+    same(nb.load(tmp_path / "w.nc"), posterior, new)
+    same(pickle.loads(pickle.dumps(posterior)), posterior, new)
+
+
+REFUSED = {
+    "log_evidence": lambda posterior, X, y: posterior.log_evidence,
+    "simulate": lambda posterior, X, y: posterior.simulate(3),
+    "check": lambda posterior, X, y: nb.check(posterior, X, y),
+    "sensitivity": lambda posterior, X, y: nb.sensitivity(posterior),
+    "mutual_information": lambda posterior, X, y: nb.mutual_information(posterior),
+    "feature_evidence": lambda posterior, X, y: nb.feature_evidence(posterior),
+    "compare": lambda posterior, X, y: nb.compare(posterior, posterior),
+    "row_parameters": lambda posterior, X, y: posterior.row_parameters(np.zeros(2, int), np.random.default_rng(0)),
+    "leave-one-out": lambda posterior, X, y: posterior.require_data("leave-one-out"),
+    "loo": lambda posterior, X, y: nb.loo(posterior, X, y),
+    "loo_scores": lambda posterior, X, y: nb.loo_scores(posterior, X, y),
+    "kfold": lambda posterior, X, y: nb.kfold(posterior, X, y),
+    "weight_features": lambda posterior, X, y: nb.weight_features(posterior, X, y),
+}
+
+
+@pytest.mark.parametrize("verb", REFUSED)
+def test_what_has_no_meaning_says_so_and_names_the_way_out(weighted, data, verb):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=rf"^{verb} .*posterior\.unweighted"):
+        REFUSED[verb](weighted, X, y)
+
+
+@pytest.mark.parametrize("verb", ["update", "forget"])
+def test_weights_cannot_follow_single_rows(weighted, data, verb):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=rf"^{verb} .*nb\.weight_features\(posterior\.unweighted\.{verb}"):
+        getattr(weighted, verb)(X, y)
+
+
+def test_it_has_no_statistics_of_a_sampler(weighted):
+    with pytest.raises(AttributeError, match="no sample_stats"):
+        _ = weighted.sample_stats
+
+
+def test_dask(weighted, data):
+    import dask.dataframe as dd
+
+    _, _, new = data
+    found = weighted.predict_proba(dd.from_pandas(new, npartitions=2))
+    np.testing.assert_allclose(np.asarray(found), weighted.predict_proba(new), rtol=1e-12)
+
+
+def test_plot_has_a_line_for_each_feature(weighted):
+    figure = weighted.plot()
+    (axis,) = figure.axes
+    order = weighted.weights["mean"].sort_values(ascending=False, kind="stable").index.tolist()
+    assert [label.get_text() for label in axis.get_yticklabels()] == order
+    unsorted = weighted.plot(sort=False, max_features=2).axes[0]
+    assert [label.get_text() for label in unsorted.get_yticklabels()] == ["fallen", "height"]
+    assert "2 of 5 features" in unsorted.get_xlabel()
+    with pytest.raises(TypeError, match=r"nb\.weight_features"):
+        nb.plot_weights(weighted.unweighted)

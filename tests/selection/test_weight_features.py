@@ -1,0 +1,447 @@
+"""Weights of features learned from tables: their likelihood beside leave-one-out, what they are, and bad input."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from scipy.special import logsumexp
+
+import bayesnb as nb
+from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
+from bayesnb.selection import weights as module
+from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.likelihood import ConditionalLikelihood
+
+
+def bernoulli_table(rng, rows, columns=10, copies=1):
+    """Rows of a naive Bayes model, with columns repeated."""
+    y = rng.integers(0, 2, rows)
+    prob = rng.beta(1.0, 1.0, (2, columns))
+    X = (rng.uniform(size=(rows, columns)) < prob[y]).astype(float)
+    return np.repeat(X, copies, axis=1), y
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(3)
+    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 50)]
+    X = pd.DataFrame(
+        {
+            "leaves": rng.poisson(2.0, 50),
+            "height": rng.normal(10.0, 2.0, 50) + 2.0 * (y == "fir"),
+            "bark": rng.choice(["smooth", "rough"], 50),
+            "moss": rng.integers(0, 2, 50).astype(float),
+            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
+        }
+    )
+    X.loc[[1, 5], "height"] = np.nan
+    X.loc[9, "moss"] = np.nan
+    features = {
+        "height": nb.Gaussian(),
+        "bark": nb.Categorical(0.7),
+        "moss": nb.Bernoulli(),
+        "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
+    }
+    return features, X, y
+
+
+class TestLikelihood:
+    """With weights of one and offsets of zero it is the score of leave-one-out."""
+
+    @staticmethod
+    def likelihood(posterior, X, y, weights=None, shared=False):
+        read = all_features_left_out if shared else features_left_out
+        return module._likelihood(read(posterior, X, y, weights), shared=shared)
+
+    @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+    @pytest.mark.parametrize(
+        ("options", "weighted"),
+        [
+            ({}, False),
+            ({}, True),
+            ({"class_probs": "empirical"}, False),
+            ({"class_probs": [0.2, 0.5, 0.3]}, True),
+            ({"feature_inclusion": 0.3}, False),
+        ],
+        ids=["follows the data", "rows with weights", "empirical", "known classes", "averaged"],
+    )
+    def test_is_leave_one_out(self, mixed, options, weighted, shared):
+        features, X, y = mixed
+        weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted else None
+        posterior = nb.fit(nb.NaiveBayes(features, **options), X, y, sample_weight=weights)
+        likelihood = self.likelihood(posterior, X, y, weights, shared)
+        point = np.r_[np.ones(1 if shared else 4), np.zeros(3)]
+        value, _ = likelihood.value_and_gradient(point)
+        of_rows = nb.loo(posterior, X, y, sample_weight=weights).elpd_i.values
+        assert value == pytest.approx(of_rows @ (np.ones(50) if weights is None else weights), abs=1e-9)
+
+    def test_is_leave_one_out_of_joint_blocks_and_sparse_tables(self, rng):
+        y = rng.integers(0, 2, 30)
+        numbers = rng.normal(size=(30, 3))
+        joint = nb.fit(nb.NaiveBayes({"all": (nb.MultivariateGaussian(), [0, 1, 2])}), numbers, y)
+        words = scipy.sparse.csr_array(rng.poisson(0.7, (30, 12)))
+        counts = nb.fit(nb.NaiveBayes(nb.Multinomial()), words, y)
+        for posterior, X in ((joint, numbers), (counts, words)):
+            value, _ = self.likelihood(posterior, X, y).value_and_gradient(np.array([1.0, 0.0, 0.0]))
+            assert value == pytest.approx(nb.loo(posterior, X, y).elpd, abs=1e-9)
+            assert list(nb.weight_features(posterior, X, y).weights.index) == posterior_names(posterior)
+
+
+def posterior_names(posterior):
+    return [block.name for block in posterior.model.blocks]
+
+
+class TestCopies:
+    @pytest.mark.parametrize("number", [2, 4, 8])
+    def test_have_the_weight_and_the_predictions_of_one(self, number):
+        rng = np.random.default_rng(8)
+        one, y = bernoulli_table(rng, 2000, columns=1)
+        alone = nb.weight_features(nb.fit(nb.Bernoulli(), one, y), one, y)
+        X = np.repeat(one, number, axis=1)
+        plain = nb.fit(nb.Bernoulli(), X, y)
+        copied = nb.weight_features(plain, X, y)
+        sd = float(alone.weights["sd"].iloc[0])
+        assert sd < 0.1
+        total = copied.feature_weights.weight_draws.sum(axis=-1)
+        assert copied.feature_weights.weight.sum() == pytest.approx(1.0, abs=3 * sd)
+        assert total.mean() == pytest.approx(float(alone.weights["mean"].iloc[0]), abs=0.6 * sd)
+        both = np.array([[0.0], [1.0]])
+        expected = alone.predict_proba(both)
+        found = copied.predict_proba(np.repeat(both, number, axis=1))
+        np.testing.assert_allclose(found, expected, atol=0.01)
+        assert np.abs(plain.predict_proba(np.repeat(both, number, axis=1)) - expected).max() > 0.05
+
+    def test_share_one_weight_of_their_inverse_number(self, rng):
+        X, y = bernoulli_table(rng, 3000, columns=6, copies=4)
+        found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y, shared=True)
+        assert (found.weights == found.weights.iloc[0]).all(axis=None)
+        assert found.weights["mean"].iloc[0] == pytest.approx(0.25, abs=0.03)
+
+
+def test_the_draws_are_of_the_likelihood_of_the_table(rng):
+    """One feature: the posterior of its weight and the offsets' difference on a grid, from loops over the rows."""
+    X, y = bernoulli_table(rng, 60, columns=1)
+    found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+    n, ones = np.bincount(y), np.array([X[y == c, 0].sum() for c in range(2)])
+    w, d = np.linspace(0.0, 6.0, 121), np.linspace(-4.0, 4.0, 81)
+    log_density = -((w[:, None] - 1) ** 2) / 2 - d**2 / 4
+    for x, c in zip(X[:, 0], y, strict=True):
+        own = np.arange(2) == c
+        prob = (1 + ones - own * x) / (2 + n - own)
+        density = np.where(x == 1, prob, 1 - prob)
+        classes = (n - own + 1) / (n - own + 1).sum()
+        odds = np.log(classes[1] / classes[0]) + w[:, None] * np.log(density[1] / density[0]) + d
+        log_density = log_density - np.logaddexp(0.0, -odds if c == 1 else odds)
+    log_density[0] -= np.log(2)  # half a cell at the bound
+    probability = np.exp(log_density - logsumexp(log_density))
+    mean = probability.sum(axis=1) @ w
+    sd = np.sqrt(probability.sum(axis=1) @ w**2 - mean**2)
+    assert found.weights["mean"].iloc[0] == pytest.approx(mean, abs=0.3 * sd)
+    assert found.weights["sd"].iloc[0] == pytest.approx(sd, rel=0.15)
+    offset = found.feature_weights.offset_draws
+    expected = probability.sum(axis=0) @ d
+    assert (offset[..., 1] - offset[..., 0]).mean() == pytest.approx(expected, abs=0.2)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_weights_of_rows_count_rows(rng, shared):
+    """A row of weight two has twice the likelihood; a row of weight zero none."""
+    X, y = bernoulli_table(rng, 80, columns=4)
+    weights = np.where(np.arange(80) < 10, 0.0, 1.0)
+    posterior = nb.fit(nb.Bernoulli(), X, y, sample_weight=weights)
+    with_zeros = nb.weight_features(posterior, X, y, sample_weight=weights, shared=shared)
+    without = nb.weight_features(nb.fit(nb.Bernoulli(), X[10:], y[10:]), X[10:], y[10:], shared=shared)
+    np.testing.assert_allclose(with_zeros.feature_weights.weight, without.feature_weights.weight, atol=0.02)
+    np.testing.assert_allclose(with_zeros.feature_weights.offset, without.feature_weights.offset, atol=0.02)
+
+
+def test_all_draws_are_of_the_key(rng):
+    X, y = bernoulli_table(rng, 60, columns=3)
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    one, same, other = (nb.weight_features(posterior, X, y, key=key).feature_weights for key in (1, 1, 2))
+    assert one.weight_draws.shape == (4, 1000, 3)
+    assert one.offset_draws.shape == (4, 1000, 2)
+    assert one.spread_draws.shape == (4, 1000)
+    np.testing.assert_array_equal(one.weight_draws, same.weight_draws)
+    assert (one.weight_draws != other.weight_draws).any()
+    np.testing.assert_allclose(one.weight, other.weight, atol=0.02)
+
+
+def test_modes_and_spreads_belong_to_the_draws(rng):
+    """The mode is averaged over the spreads, and draws of a large spread have weights that differ more."""
+    X, y = bernoulli_table(rng, 200)
+    found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+    of_draws = found.feature_weights.weight_draws
+    assert (np.abs(found.feature_weights.weight - of_draws.mean(axis=(0, 1))) < 0.3 * of_draws.std(axis=(0, 1))).all()
+    spread, apart = found.feature_weights.spread_draws, of_draws.std(axis=-1)
+    assert len(np.unique(spread)) > 2
+    small, large = apart[spread == 0.05].mean(), apart[spread == np.unique(spread)[2]].mean()
+    assert small < 0.08
+    assert large > 1.7 * small
+    shared = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y, shared=True)
+    assert shared.feature_weights.shared
+    assert shared.feature_weights.spread_draws is None
+
+
+def test_what_the_labels_are_of_a_frame_or_an_estimator(mixed):
+    features, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes(features), X.assign(kind=y), "kind")
+    by_name = nb.weight_features(posterior, X.assign(kind=y), "kind")
+    apart = nb.weight_features(posterior, X, y)
+    np.testing.assert_array_equal(by_name.feature_weights.weight_draws, apart.feature_weights.weight_draws)
+    assert list(apart.weights.index) == ["fallen", "height", "bark", "moss"]
+    assert by_name.unweighted is posterior
+
+
+class TestHardTables:
+    def test_fewer_rows_than_features(self, rng):
+        X, y = rng.normal(size=(6, 30)), np.array([0, 1, 0, 1, 0, 1])
+        found = nb.weight_features(nb.fit(nb.NaiveBayes(nb.Gaussian(0.0, 1.0, 2.0, 1.0)), X, y), X, y)
+        assert np.isfinite(found.weights).all(axis=None)
+        assert found.weights["sd"].between(0.05, 1.6).all()
+
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_separable_rows(self, shared):
+        X = np.column_stack([np.r_[np.zeros(50), np.full(50, 100.0)], np.r_[np.zeros(50), np.full(50, 90.0)]])
+        X, y = X + np.random.default_rng(1).normal(size=X.shape), np.repeat(["a", "b"], 50)
+        found = nb.weight_features(nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y), X, y, shared=shared)
+        assert np.isfinite(found.weights).all(axis=None)
+        assert found.weights["upper"].max() < 6
+        assert (found.predict(X) == y).all()
+        assert found.predict_proba(X).max(axis=1).min() > 0.99
+
+    def test_a_hundred_classes(self, rng):
+        y = np.r_[np.arange(100), rng.integers(0, 100, 300)]
+        X = rng.normal(size=(400, 2)) + 0.1 * y[:, None]
+        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+        found = nb.weight_features(posterior, X, y)
+        assert found.feature_weights.offset.shape == (100,)
+        assert np.isfinite(found.predict_proba(X)).all()
+
+    def test_a_feature_without_evidence_keeps_the_prior_of_its_level(self, rng):
+        """A column of missing cells changes nothing, and its weight is one of the others."""
+        X, y = bernoulli_table(rng, 300, columns=3)
+        empty = np.column_stack([X, np.full(300, np.nan)])
+        found = nb.weight_features(nb.fit(nb.Bernoulli(), empty, y), empty, y)
+        plain = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+        np.testing.assert_allclose(found.feature_weights.weight[:3], plain.feature_weights.weight, atol=0.15)
+        assert found.weights["sd"].iloc[3] > 1.5 * found.weights["sd"].iloc[:3].max()
+
+
+def once(kept):
+    """The same choice of rows each time."""
+    chosen = []
+
+    def choose(table, rows):
+        chosen.append(kept(table, rows)) if not chosen else None
+        return chosen[0]
+
+    return choose
+
+
+class TestLargeTables:
+    def test_a_subset_of_the_rows(self, rng, monkeypatch):
+        X, y = bernoulli_table(rng, 4000, columns=5)
+        posterior = nb.fit(nb.Bernoulli(), X, y)
+        whole = nb.weight_features(posterior, X, y)
+        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 5 * 2000)
+        with pytest.warns(UserWarning, match="learned from 2000 of 4000 rows, drawn at random"):
+            some = nb.weight_features(posterior, X, y)
+        assert some.feature_weights.num_rows == 2000
+        difference = some.weights["mean"] - whole.weights["mean"]
+        assert (np.abs(difference) < 3.5 * some.weights["sd"]).all()
+        assert (some.weights["sd"] > 1.1 * whole.weights["sd"]).all()
+        with pytest.warns(UserWarning, match="drawn at random"):
+            other = nb.weight_features(posterior, X, y, key=1)
+        assert (other.feature_weights.weight != some.feature_weights.weight).any()
+
+    def test_the_subset_is_drawn_at_random_without_repeats(self, rng, monkeypatch):
+        X, y = bernoulli_table(rng, 1000, columns=2)
+        posterior = nb.fit(nb.Bernoulli(), X, y)
+        places = []
+
+        def noted(*args, **options):
+            places.append(features_left_out(*args, **options).rows.place)
+            return features_left_out(*args, **options)
+
+        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 2 * 300)
+        monkeypatch.setattr(module, "features_left_out", lambda *args, kept: noted(*args, kept=once(kept)))
+        with pytest.warns(UserWarning, match="learned from 300 of 1000 rows"):
+            nb.weight_features(posterior, X, y)
+        assert len(places[0]) == 300
+        assert (np.diff(places[0]) > 0).all()
+        assert places[0].mean() == pytest.approx(499.5, abs=4.5 * 289 / np.sqrt(300))
+
+    def test_a_table_that_fits_exactly(self, rng, monkeypatch):
+        X, y = bernoulli_table(rng, 100, columns=5)
+        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 5 * 100)
+        found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+        assert found.feature_weights.num_rows == 100
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = bernoulli_table(np.random.default_rng(2), 40, columns=3)
+    return nb.fit(nb.Bernoulli(), X, y), X, y
+
+
+class TestBadInput:
+    def test_rows_that_were_never_among_the_data(self, fitted):
+        posterior, X, y = fitted
+        with pytest.raises(ValueError, match=r"never all among the data: class 0 weighs"):
+            nb.weight_features(posterior, np.tile(X, (2, 1)), np.tile(y, 2))
+        numbers = np.random.default_rng(1).normal(size=(20, 2))
+        of_numbers = nb.fit(nb.NaiveBayes(nb.Gaussian()), numbers, np.arange(20) % 2)
+        numbers[3, 1] = 1e6
+        with pytest.raises(ValueError, match=r"row 3 was never among the data: without it, column 1 in class 1"):
+            nb.weight_features(of_numbers, numbers, np.arange(20) % 2)
+
+    def test_other_columns_lengths_and_labels(self, fitted, mixed):
+        posterior, X, y = fitted
+        with pytest.raises(ValueError, match="3"):
+            nb.weight_features(posterior, X[:, :2], y)
+        with pytest.raises(ValueError, match=r"40.*39|39.*40"):
+            nb.weight_features(posterior, X, y[:-1])
+        with pytest.raises(ValueError, match="7"):
+            nb.weight_features(posterior, X, np.where(np.arange(40) == 3, 7, y))
+        with pytest.raises(ValueError, match=r"sample_weight|weight"):
+            nb.weight_features(posterior, X, y, sample_weight=np.ones(39))
+
+    def test_one_class(self):
+        X = np.array([[1.0], [0.0]])
+        with pytest.raises(ValueError, match=r"one class only, 'a'.*rows of another class"):
+            nb.weight_features(nb.fit(nb.Bernoulli(), X, ["a", "a"]), X, ["a", "a"])
+
+    def test_points_and_other_things(self, fitted):
+        posterior, X, y = fitted
+        with pytest.raises(ValueError, match=r"^weight_features .*point estimate"):
+            nb.weight_features(nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.MAP()), X, y)
+        with pytest.raises(TypeError, match="give what nb"):
+            nb.weight_features(X, X, y)
+        with pytest.raises(TypeError, match=r"inference is a MAP: give nb\.NUTS\(\)"):
+            nb.weight_features(posterior, X, y, inference=nb.MAP())
+
+    def test_too_many_features(self, rng):
+        X, y = rng.integers(0, 2, (6, 2001)), np.array([0, 1, 0, 1, 0, 1])
+        posterior = nb.fit(nb.Bernoulli(), X, y)
+        with pytest.raises(ValueError, match=r"2001 features.*2000 at most: use shared=True"):
+            nb.weight_features(posterior, X, y)
+        found = nb.weight_features(posterior, X, y, shared=True)
+        assert len(found.weights) == 2001
+
+    def test_a_class_of_one_row_whose_probability_is_its_frequency(self, rng):
+        X, y = bernoulli_table(rng, 41, columns=3)
+        y[40] = 2
+        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), X, y)
+        with pytest.warns(UserWarning, match=r"^row 40 does not count in the weights.*leave class_probs out"):
+            found = nb.weight_features(posterior, X, y)
+        assert found.feature_weights.num_rows == 40
+        assert np.isfinite(found.predict_proba(X)).all()
+
+    def test_no_row_that_counts(self):
+        X, y = np.array([[1.0], [0.0]]), ["a", "b"]
+        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), X, y)
+        with pytest.raises(ValueError, match=r"probability zero, for every row: leave class_probs out"):
+            nb.weight_features(posterior, X, y)
+
+    def test_densities_that_are_not_finite(self, fitted, monkeypatch):
+        posterior, X, y = fitted
+        left_out = features_left_out(posterior, X, y)
+        left_out.log_density[7, 1, 2] = -np.inf
+        monkeypatch.setattr(module, "features_left_out", lambda *args, **options: left_out)
+        with pytest.raises(ValueError, match=re.escape("row 7 in feature 2 and class 1 is -inf on the log scale")):
+            nb.weight_features(posterior, X, y)
+
+    def test_weights_of_rows_in_averages(self, fitted):
+        _, X, y = fitted
+        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X, y)
+        with pytest.raises(ValueError, match="sample_weight is not for posteriors averaged over features"):
+            nb.weight_features(averaged, X, y, sample_weight=np.full(40, 0.5))
+
+
+def test_draws_of_the_parameters_give_nearly_the_same_weights():
+    """Importance sampling over draws of a closed form, beside the closed form."""
+    rng = np.random.default_rng(9)
+    X, y = bernoulli_table(rng, 150, columns=3)
+    exact = nb.fit(nb.Bernoulli(), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_draws=1000, key=1), X=X, y=y)
+    one, other = features_left_out(exact, X, y), features_left_out(sampled, X, y)
+    np.testing.assert_array_equal(other.names, one.names)
+    np.testing.assert_allclose(other.log_density, one.log_density, rtol=0.02, atol=0.005)
+    np.testing.assert_allclose(other.log_class_prob, one.log_class_prob, atol=1e-12)
+    # The sign of the importance weights: with it reversed, densities given the row's own cell twice.
+    held = np.stack([exact.log_joint(np.where(np.eye(3, dtype=bool)[j], X, np.nan)) for j in range(3)], axis=-1)
+    held = held - np.log(exact.class_probs())[:, None]
+    effect = np.abs(one.log_density - held)
+    assert np.abs(other.log_density - one.log_density).mean() < 0.3 * effect.mean()
+    found, expected = nb.weight_features(sampled, X, y), nb.weight_features(exact, X, y)
+    sd = expected.weights["sd"]
+    assert (np.abs(found.weights["mean"] - expected.weights["mean"]) < 0.2 * sd).all()
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_nuts_and_the_approximation_agree(shared):
+    rng = np.random.default_rng(4)
+    X, y = bernoulli_table(rng, 400, columns=4, copies=2)
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    settings = nb.NUTS(num_warmup=2000, num_samples=2000, target_accept_prob=0.95)
+    found = nb.weight_features(posterior, X, y, shared=shared, key=1)
+    sampled = nb.weight_features(posterior, X, y, shared=shared, inference=settings, key=1)
+    np.testing.assert_array_equal(sampled.feature_weights.weight, found.feature_weights.weight)
+    sd = sampled.weights["sd"]
+    assert (np.abs(found.weights["mean"] - sampled.weights["mean"]) < 0.3 * sd).all()
+    np.testing.assert_allclose(found.weights["sd"], sd, rtol=0.2)
+    if not shared:
+        spreads = [
+            [(weights.spread_draws == spread).mean() for spread in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)]
+            for weights in (found.feature_weights, sampled.feature_weights)
+        ]
+        np.testing.assert_allclose(*spreads, atol=0.06)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1000, 10_000])
+def test_intervals_cover_one_where_the_model_is_right(rows):
+    """Ten Bernoulli columns: at least 85 % of the 89 % intervals hold one; more is allowed, the prior's mean is one."""
+    inside = []
+    for seed in range(60):
+        X, y = bernoulli_table(np.random.default_rng([seed, rows]), rows)
+        found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y, key=seed).weights
+        inside.append(((found["lower"] <= 1) & (found["upper"] >= 1)).mean())
+    error = np.std(inside) / np.sqrt(60)
+    assert np.mean(inside) >= 0.85
+    assert error < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "most"), [(60, 0.018), (200, 0.007)])
+def test_weights_cost_little_where_the_model_is_right(rows, most):
+    """The score of the labels of new rows beside that of the right model with the right prior, nats a row."""
+    change = []
+    for seed in range(150):
+        X, y = bernoulli_table(np.random.default_rng([seed, rows, 2]), rows + 1000)
+        posterior = nb.fit(nb.Bernoulli(), X[:rows], y[:rows])
+        weighted = nb.weight_features(posterior, X[:rows], y[:rows], key=seed)
+        of_label = np.arange(1000), y[rows:]
+        gained = weighted.predict_log_proba(X[rows:])[of_label] - posterior.predict_log_proba(X[rows:])[of_label]
+        change.append(gained.mean())
+    assert -most < np.mean(change) < 0.0
+
+
+def test_the_parts_are_those_of_the_table(rng):
+    """Modes and draws have the shapes that the posterior needs."""
+    X, y = bernoulli_table(rng, 50, columns=2)
+    found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+    assert isinstance(found, nb.WeightedPosterior)
+    assert isinstance(found.feature_weights, FeatureWeights)
+    assert not found.feature_weights.shared
+    assert found.feature_weights.num_rows == 50
+    likelihood = module._likelihood(features_left_out(found.unweighted, X, y), shared=False)
+    assert isinstance(likelihood, ConditionalLikelihood)
+    # The mode: no slope of the log posterior, averaged over the spreads, is far from zero.
+    _, slope = likelihood.value_and_gradient(np.r_[found.feature_weights.weight, found.feature_weights.offset])
+    np.testing.assert_allclose(slope[2:], found.feature_weights.offset, atol=0.2)

@@ -1,0 +1,253 @@
+"""Normal vectors whose first entries are not negative: their probability and draws, beside SciPy and acceptance."""
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from scipy.special import log_ndtr
+from scipy.stats import binom, kstest, multivariate_normal, truncnorm
+
+from bayesnb.weights import truncated_normal
+from bayesnb.weights.truncated_normal import TruncatedNormal
+
+CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
+
+
+def copies(number, tight=400.0, spread=0.5):
+    """Mean and covariance of weights of copies of a column: the data know their sum, and the prior the rest."""
+    precision = tight * np.ones((number, number)) + np.eye(number) / spread**2
+    centre = np.ones(number)
+    mean = np.linalg.solve(precision, tight * np.ones(number) + centre / spread**2)
+    return mean, np.linalg.inv(precision)
+
+
+def drawn(mean, factor, num_bounded, number, rng):
+    return TruncatedNormal.of(mean, factor, num_bounded).draw(number, rng)
+
+
+def factor_of(covariance):
+    return np.linalg.cholesky(covariance)
+
+
+def probability_by_scipy(mean, covariance):
+    """P(x >= 0) of a normal vector x, which is P(mean - x <= mean)."""
+    return multivariate_normal.cdf(
+        mean, np.zeros(len(mean)), covariance, maxpts=500_000, abseps=1e-10, releps=1e-5, rng=np.random.default_rng(1)
+    )
+
+
+def accepted(mean, covariance, num_positive, number, rng):
+    """Independent draws by acceptance."""
+    proposed = rng.multivariate_normal(mean, covariance, number, method="cholesky")
+    return proposed[(proposed[:, :num_positive] >= 0).all(axis=1)]
+
+
+def accepted_copies(number, num_draws, rng, tight=400.0, spread=0.5):
+    """Independent draws of the weights of `copies`: their sum and shares, accepted in proportion to the density.
+
+    With s the sum and u the shares, the density is s^(number - 1) exp(-|s u - m|^2 / (2 spread^2)) times the normal
+    density of the sum, m the prior's mean of one.
+    """
+    total = rng.normal(1.0, tight**-0.5, 40 * num_draws)
+    shares = rng.dirichlet(np.ones(number), len(total))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_density = (number - 1) * np.log(total) - ((total[:, None] * shares - 1.0) ** 2).sum(axis=1) / (
+            2 * spread**2
+        )
+    # The largest value: the shares are equal, and the sum is seven standard deviations high.
+    highest = 1 + 7 * tight**-0.5
+    bound = (number - 1) * np.log(highest) - number * (highest / number - 1.0) ** 2 / (2 * spread**2)
+    kept = np.log(rng.uniform(size=len(total))) < log_density - bound
+    return (total[:, None] * shares)[kept]
+
+
+def assert_same_distribution(found, expected, limit=4.5):
+    """Means, second moments and tails of two samples differ by Monte Carlo error alone."""
+    tail = np.quantile(expected, 0.1, axis=0)
+    functions = [
+        lambda x: x,
+        lambda x: (x[:, :, None] * x[:, None, :]).reshape(len(x), -1),
+        lambda x: (x < tail) * 1.0,
+    ]
+    for function in functions:
+        one, other = function(found), function(expected)
+        error = np.sqrt(one.var(axis=0) / len(one) + other.var(axis=0) / len(other))
+        assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) <= limit * error).all()
+
+
+class TestProbability:
+    @pytest.mark.parametrize("mean", [-1000.0, -40.0, -3.0, 0.0, 2.0, 50.0])
+    def test_of_one_entry_is_exact(self, rng, mean):
+        found = TruncatedNormal.of(np.array([mean, 5.0]), np.array([[2.0, 0.0], [1.0, 1.0]]), 1)
+        assert found.log_probability(3, rng) == pytest.approx(log_ndtr(mean / 2.0), rel=1e-9, abs=1e-9)
+
+    def test_of_independent_entries_is_exact(self, rng):
+        mean, sd = np.array([-20.0, 0.3, 4.0, -1.0]), np.array([1.0, 0.5, 2.0, 3.0])
+        found = TruncatedNormal.of(mean, np.diag(sd), 3).log_probability(2, rng)
+        assert found == pytest.approx(log_ndtr(mean[:3] / sd[:3]).sum(), rel=1e-9)
+
+    @pytest.mark.parametrize(
+        ("mean", "covariance"),
+        [
+            ([1.0, 1.0, 1.0, 1.0], CORRELATED),
+            ([-2.0, 0.5, -1.0, -3.0], CORRELATED),
+            ([0.0, 0.0, 0.0, 0.0], CORRELATED),
+            copies(2),
+            copies(4),
+            copies(8),
+            copies(4, tight=1e6),
+        ],
+        ids=["above", "below", "zero", "two copies", "four copies", "eight copies", "tight copies"],
+    )
+    def test_is_scipys(self, rng, mean, covariance):
+        mean = np.asarray(mean)
+        expected = np.log(probability_by_scipy(mean, covariance))
+        given = TruncatedNormal.of(mean, factor_of(covariance), len(mean))
+        estimates = [given.log_probability(2000, rng) for _ in range(10)]
+        error = np.std(estimates, ddof=1) / np.sqrt(10)
+        assert error < 0.02
+        assert abs(np.mean(estimates) - expected) < 4.8 * error + 2e-4  # Student's t of 9 degrees: one in 1000
+
+    def test_is_unbiased(self, rng):
+        """Averages of three draws each: a bias would not shrink."""
+        mean = np.array([-1.0, 0.5, 0.2, 0.0])
+        given = TruncatedNormal.of(mean, factor_of(CORRELATED), 4)
+        estimates = [np.exp(given.log_probability(3, rng)) for _ in range(1000)]
+        error = np.std(estimates) / np.sqrt(len(estimates))
+        assert abs(np.mean(estimates) - probability_by_scipy(mean, CORRELATED)) < 4 * error
+
+    def test_of_many_groups_of_copies_is_the_sum(self, rng):
+        """Groups that are independent of each other: forty weights have the probability of five times eight."""
+        mean, covariance = copies(8)
+        order = np.random.default_rng(2).permutation(40)
+        five = block_diag(*[covariance] * 5)[np.ix_(order, order)]
+        given = TruncatedNormal.of(np.tile(mean, 5)[order], factor_of(five), 40)
+        expected = 5 * np.log(probability_by_scipy(mean, covariance))
+        assert given.log_probability(4000, rng) == pytest.approx(expected, abs=0.15)
+
+    def test_far_below_zero(self, rng):
+        """Two entries of correlation one half, 30 standard deviations below zero: the tail's expansion.
+
+        P(x > a, y > a) is (1 + r)^2 / (2 pi a^2 (1 - r^2)^(1/2)) exp(-a^2 / (1 + r)) for large a, with an error of
+        order 1 / a^2 (Savage 1962, *Journal of Research of the National Bureau of Standards* 66B, 93-96).
+        """
+        a, r = 30.0, 0.5
+        given = TruncatedNormal.of(np.full(2, -a), factor_of(np.array([[1.0, r], [r, 1.0]])), 2)
+        expected = 2 * np.log1p(r) - np.log(2 * np.pi * a**2 * np.sqrt(1 - r**2)) - a**2 / (1 + r)
+        assert given.log_probability(4000, rng) == pytest.approx(expected, abs=0.02)
+
+    @pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
+    def test_of_many_entries_far_below_zero_is_finite(self, rng, scale):
+        root = rng.normal(size=(40, 40))
+        covariance = root @ root.T + 1e-3 * np.eye(40)
+        mean = -scale * np.abs(rng.normal(size=40)) * np.sqrt(np.diag(covariance))
+        given = TruncatedNormal.of(mean, factor_of(covariance), 40)
+        found, draws = given.log_probability(500, rng), given.draw(100, rng)
+        assert np.isfinite(found)
+        assert np.isfinite(draws).all()
+        assert draws.min() >= 0
+        assert found < log_ndtr(mean / np.sqrt(np.diag(covariance))).min()  # less probable than each entry alone
+
+
+class TestDraws:
+    @pytest.mark.parametrize("mean", [-40.0, -2.0, 0.0, 3.0])
+    def test_of_one_entry(self, rng, mean):
+        found = drawn(np.array([mean]), np.array([[1.5]]), 1, 2000, rng)
+        expected = truncnorm(-mean / 1.5, np.inf, mean, 1.5)
+        assert found.shape == (2000, 1)
+        assert kstest(found[:, 0], expected.cdf).pvalue > 1e-3
+
+    @pytest.mark.parametrize(
+        ("mean", "num_positive"),
+        [
+            ([0.5, 1.0, 0.3, 0.0], 3),
+            ([-1.0, -0.5, -1.5, 2.0], 3),
+            ([0.2, 0.5, 0.0, 0.7], 4),
+            ([1.0, -2.0, 0.0, 0.0], 1),
+        ],
+    )
+    def test_are_those_that_acceptance_gives(self, rng, mean, num_positive):
+        mean = np.asarray(mean)
+        found = drawn(mean, factor_of(CORRELATED), num_positive, 4000, rng)
+        assert found.shape == (4000, 4)
+        assert found[:, :num_positive].min() >= 0
+        assert_same_distribution(found, accepted(mean, CORRELATED, num_positive, 100_000, rng))
+
+    @pytest.mark.parametrize("number", [2, 4, 8])
+    def test_of_copies_of_a_column(self, rng, number):
+        mean, covariance = copies(number)
+        found = drawn(mean, factor_of(covariance), number, 4000, rng)
+        expected = accepted_copies(number, 4000, rng)
+        assert len(expected) > 2000
+        assert_same_distribution(found, expected)
+        assert_same_distribution(found.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
+
+    def test_of_entries_far_below_zero(self, rng):
+        """Means of -8: no draw would be accepted. Independent entries have known distributions."""
+        mean, sd = np.array([-8.0, -20.0, 1.0, 3.0]), np.array([1.0, 2.0, 1.0, 1.0])
+        found = drawn(mean, np.diag(sd), 3, 2000, rng)
+        for j in range(4):
+            low = -mean[j] / sd[j] if j < 3 else -np.inf
+            assert kstest(found[:, j], truncnorm(low, np.inf, mean[j], sd[j]).cdf).pvalue > 1e-3
+
+    @pytest.mark.parametrize("number", [1, 7, 201, 450])
+    def test_are_as_many_as_wanted_and_differ(self, rng, number):
+        mean, covariance = copies(8, tight=1e5)
+        found = drawn(mean, factor_of(covariance), 8, number, rng)
+        assert found.shape == (number, 8)
+        assert len(np.unique(found[:, 0])) == number
+
+    @pytest.mark.slow
+    def test_of_many_groups_of_copies(self, rng):
+        """Forty weights in five groups: each has the distribution that one group has alone."""
+        mean, covariance = copies(8)
+        found = drawn(np.tile(mean, 5), factor_of(block_diag(*[covariance] * 5)), 40, 2000, rng)
+        expected = accepted_copies(8, 4000, rng)
+        for group in np.split(found, 5, axis=1):
+            assert_same_distribution(group, expected, limit=6.0)  # trajectories: draws of a chain depend a little
+            assert_same_distribution(group.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
+
+    def test_of_more_groups_than_candidates_are_accepted_for(self, rng):
+        """A hundred weights in 25 groups: one candidate in a thousand million is accepted, and trajectories draw."""
+        mean, covariance = copies(4)
+        found = drawn(np.tile(mean, 25), factor_of(block_diag(*[covariance] * 25)), 100, 400, rng)
+        assert len(np.unique(found[:, 0])) == 400
+        expected = accepted_copies(4, 4000, rng)
+        groups = found.reshape(-1, 4)
+        assert_same_distribution(groups, expected)
+        assert_same_distribution(groups.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
+
+    def test_need_no_shift(self, rng, monkeypatch):
+        """If the best shift is not found, candidates are drawn without one; they are accepted less often."""
+        mean = np.array([0.2, 0.5, 0.0, 0.7])
+        monkeypatch.setattr(truncated_normal, "MOST_STEPS", 0)
+        given = TruncatedNormal.of(mean, factor_of(CORRELATED), 4)
+        assert (given.shift == 0).all()
+        assert_same_distribution(given.draw(4000, rng), accepted(mean, CORRELATED, 4, 100_000, rng))
+
+    def test_candidates_are_accepted(self, rng):
+        """The best shift and the order of the entries: without either, fewer than half as many are accepted."""
+        mean = np.array([-9.0, 0.5, -1.0, 4.0])
+        for centre, covariance, least in ((mean, CORRELATED, 0.99), (*copies(8), 0.25)):
+            given = TruncatedNormal.of(centre, factor_of(covariance), len(centre))
+            assert np.exp(given.log_probability(2000, rng) - given.log_bound) > least
+
+    def test_are_those_of_the_key(self):
+        mean, covariance = copies(3)
+        one, same, other = (
+            drawn(mean, factor_of(covariance), 3, 50, np.random.default_rng(seed)) for seed in (1, 1, 2)
+        )
+        np.testing.assert_array_equal(one, same)
+        assert (one != other).all()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("mean", [-6.0, 1.0])
+    def test_false_alarms_of_the_test_of_one_entry(self, mean):
+        """Draws of correlated entries, of which the first has a known marginal: how often a test at 5 % rejects."""
+        covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
+        expected = truncnorm(-mean, np.inf, mean, 1.0)
+        rejected = 0
+        for seed in range(300):
+            # The second entry has no bound.
+            found = drawn(np.array([mean, 0.0]), factor_of(covariance), 1, 1000, np.random.default_rng(seed))
+            rejected += kstest(found[:, 0], expected.cdf).pvalue < 0.05
+        assert rejected <= binom.ppf(0.999, 300, 0.05)
