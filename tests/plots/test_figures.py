@@ -109,9 +109,16 @@ def selection() -> Any:
     return SimpleNamespace(table=pd.DataFrame(columns), kept=("old",), dropped=("height", "nests"))
 
 
-def weighted() -> Any:
+def weighted(*, shared: bool = False) -> Any:
     columns = {"mean": [0.4, 0.9, 0.7], "sd": [0.1, 0.1, 0.1], "lower": [0.2, 0.6, 0.6], "upper": [0.5, 1.1, 0.9]}
-    return SimpleNamespace(weights=pd.DataFrame(columns, index=["height", "nests", "old"]))
+    weights = pd.DataFrame(columns, index=["height", "nests", "old"])
+    return SimpleNamespace(weights=weights, feature_weights=SimpleNamespace(shared=shared))
+
+
+def amounts() -> pd.DataFrame:
+    """A column of many zeros, and one of counts up to 250."""
+    at = np.arange(24)
+    return pd.DataFrame({"rain": np.where(at % 3 > 0, 0.0, 1.5 + np.cos(at)), "leaves": 3.0 + at % 7 + 230 * (at == 5)})
 
 
 FIGURES: dict[str, Callable[[], Any]] = {
@@ -151,6 +158,8 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "selection": lambda: nb.plot_feature_selection(selection()),
     "weights": lambda: nb.plot_weights(weighted(), max_features=2),
     "weights in order": lambda: nb.plot_weights(weighted(), sort=False),
+    "weight of all": lambda: nb.plot_weights(weighted(shared=True)),
+    "families of amounts": lambda: nb.choose_families(amounts(), LABELS[::-1]).plot(),
     "families": lambda: nb.choose_families(table(), LABELS).plot(),
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
