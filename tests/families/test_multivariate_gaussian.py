@@ -15,7 +15,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.checks.left_out import leave_one_out
-from bayesnb.families.distances import distances
+from bayesnb.families.distances import distances, distances_on_device
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
@@ -427,6 +427,17 @@ class TestGaps:
             one = distances(gaps(X).to_numpy(), mean[s], covariance[s])
             np.testing.assert_allclose(together.squared[s], one.squared, rtol=1e-10)
             np.testing.assert_allclose(together.log_det[s], one.log_det, rtol=1e-10)
+
+    @pytest.mark.usefixtures("float64")
+    @pytest.mark.parametrize("holes", [False, True])
+    def test_distances_on_the_device(self, rng, holes):
+        X, _ = table(rng, 10)
+        cells = (gaps(X) if holes else X).to_numpy()
+        mean, covariance = rng.normal(size=(2, 3)), np.array([SCALE, np.eye(3)])
+        for found, expected in zip(
+            distances_on_device(cells, mean, covariance), distances(cells, mean, covariance), strict=True
+        ):
+            np.testing.assert_allclose(*np.broadcast_arrays(found, expected), rtol=1e-10)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("holes", [False, True])
