@@ -29,8 +29,7 @@ import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks import compare as compare_module
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
-from bayesnb.checks.comparison.class_probabilities import _excess
-from bayesnb.checks.comparison.class_probabilities import probability_frame
+from bayesnb.checks.comparison.class_probabilities import _excess, probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.families.pit import pit

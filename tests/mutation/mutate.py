@@ -158,7 +158,12 @@ def _nodes(node: ast.AST) -> Iterator[Any]:
                 yield from _of_dict(child)
                 continue
             yield child
-            yield from _nodes(child)
+            if not (_is_reshape(node) and isinstance(child, ast.UnaryOp)):  # any negative number means -1 there
+                yield from _nodes(child)
+
+
+def _is_reshape(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
 
 
 def _of_dict(node: ast.Dict) -> Iterator[Any]:
