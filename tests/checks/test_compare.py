@@ -497,3 +497,12 @@ def test_the_part_of_each_draw_in_a_class_probability_adds_up_to_the_difference(
     found = _excess(log_joint, truth)
     assert found.shape == (2, 5, 12)
     np.testing.assert_allclose(found.mean(axis=(0, 1)), (predictive - truth).ravel(), rtol=1e-10, atol=1e-14)
+
+
+def test_a_category_that_was_not_seen_is_told_once():
+    X, y = pd.DataFrame({"colour": ["red", "blue"] * 10}), ["a"] * 9 + ["b"] * 11
+    exact = nb.fit(nb.Categorical(), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_draws=200, num_chains=2), X=X, y=y)
+    with pytest.warns(UserWarning, match="green") as caught:
+        nb.compare(exact, sampled, X=pd.DataFrame({"colour": ["red", "green", "blue"]}))
+    assert len(caught) == 1
