@@ -597,8 +597,8 @@ def test_iterations_that_do_not_suffice_are_told():
         nb.fit(model, X, y, nb.MAP(max_iterations=2))
     with pytest.warns(nb.ConvergenceWarning, match=r"Gibbs: .*ESS.*num_samples \(now 20\)"):
         nb.fit(model, X, y, nb.Gibbs(num_warmup=1, num_samples=20, num_chains=2))
+    few = nb.Gibbs(num_warmup=1, num_samples=8, num_chains=2)
     with pytest.warns(nb.ConvergenceWarning, match="The chains may hold different groupings"):
-        few = nb.Gibbs(num_warmup=1, num_samples=8, num_chains=2)
         nb.fit(nb.Bernoulli(), np.eye(6), [None] * 6, few, classes=["a", "b"])
 
 

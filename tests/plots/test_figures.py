@@ -126,6 +126,10 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "proba of draws": lambda: nb.plot_proba(sampled(), table()[["old"]], LABELS, max_rows=7),
     "proba of two": lambda: nb.plot_proba(pair(), *rows_of_pair(), max_rows=5, labels=[f"tree {i}" for i in range(16)]),
     "proba without labels": lambda: nb.plot_proba(exact(), table(), max_rows=3, classes=["oak", "ash"]),
+    "proba of one row": lambda: nb.plot_proba(exact(), table().iloc[:1]),
+    "log odds without end": lambda: nb.plot_log_odds(
+        certain(), table()[["old", "nests"]], LABELS, classes=("ash", "oak")
+    ),
     "log odds": lambda: nb.plot_log_odds(pair(), *rows_of_pair(), max_rows=9, sort=True),
     "log odds of three": lambda: nb.plot_log_odds(exact(), table(), LABELS, classes=("oak", "ash"), max_rows=6),
     "log odds of draws": lambda: nb.plot_log_odds(sampled(), table()[["old"]], classes=("oak", "ash"), max_rows=6),
@@ -135,6 +139,8 @@ FIGURES: dict[str, Callable[[], Any]] = {
         nb.fit(nb.NaiveBayes({"nests": nb.Hurdle(nb.Exponential())}), table(), LABELS), table(), LABELS, bins=6
     ),
     "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, columns=3),
+    "prior of one class": lambda: nb.plot_prior_posterior(one_class()),
+    "prior of one category": lambda: nb.plot_prior_posterior(constant()),
     "prior of draws": lambda: nb.plot_prior_posterior(sampled(), max_panels=3),
     "spikes": lambda: nb.plot_spikes(words(), num_labels=3),
     "spikes of one class": lambda: nb.plot_spikes(one_class(), num_labels=4),
@@ -168,6 +174,20 @@ FIGURES: dict[str, Callable[[], Any]] = {
 
 def one_class() -> Any:
     return nb.fit(nb.Bernoulli(), table()[["old"]], ["ash"] * 24, classes=["ash"])
+
+
+def certain() -> Any:
+    """Estimates of zero: some rows are impossible in one class."""
+    X = table()[["old", "nests"]]
+    return nb.fit(
+        nb.NaiveBayes({"old": nb.Bernoulli(), "nests": nb.Poisson()}), X.assign(old=LABELS == "oak"), LABELS, nb.MLE()
+    )
+
+
+def constant() -> Any:
+    """A column whose only category has probability one, beside another column."""
+    X = table()[["leaf", "old"]].assign(leaf="round")
+    return nb.fit(nb.NaiveBayes({"leaf": nb.Categorical(), "old": nb.Bernoulli()}), X, LABELS)
 
 
 def many() -> Any:
