@@ -73,6 +73,10 @@ def rows_of_pair() -> tuple[pd.DataFrame, np.ndarray]:
     return table().iloc[rows], LABELS[rows]
 
 
+def eight_labels() -> list[str]:
+    return ["ash", "birch", *"abcdef"] * 2
+
+
 def models(probability: list[float]) -> Any:
     names = ["Gaussian", "a model with a long name that needs two lines"]
     columns = {"model_probability": probability, "elpd_difference": [0.0, -3.5], "elpd_difference_se": [0.0, 1.2]}
@@ -131,6 +135,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
         certain(), table()[["old", "nests"]], LABELS, classes=("ash", "oak")
     ),
     "log odds": lambda: nb.plot_log_odds(pair(), *rows_of_pair(), max_rows=9, sort=True),
+    "log odds of eight labels": lambda: nb.plot_log_odds(pair(), rows_of_pair()[0], eight_labels(), max_rows=9),
     "log odds of three": lambda: nb.plot_log_odds(exact(), table(), LABELS, classes=("oak", "ash"), max_rows=6),
     "log odds of draws": lambda: nb.plot_log_odds(sampled(), table()[["old"]], classes=("oak", "ash"), max_rows=6),
     "densities": lambda: nb.plot_densities(exact(), table(), LABELS, bins=7, columns=["height", "nests"]),
