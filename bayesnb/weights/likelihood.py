@@ -1,14 +1,18 @@
 """The likelihood of labels under weights of features and offsets of classes."""
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 
 from bayesnb.parallel import in_order
-from bayesnb.rows import row_pieces
+from bayesnb.rows import PIECE_CELLS, row_pieces
 
 __all__ = ["ConditionalLikelihood"]
+
+type Parts = tuple[np.ndarray, np.ndarray]
+"""Second derivatives of the weights, and of weights and offsets."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,10 @@ class ConditionalLikelihood:
     def information(self, point: np.ndarray) -> np.ndarray:
         """Minus the second derivatives, shape (features + classes, features + classes)."""
         _, proba = self._proba(point)
-        pieces = list(row_pieces(len(self.codes), self.num_features))
-        found = list(in_order(lambda rows: self._information_of(rows, proba[:, rows]), pieces))
-        squares, crossed = (np.sum(parts, axis=0) for parts in zip(*found, strict=True))
+        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
+        pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
+        found = in_order(lambda rows: self._information_of(rows, proba[:, rows]), pieces)
+        squares, crossed = reduce(_added, found)
         mass = proba * self.row_weights
         of_offsets = np.diag(mass.sum(axis=1)) - mass @ proba.T
         return np.block([[squares, crossed], [crossed.T, of_offsets]])
@@ -88,7 +93,7 @@ class ConditionalLikelihood:
         proba /= total
         return of_label - np.log(total), proba
 
-    def _information_of(self, rows: slice, proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _information_of(self, rows: slice, proba: np.ndarray) -> Parts:
         """The parts of the weights, and of weights and offsets, that some rows add."""
         log_ratio, row_weights = self.log_ratio[:, rows], self.row_weights[rows, None]
         mass = row_weights * proba.T
@@ -101,3 +106,7 @@ class ConditionalLikelihood:
             crossed[:, c] = weighted.sum(axis=0)
             mean += ratio * proba[c, :, None]
         return squares - (mean * row_weights).T @ mean, crossed - mean.T @ mass
+
+
+def _added(one: Parts, other: Parts) -> Parts:
+    return one[0] + other[0], one[1] + other[1]

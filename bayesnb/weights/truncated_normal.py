@@ -38,6 +38,9 @@ BATCHES = 20
 CHAINS = 200
 """Trajectories that are computed together."""
 
+BLOCK = 64
+"""Entries that share the product with the entries before them."""
+
 TINY = 1e-300
 """Smallest variance of an entry given those before it, so that its square root divides."""
 
@@ -118,12 +121,18 @@ class TruncatedNormal:
         mean, scale = self.mean[self.order], np.diag(self.lower)
         standard = np.empty((num_draws, len(mean)))
         log_weight = np.zeros(num_draws)
-        for j, shift in enumerate(self.shift):
-            least = -(mean[j] + standard[:, :j] @ self.lower[j, :j]) / scale[j]
-            log_above = log_ndtr(shift - least)
-            # A normal number above the least value, by its distribution function: -log(u) is an exponential draw.
-            standard[:, j] = shift - ndtri_exp(log_above - rng.standard_exponential(num_draws))
-            log_weight += log_above + shift**2 / 2 - standard[:, j] * shift
+        for start in range(0, len(mean), BLOCK):
+            block = slice(start, start + BLOCK)
+            # What all entries before the block add, in one product.
+            before = mean[block] + standard[:, :start] @ self.lower[block, :start].T
+            for j in range(start, min(start + BLOCK, len(mean))):
+                inside = slice(start, j)
+                given = before[:, j - start] + standard[:, inside] @ self.lower[j, inside]
+                shift, least = self.shift[j], -given / scale[j]
+                log_above = log_ndtr(shift - least)
+                # A normal number above the least value, by its distribution function: -log(u) is an exponential draw.
+                standard[:, j] = shift - ndtri_exp(log_above - rng.standard_exponential(num_draws))
+                log_weight += log_above + shift**2 / 2 - standard[:, j] * shift
         draws = np.empty_like(standard)
         # Rounding may put a draw below zero by 1e-17.
         draws[:, self.order] = np.maximum(mean + standard @ self.lower.T, 0.0)
@@ -137,20 +146,22 @@ def _ordered(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.n
     Glasbey and Elston 1994, *Monte Carlo evaluation of multivariate normal integrals*).
     """
     size = len(mean)
-    order, mean, covariance = np.arange(size), mean.copy(), covariance.copy()
-    lower, expected = np.zeros((size, size)), np.zeros(size)
+    order, lower, covariance = np.arange(size), np.zeros((size, size)), covariance.copy()
+    # Mean and variance of each entry given the means of those before it.
+    centre, variance = mean.copy(), np.diag(covariance).copy()
     for j in range(size):
-        rest = slice(j, None)
-        scale = np.sqrt(np.maximum(np.diag(covariance)[rest] - (lower[rest, :j] ** 2).sum(axis=1), TINY))
-        above = (mean[rest] + lower[rest, :j] @ expected[:j]) / scale
+        scale = np.sqrt(np.maximum(variance[j:], TINY))
+        above = centre[j:] / scale
         next_one = j + int(np.argmin(above))
         swap = [next_one, j]
-        for array in (order, mean, covariance, lower):
+        for array in (order, centre, variance, covariance, lower):
             array[[j, next_one]] = array[swap]
         covariance[:, [j, next_one]] = covariance[:, swap]
+        rest = slice(j + 1, None)
         lower[j, j] = scale[next_one - j]
-        lower[j + 1 :, j] = (covariance[j + 1 :, j] - lower[j + 1 :, :j] @ lower[j, :j]) / lower[j, j]
-        expected[j] = _hazard(-above[next_one - j])
+        lower[rest, j] = (covariance[rest, j] - lower[rest, :j] @ lower[j, :j]) / lower[j, j]
+        centre[rest] += lower[rest, j] * _hazard(-above[next_one - j])
+        variance[rest] -= lower[rest, j] ** 2
     return order, lower
 
 
