@@ -714,6 +714,13 @@ class TestBadHyperparameters:
         one = nb.fit(block(nb.MultivariateGaussian(0.0, 0.5, 9.0, SCALE)), X, y)
         np.testing.assert_allclose(same.log_joint(X), one.log_joint(X), rtol=1e-12)
 
+    @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+    def test_a_scale_may_be_rounded_and_no_more(self, unit):
+        rounded, other = (unit**2 * np.array([[1.0, 0.5], [0.5 + gap, 1.0]]) for gap in (1e-9, 1e-6))
+        nb.MultivariateGaussian(scale=rounded)
+        with pytest.raises(ValueError, match="not symmetric"):
+            nb.MultivariateGaussian(scale=other)
+
     def test_parameters_that_are_no_covariance(self):
         parameters = {"size_mean": np.zeros((2, 3)), "size_covariance": np.array([np.eye(3), -np.eye(3)])}
         with pytest.raises(ValueError, match="'size_covariance' are not all symmetric positive definite matrices"):
