@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from numpyro.distributions import constraints
 
+from bayesnb.arrays import in_float64
 from bayesnb.families.base import Family
 from bayesnb.statistics.base import Statistics
 from bayesnb.tables.columns import listed
@@ -65,6 +66,7 @@ class Block:
         """Whether the cells are zeros and ones."""
         return self.family.cell == "number" and self.family.support is constraints.boolean
 
+    @in_float64
     def statistics_of_nothing(self, num_classes: int) -> Statistics:
         """Statistics of a table that has no row."""
         missing = np.full((1, len(self.columns)), 0.0 if self.is_joint else np.nan)

@@ -100,7 +100,7 @@ def _expansion(family: Family, statistics: Any, power: Any, z: Any) -> tuple[Any
         return height.sum(), height
 
     (gradient, height), along = jax.linearize(jax.grad(log_density, has_aux=True), z)
-    units = jnp.eye(len(z))[:, :, None, None] * jnp.ones_like(z)
+    units = jnp.broadcast_to(jnp.eye(len(z))[:, :, None, None], (len(z), *z.shape))
     return height, gradient, jax.vmap(lambda unit: along(unit)[0])(units)
 
 

@@ -167,18 +167,17 @@ def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, 
     compiled : bool
         Whether to compile, for many rows.
     """
-    if (statistics.n <= 1).any() or (statistics.ssd <= 0).any():
-        return None
     # The rate without a cell is rate - (x - loc)² kappa / (2 (kappa - 1)): the update of one cell, undone.
-    share = whole.kappa / (2 * whole.rate * (whole.kappa - 1))
-    constant = log_rising(whole.concentration - 0.5, np.array(0.5)) + 0.5 * np.log(share / np.pi)
-    constant += np.log1p(-1 / whole.kappa)
-    spread = statistics.n / ((statistics.n - 1) * statistics.ssd)
-    tables = whole.loc, share, whole.concentration - 0.5, constant, statistics.mean, spread
-    sums = _compiled_left_out if compiled else _left_out
     with np.errstate(invalid="ignore", divide="ignore"):
+        share = whole.kappa / (2 * whole.rate * (whole.kappa - 1))
+        constant = log_rising(whole.concentration - 0.5, np.array(0.5)) + 0.5 * np.log(share / np.pi)
+        constant += np.log1p(-1 / whole.kappa)
+        spread = statistics.n / ((statistics.n - 1) * statistics.ssd)
+        tables = whole.loc, share, whole.concentration - 0.5, constant, statistics.mean, spread
+        sums = _compiled_left_out if compiled else _left_out
         log_density, largest = sums(x, codes, *tables)
-    # Where one cell makes nearly all of the spread, the difference has too few digits.
+    # Where one cell makes nearly all of the spread, the difference has too few digits. Of one cell, and of cells that
+    # are all equal, the share is not a number.
     return np.asarray(log_density) if largest < 1 - SMALLEST_REST else None
 
 

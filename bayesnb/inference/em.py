@@ -83,7 +83,6 @@ def _predictive(problem: Problem, membership: np.ndarray) -> np.ndarray:
     return total
 
 
-@in_float64
 def iterate(problem: Problem, estimate: Estimate, rng: np.random.Generator) -> Iterator[tuple[ModelParameters, float]]:
     """The steps of EM.
 

@@ -29,7 +29,7 @@ import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks import compare as compare_module
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
-from bayesnb.checks.comparison.class_probabilities import probability_frame
+from bayesnb.checks.comparison.class_probabilities import _excess, probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.families.pit import pit
@@ -488,3 +488,21 @@ def test_the_class_prior_is_named_first_among_priors_that_differ():
     exact = nb.fit(nb.Bernoulli(), X, y)
     other = nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 3.0), class_concentration=4.0), X, y)
     assert differences(exact.problem, other.problem) == ["the priors of class_prob, x differ"]
+
+
+def test_the_part_of_each_draw_in_a_class_probability_adds_up_to_the_difference(rng):
+    log_joint, truth = 3 * rng.normal(size=(2, 5, 4, 3)), rng.dirichlet(np.ones(3), 4)
+    weight = np.exp(log_joint)
+    predictive = weight.mean(axis=(0, 1)) / weight.sum(axis=3).mean(axis=(0, 1))[:, None]
+    found = _excess(log_joint, truth)
+    assert found.shape == (2, 5, 12)
+    np.testing.assert_allclose(found.mean(axis=(0, 1)), (predictive - truth).ravel(), rtol=1e-10, atol=1e-14)
+
+
+def test_a_category_that_was_not_seen_is_told_once():
+    X, y = pd.DataFrame({"colour": ["red", "blue"] * 10}), ["a"] * 9 + ["b"] * 11
+    exact = nb.fit(nb.Categorical(), X, y)
+    sampled = nb.from_samples(exact.model, exact.draws(num_draws=200, num_chains=2), X=X, y=y)
+    with pytest.warns(UserWarning, match="green") as caught:
+        nb.compare(exact, sampled, X=pd.DataFrame({"colour": ["red", "green", "blue"]}))
+    assert len(caught) == 1

@@ -172,6 +172,12 @@ def test_a_row_that_an_estimate_makes_impossible_gets_the_class_probabilities():
     assert found.warning
 
 
+def test_a_row_that_is_impossible_in_another_class_has_its_own_score():
+    flags, y, folds = np.array([[0], [0], [0], [1], [0], [1]]), ["a", "a", "a", "b", "b", "b"], [0, 1, 0, 0, 1, 1]
+    found = kfold(nb.Bernoulli(), flags, y, inference=nb.MLE(), folds=folds)
+    assert float(found.elpd_i[3]) == 0.0
+
+
 def test_what_a_fold_lacks_is_named():
     with pytest.raises(ValueError, match=r"^without fold two: there is no estimate"):
         kfold(nb.Poisson(), X, Y, inference=Stub(fails=3), folds=FOLDS)

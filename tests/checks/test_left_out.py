@@ -152,7 +152,9 @@ AWKWARD = {
 
 @pytest.mark.parametrize("way", ["plain", "compiled", "general"])
 @pytest.mark.parametrize("case", AWKWARD)
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson(fractional=True)], ids=repr)
+@pytest.mark.parametrize(
+    "family", [nb.Gaussian(), nb.Gaussian(1.0, 0.3, 2.0, 1.5), nb.Poisson(fractional=True)], ids=repr
+)
 def test_awkward_columns(family, case, way, rng, monkeypatch):
     if way == "compiled":
         monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)

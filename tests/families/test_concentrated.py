@@ -22,7 +22,7 @@ import bayesnb as nb
 from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
 from bayesnb.families.concentrated import Concentrated
-from bayesnb.families.maximum import maximum
+from bayesnb.families.maximum import LONGEST_STEP, _step, maximum
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
 from bayesnb.statistics.counts import Counts
@@ -228,6 +228,13 @@ class TestEstimates:
         for key in expected:
             np.testing.assert_allclose(wrapped(found[key]) if key == "loc" else found[key], expected[key], rtol=1e-5)
 
+    def test_no_step_is_longer_than_the_longest(self) -> None:
+        gradient, hessian = np.array([100.0, 0.5]).reshape(1, 1, 2), np.full((1, 1, 1, 2), -1.0)
+        step, curvature, gain = _step(gradient, hessian)
+        np.testing.assert_allclose(step, [[[LONGEST_STEP, 0.5]]])
+        np.testing.assert_allclose(curvature, 1.0)
+        np.testing.assert_allclose(gain, [[5000.0, 0.125]])
+
     @pytest.mark.parametrize("name", CASES)
     def test_equal_cells_have_none(self, name: str) -> None:
         X = cells_of(name)
@@ -382,6 +389,7 @@ class TestCircle:
         angle = np.array([3.0, -3.0, 9.0, -100.0])
         with jax.enable_x64(True):
             found = np.asarray(Winding()(jax.numpy.asarray(angle)))
+            np.testing.assert_allclose(Winding().inv(found), found, rtol=1e-12)
         np.testing.assert_allclose(found, wrapped(angle), rtol=1e-12)
         np.testing.assert_allclose(nearest_turn(np.array([-3.1, 3.1]), 3.0), [2 * np.pi - 3.1, 3.1])
         assert np.abs(Direction((500,)).sample(jax.random.key(0))).max() <= np.pi

@@ -21,6 +21,7 @@ from bayesnb.densities_under_draws import flatten
 from bayesnb.families import product
 from bayesnb.families.cdf import quantile
 from bayesnb.families.compiled import log_density
+from bayesnb.families.draw import draw
 from bayesnb.families.product import _product as product_of_arrays
 from bayesnb.families.student_t import StudentT
 
@@ -389,3 +390,11 @@ def test_the_density_of_a_distribution_whose_parameters_jax_does_not_pass_on():
     theirs = stats.norm([11.0, 12.0], [0.5, 3.0])
     np.testing.assert_allclose(log_density(mine, x), theirs.logpdf(x), rtol=1e-12)
     np.testing.assert_allclose(quantile(mine, np.array([[0.1, 0.8]])), theirs.ppf([[0.1, 0.8]]), rtol=1e-12)
+
+
+def test_vectors_of_counts_in_an_array_of_any_shape(rng):
+    prob = np.array([[[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]]] * 4)
+    drawn = np.asarray(draw(dist.MultinomialProbs(prob, 12), rng))
+    assert drawn.shape == (4, 2, 3)
+    np.testing.assert_array_equal(drawn.sum(axis=-1), 12)
+    assert (drawn[prob == 0.0] == 0).all()

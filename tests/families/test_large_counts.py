@@ -14,7 +14,13 @@ from scipy.special import gammaln
 
 import bayesnb as nb
 from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
+from bayesnb.families.large_counts import (
+    log_dirichlet_multinomial,
+    log_gamma,
+    log_multinomial,
+    log_negative_binomial,
+    log_poisson,
+)
 from bayesnb.families.poisson import RateCounts, rate_counts
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.problem import Problem
@@ -170,6 +176,11 @@ def test_densities(library, density, arguments, expected):
         assert found == pytest.approx(at_mean - 0.5 * statistic, abs=2e-3)
     else:
         assert found == pytest.approx(expected, rel=1e-13, abs=1e-7 if max(np.max(arguments[0]), 1) > 1e12 else 1e-9)
+
+
+@pytest.mark.parametrize(("x", "a", "b"), [(0.3, 1.0, 2.0), (7.5, 3.2, 0.4), (0.01, 12.0, 300.0), (1e-6, 0.5, 1.0)])
+def test_densities_of_a_gamma_variable(x, a, b):
+    assert log_gamma(x, a, b) == pytest.approx(stats.gamma.logpdf(x, a, scale=1 / b), rel=1e-12)
 
 
 def test_impossible_counts():

@@ -15,7 +15,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.checks.left_out import leave_one_out
-from bayesnb.families.distances import distances
+from bayesnb.families.distances import distances, distances_on_device
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
@@ -383,6 +383,8 @@ class TestCoordinates:
         lower = np.tril_indices(3)
         jacobian = jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value[lower]))(z)
         at = jax.jit(coordinate.at)(z, prior)
+        both = ScaledCovariance(np.stack([coordinate.root] * 2)).at(np.stack([z] * 2), prior)
+        assert float(both.log_density) == pytest.approx(2 * float(at.log_density), rel=1e-10)
         by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
@@ -426,6 +428,17 @@ class TestGaps:
             np.testing.assert_allclose(together.squared[s], one.squared, rtol=1e-10)
             np.testing.assert_allclose(together.log_det[s], one.log_det, rtol=1e-10)
 
+    @pytest.mark.usefixtures("float64")
+    @pytest.mark.parametrize("holes", [False, True])
+    def test_distances_on_the_device(self, rng, holes):
+        X, _ = table(rng, 10)
+        cells = (gaps(X) if holes else X).to_numpy()
+        mean, covariance = rng.normal(size=(2, 3)), np.array([SCALE, np.eye(3)])
+        for found, expected in zip(
+            distances_on_device(cells, mean, covariance), distances(cells, mean, covariance), strict=True
+        ):
+            np.testing.assert_allclose(*np.broadcast_arrays(found, expected), rtol=1e-10)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("holes", [False, True])
     def test_jax_computes_what_numpy_does_and_derives_it(self, rng, holes):
@@ -456,6 +469,12 @@ class TestGaps:
         parameters = {name: np.asarray(trace[f"size_{name}"]["value"]) for name in ("mean", "covariance")}
         by_rows = model.families[0].row_log_likelihood(parameters, gaps(X).to_numpy())
         np.testing.assert_allclose(found, by_rows[np.arange(20), (y == "b").astype(int)], rtol=1e-9, atol=1e-9)
+
+    def test_a_missing_cell_adds_nothing_to_the_density(self):
+        mean, x, some = np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.0, 2.5]), [0, 2]
+        found = GIVEN.likelihood_of_observed(np.array([True, False, True]), mean=mean, covariance=SCALE).log_prob(x)
+        expected = stats.multivariate_normal(mean[some], SCALE[np.ix_(some, some)]).logpdf(x[some])
+        assert float(found) == pytest.approx(expected, rel=1e-5)
 
     def test_a_fit_refuses_them(self, rng):
         X, y = table(rng)
@@ -687,6 +706,20 @@ class TestBadHyperparameters:
         alone = nb.MultivariateGaussian(0.0, 0.5, 9.0, np.eye(3))
         one = nb.fit(block(alone), X, y)
         np.testing.assert_allclose(posterior.log_joint(X)[:, 1], one.log_joint(X)[:, 1], rtol=1e-12)
+
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1)])
+    def test_a_number_in_any_array(self, rng, shape):
+        X, y = table(rng)
+        same = nb.fit(block(nb.MultivariateGaussian(0.0, np.full(shape, 0.5), np.full(shape, 9.0), SCALE)), X, y)
+        one = nb.fit(block(nb.MultivariateGaussian(0.0, 0.5, 9.0, SCALE)), X, y)
+        np.testing.assert_allclose(same.log_joint(X), one.log_joint(X), rtol=1e-12)
+
+    @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+    def test_a_scale_may_be_rounded_and_no_more(self, unit):
+        rounded, other = (unit**2 * np.array([[1.0, 0.5], [0.5 + gap, 1.0]]) for gap in (1e-9, 1e-6))
+        nb.MultivariateGaussian(scale=rounded)
+        with pytest.raises(ValueError, match="not symmetric"):
+            nb.MultivariateGaussian(scale=other)
 
     def test_parameters_that_are_no_covariance(self):
         parameters = {"size_mean": np.zeros((2, 3)), "size_covariance": np.array([np.eye(3), -np.eye(3)])}

@@ -12,7 +12,7 @@ import pytest
 from cases import CASES
 from numpyro.infer.util import log_density
 from scipy import stats
-from scipy.special import betaln
+from scipy.special import betaln, logsumexp
 from slow import names_fast
 
 import bayesnb as nb
@@ -536,3 +536,16 @@ def test_a_negative_binomial_column_has_scipys_density():
     expected = stats.nbinom.logpmf(x, 2.5, prob[:, 0])
     np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
     np.testing.assert_allclose(family.likelihood(prob=prob).mean, stats.nbinom.mean(2.5, prob), rtol=1e-6)
+
+
+def test_mutual_information_of_counts_near_the_ends_of_the_integral() -> None:
+    """A sum over many counts is an integral from 511.5 to as far below the largest, with corrections at both ends."""
+    class_prob, prob, x = np.array([[0.4], [0.6]]), np.array([[0.0512, 0.9487], [0.0535, 0.9515]]), np.arange(10_001)
+    known = nb.from_parameters(
+        nb.Binomial(10_000), classes=["a", "b"], class_probs=class_prob[:, 0], parameters={"prob": prob}
+    )
+    found = nb.mutual_information(known)["at_posterior_mean"]
+    for j in range(2):
+        log_density = stats.binom.logpmf(x, 10_000, prob[:, [j]])
+        ratio = log_density - logsumexp(log_density, axis=0, b=class_prob)
+        assert found.iloc[j] == pytest.approx((class_prob * np.exp(log_density) * ratio).sum(), rel=1e-7)

@@ -1,6 +1,7 @@
 """Files that are damaged, files of earlier formats, and what files hold."""
 
 import datetime
+import hashlib
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,7 @@ import xarray as xr
 from savers import ROWS, damaged, posterior
 
 import bayesnb as nb
+from bayesnb.files.netcdf import _check_seal
 
 EARLIER = Path(__file__).parent
 INFINITY = float("inf")
@@ -230,3 +232,20 @@ def test_an_inference_of_ones_own_is_refused(tmp_path: Path) -> None:
     made = nb.fit(nb.Gaussian(), ROWS, ["a", "b", "a", "b"], Mine())
     with pytest.raises(TypeError, match=r"the inference Mine is not one of bayesnb's.*nb\.from_samples"):
         made.save(tmp_path / "posterior.nc")
+
+
+@pytest.mark.parametrize(("libver", "version"), [("earliest", 0), ("v108", 2), ("v110", 3)])
+def test_a_seal_follows_the_length_that_any_superblock_states(tmp_path, libver, version):
+    path = tmp_path / "any.nc"
+    with h5py.File(path, "w", libver=(libver, "v110")) as file:
+        file["x"] = np.arange(10.0)
+    data = path.read_bytes()
+    assert data[8] == version
+    for sealed, right in ((data, True), (data[1:], False)):
+        path.write_bytes(data + b"\nbayesnb sha256 " + hashlib.sha256(sealed).hexdigest().encode() + b"\n")
+        with path.open("rb") as file:
+            if right:
+                assert _check_seal(file, path)
+            else:
+                with pytest.raises(ValueError, match="was changed after it was saved"):
+                    _check_seal(file, path)

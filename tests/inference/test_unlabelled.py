@@ -597,6 +597,9 @@ def test_iterations_that_do_not_suffice_are_told():
         nb.fit(model, X, y, nb.MAP(max_iterations=2))
     with pytest.warns(nb.ConvergenceWarning, match=r"Gibbs: .*ESS.*num_samples \(now 20\)"):
         nb.fit(model, X, y, nb.Gibbs(num_warmup=1, num_samples=20, num_chains=2))
+    few = nb.Gibbs(num_warmup=1, num_samples=8, num_chains=2)
+    with pytest.warns(nb.ConvergenceWarning, match="The chains may hold different groupings"):
+        nb.fit(nb.Bernoulli(), np.eye(6), [None] * 6, few, classes=["a", "b"])
 
 
 @pytest.mark.parametrize("table", ["mixed", pytest.param("counts", marks=pytest.mark.slow)])

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import random
+import re
 import subprocess
 import tempfile
 import tomllib
@@ -58,6 +59,24 @@ class Job:
         return f"{self.path}:{self.mutant.line}  {self.mutant.before!r} -> {self.mutant.after!r}"
 
 
+class Excuses:
+    """Reasons why no test has to notice a mutant: a change, any change of a line, any of the numbers of a line."""
+
+    def __init__(self) -> None:
+        with (Path(__file__).parent / "excused.toml").open("rb") as file:
+            listed = tomllib.load(file)
+        self._by_key: dict[Key, str] = {
+            (one["path"], one["line"], one["change"], one.get("number", 1)): one["reason"] for one in listed["mutant"]
+        }
+        self._by_line = {(one["path"], one["line"]): one["reason"] for one in listed["line"]}
+        self._of_numbers = {(one["path"], one["line"]): one["reason"] for one in listed["numbers"]}
+
+    def of(self, key: Key) -> str | None:
+        place, change = key[:2], key[2]
+        is_number = re.fullmatch(r"[0-9][0-9._e-]*", change.partition(" -> ")[0])
+        return self._by_key.get(key) or self._by_line.get(place) or (self._of_numbers.get(place) if is_number else None)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="make mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -80,8 +99,8 @@ def main() -> None:
         results.unlink(missing_ok=True)
     known = _read(results)
     jobs = [_with_result(job, known, options.survivors) for job in sample(options)]
-    excuses = _excuses()
-    todo = [job for job in jobs if not job.outcome and job.key not in excuses]
+    excuses = Excuses()
+    todo = [job for job in jobs if not job.outcome and not excuses.of(job.key)]
     print(f"{len(jobs)} mutants, seed {options.seed}, {len(todo)} to try", flush=True)
     done = {job.key: job for job in run(todo, Tests(options.seconds), options.workers, results)} if todo else {}
     report([done.get(job.key, job) for job in jobs], excuses)
@@ -195,9 +214,10 @@ def _fail_without_mutant(jobs: list[Job], tests: Tests, copy: Copy) -> set[str]:
     return set(copy.run_tests({name: tests.seconds[name] for name in names}, go_on=True).failed) if names else set()
 
 
-def report(jobs: list[Job], excuses: dict[Key, str]) -> None:
+def report(jobs: list[Job], excuses: Excuses) -> None:
     """The score of each folder, the mutants that live, and those that are excused."""
-    excused = {job: excuses[job.key] for job in jobs if job.outcome not in NOTICED and job.key in excuses}
+    reasons = ((job, excuses.of(job.key)) for job in jobs if job.outcome not in NOTICED)
+    excused = {job: reason for job, reason in reasons if reason}
     print("\nnoticed  of  folder (without the excused)")
     counted = [job for job in jobs if job not in excused]
     for folder in sorted({_folder(job) for job in counted}):
@@ -223,13 +243,6 @@ def _folder(job: Job) -> str:
 
 def _noticed(jobs: list[Job]) -> int:
     return sum(job.outcome in NOTICED for job in jobs)
-
-
-def _excuses() -> dict[Key, str]:
-    """Reasons by the key of a mutant."""
-    with (Path(__file__).parent / "excused.toml").open("rb") as file:
-        listed = tomllib.load(file).get("mutant", [])
-    return {(one["path"], one["line"], one["change"], one.get("number", 1)): one["reason"] for one in listed}
 
 
 if __name__ == "__main__":

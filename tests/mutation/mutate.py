@@ -83,6 +83,25 @@ KEPT_DECORATORS = {
 WORDING = {"warn", "ValueError", "TypeError", "NotImplementedError", "wrap"}
 """Calls whose arguments are text for people."""
 
+LOOKS = {
+    "alpha",
+    "bbox_to_anchor",
+    "capsize",
+    "figsize",
+    "fontsize",
+    "frameon",
+    "handlelength",
+    "height_ratios",
+    "labelsize",
+    "linewidth",
+    "markersize",
+    "ncols",
+    "row_height",
+    "s",
+    "zorder",
+}
+"""Arguments of matplotlib that change how large, bold or faint something is and not what a figure says."""
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -133,8 +152,31 @@ def _nodes(node: ast.AST) -> Iterator[Any]:
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_wording(child):
                 continue
+            if isinstance(child, ast.keyword) and (child.arg in LOOKS or _only_checks(child)):
+                continue
+            if isinstance(child, ast.Dict):
+                yield from _of_dict(child)
+                continue
             yield child
-            yield from _nodes(child)
+            if not (_is_reshape(node) and isinstance(child, ast.UnaryOp)):  # any negative number means -1 there
+                yield from _nodes(child)
+
+
+def _is_reshape(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
+
+
+def _of_dict(node: ast.Dict) -> Iterator[Any]:
+    """Nodes of a display of a dictionary, which may hold arguments of matplotlib."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if not (isinstance(key, ast.Constant) and key.value in LOOKS):
+            part = ast.Dict([key], [value])
+            yield from _nodes(part)
+
+
+def _only_checks(node: ast.keyword) -> bool:
+    """Whether it is the ``strict=True`` of ``zip``, which changes nothing unless something else is wrong."""
+    return node.arg == "strict" and isinstance(node.value, ast.Constant) and node.value.value is True
 
 
 def _is_wording(node: ast.AST) -> bool:

@@ -24,6 +24,9 @@ SECONDS = MAP / "seconds.json"
 FIRST = 20
 """Tests that run first: they notice most mutants, before other files are even collected."""
 
+SIGNATURES = "tests/test_defaults.py"
+"""Tests of default values, which run at import: the tests read the signatures and reach no line."""
+
 
 def note_tests(names: Collection[str] = ()) -> None:
     """Run the fast tests and note which of them reach each line, and how long each takes.
@@ -104,8 +107,10 @@ class Tests:
         whole = {context for contexts in by_line.values() for context in contexts}
         contexts = set(by_line.get(line, []))
         # A line that tests reach may also run at import, where a test module computes its parameters.
-        names = self._names(contexts) or self._names(whole)
-        return names or (set(self.seconds) if whole else names)
+        if names := self._names(contexts):
+            return names
+        names = self._names(whole) or (set(self.seconds) if whole else set())
+        return names | {name for name in self.seconds if name.startswith(SIGNATURES)} if names else names
 
     def _names(self, contexts: set[str]) -> set[str]:
         return {context.partition("|")[0] for context in contexts} & set(self.seconds)

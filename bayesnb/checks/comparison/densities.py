@@ -41,7 +41,7 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
     pieces = []
-    for rows, chunk in exact.model.read(X).encoded(warn=False):
+    for rows, chunk in exact.model.read(X).encoded():
         inside = chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start
         pieces.append(tuple(x[inside] for x in chunk))
     chunk = tuple(map(_stacked, zip(*pieces, strict=True)))
@@ -51,7 +51,7 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
 def simulated_rows(exact: ExactPosterior, key: Any) -> Rows:
     """Six rows and labels from the exact posterior predictive distribution."""
     X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
-    chunk = exact.model.read(X).whole(warn=False)
+    chunk = exact.model.read(X).whole()
     position = {label: code for code, label in enumerate(exact.classes.tolist())}
     codes = np.array([position[label] for label in y.tolist()])
     return Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))

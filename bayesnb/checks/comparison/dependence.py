@@ -113,9 +113,9 @@ def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Size and both members of the largest correlations in a group, shape (3, pairs); series: (draws, members)."""
+    """Sum and both members of the largest correlations in a group, shape (3, pairs); series: (draws, members)."""
     first, second = np.triu_indices(len(group), k=1)
-    sizes = np.abs(series.T @ series)[first, second] / len(series)
+    sizes = np.abs(series.T @ series)[first, second]
     number = min(LARGEST, len(sizes))
     largest = np.argpartition(sizes, len(sizes) - number)[len(sizes) - number :] if number else np.empty(0, dtype=int)
     return np.stack([sizes[largest], group[first[largest]], group[second[largest]]])

@@ -1,0 +1,58 @@
+"""Which sums can be those of rows: what is left after rows were taken away may be none."""
+
+import numpy as np
+import pytest
+
+import bayesnb as nb
+from bayesnb.statistics.counts import Counts
+from bayesnb.statistics.moments import Moments
+
+# Of a family: number of cells and their sum, and whether cells of the family can have them.
+SUMS = {
+    nb.Poisson(2.0, 1.0): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
+    nb.Exponential(2.0, 1.0): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
+    nb.Geometric(): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
+    nb.NegativeBinomial(1.5): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
+    nb.Bernoulli(): {(2, 1): True, (2, 2): True, (2, 0): True, (0, 0): True, (2, 3): False, (2, -1): False},
+}
+
+
+@pytest.mark.parametrize("family", SUMS, ids=lambda family: type(family).__name__)
+def test_numbers_and_sums(family: nb.Family) -> None:
+    for (n, total), expected in SUMS[family].items():
+        statistics = Counts(*(np.full((1, 1), float(value)) for value in (n, total, 0.0)))
+        assert np.asarray(family.possible(statistics)).all() == expected, (n, total)
+
+
+@pytest.mark.parametrize(
+    ("n", "ssd", "expected"), [(2, 1.0, True), (2, 0.0, True), (0, 0.0, True), (2, -1.0, False), (-1, 1.0, False)]
+)
+def test_squares_of_deviations(n: int, ssd: float, expected: bool) -> None:
+    statistics = Moments(*(np.full((1, 1), float(value)) for value in (n, 3.0, ssd)))
+    assert nb.Gaussian().possible(statistics).all() == expected
+
+
+@pytest.mark.parametrize(
+    ("n", "total", "expected"),
+    [
+        (2, [3, 0], [True, True]),
+        (2, [0, 0], [True, True]),
+        (0, [0, 0], [True, True]),
+        (0, [3, 0], [False, False]),
+        (-1, [0, 0], [False, False]),
+        (2, [3, -1], [True, False]),
+    ],
+)
+def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
+    counts = np.array([total], dtype=float)
+    statistics = Counts(np.full((1, 1), float(n)), counts, np.zeros((1, 1)))
+    np.testing.assert_array_equal(np.broadcast_to(nb.Multinomial().possible(statistics), (1, 2)), [expected])
+
+
+@pytest.mark.parametrize(
+    ("n", "total", "expected"),
+    [(2, [3, 7], True), (2, [10, 0], True), (0, [0, 0], True), (2, [-1, 11], False), (2, [11, -1], False)],
+)
+def test_successes_and_failures(n: int, total: list[int], expected: bool) -> None:
+    statistics = Counts(np.full((1, 1), float(n)), np.array([[total]], dtype=float), np.zeros((1, 1)))
+    assert np.asarray(nb.Binomial(5).possible(statistics)).all() == expected
