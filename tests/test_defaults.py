@@ -87,6 +87,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "WeightedPosterior.simulate": {"num_rows": 100, "key": 0},
     "WeightedPosterior.update": {"decay": 1.0, "key": 0},
     "_PointEstimate.fit": {"key": 0},
+    "Posterior.explain": {"unit": "nats", "prob": 0.89, "words": False, "key": 0},
     "calibration": {"bins": 10, "prob": 0.89, "key": 0},
     "check": {"num_replicates": 500, "key": 0},
     "choose_families": {"exclude": (), "criterion": "evidence"},
@@ -105,6 +106,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "plot_column_grouping": {"max_merges": 30},
     "plot_comparison": {"max_panels": 24, "columns": 4},
     "plot_densities": {"bins": 25, "max_panels": 24, "panels_across": 3, "key": 0},
+    "plot_evidence": {"unit": "nats", "prob": 0.89, "words": True, "max_features": 15, "sort": True, "key": 0},
     "plot_family_choice": {"max_columns": 12},
     "plot_feature_selection": {"max_steps": 60},
     "plot_log_odds": {"prob": 0.89, "sort": False, "max_rows": 60, "key": 0},
@@ -117,6 +119,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "plot_weights": {"max_features": 40, "sort": True},
     "sbc": {"num_simulations": 200, "num_rows": 50, "key": 0, "error_rate": 0.01},
     "sensitivity": {"prior": (0.8, 1.25), "likelihood": (0.8, 1.25)},
+    "plot_telling_features": {"max_panels": 10, "columns": 2},
+    "telling_features": {"num": 10, "unit": "nats", "prob": 0.89, "key": 0},
     "weight_features": {"shared": False, "key": 0},
 }
 """By function, class and method; ``None`` is left out, which means a rule that other tests are about."""
