@@ -94,7 +94,7 @@ def test_small_features_are_drawn_together(words):
     assert [name for name, _, _ in whole] == ["before any cell", "text = 60 in all", "sum"]
 
 
-@pytest.mark.parametrize("width", [3.35, 6.4, 10.0])
+@pytest.mark.parametrize("width", [3.35, *(pytest.param(width, marks=pytest.mark.slow) for width in (6.4, 10.0))])
 def test_nothing_is_clipped(words, penguins, width):
     for posterior, X in (words, penguins):
         figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5)

@@ -165,6 +165,7 @@ def test_density_in_jax(weighted, exact, data, float64):
         np.testing.assert_allclose(slope[:, j], expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_density_in_jax_of_averages(data, float64):
     X, y, new = data
     model = {name: FEATURES[name] for name in ("moss", "fallen")}

@@ -60,6 +60,7 @@ def test_constant_of_many_weights_by_simulation(rng, num_weights, spread):
     assert abs(share - probability) < 4.5 * error
 
 
+@pytest.mark.slow
 def test_constant_of_three_weights_by_scipy():
     for spread in SPREADS[1:]:
         probability = multivariate_normal.cdf(
