@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 
 from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import leave_one_out, read_rows, refuse_weights
@@ -13,15 +14,21 @@ from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_withou
 from bayesnb.checks.left_out_draws import sampled_features
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.model.inclusion import feature_names, positions_of_features
+from bayesnb.parallel import in_order
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.cells import Cells
+from bayesnb.reading.host import HostChunks
+from bayesnb.rows import PIECE_CELLS, row_pieces
 from bayesnb.tables.columns import first_few
 from bayesnb.tables.table import Table
 
 __all__ = ["FeaturesLeftOut", "Weighable", "all_features_left_out", "features_left_out"]
 
+
+ROWS = 5000
+"""Rows of a table of which some are kept that are computed at a time."""
 
 type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
 
@@ -145,18 +152,36 @@ def features_left_out(
     of_features = _of_features(posterior, rows)
     positions = positions_of_features(posterior.model.blocks)
 
-    def one_chunk(where: slice, chunk: Cells) -> None:
-        start, stop = np.searchsorted(places, (where.start, where.stop))
-        inside = places[start:stop]
-        some = rows.take(inside)
-        if len(inside) < where.stop - where.start:
-            chunk = tuple(x[inside - where.start] for x in chunk)
+    def compute(where: slice, chunk: Cells) -> None:
+        some = rows.take(places[where])
         for piece, i, j, densities in of_features(chunk, some):
-            log_density[start:stop][piece, :, positions[i][j]] = densities
-        log_class_prob[start:stop] = log_class_probs_without(posterior, some)
+            log_density[where][piece, :, positions[i][j]] = densities
+        log_class_prob[where] = log_class_probs_without(posterior, some)
 
-    posterior.model.read(table).each(one_chunk)
+    chunks = posterior.model.read(table)
+    if len(places) == len(rows):
+        chunks.each(compute)
+    else:
+        # A column of a few rows costs as much as one of many: the rows of all chunks are computed together.
+        cells = _cells_of(chunks, places)
+        pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
+        list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
+
+
+def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
+    """The encoded cells of some rows, given their positions in ascending order."""
+    found: dict[int, Cells] = {}
+
+    def take(where: slice, chunk: Cells) -> None:
+        start, stop = np.searchsorted(places, (where.start, where.stop))
+        found[where.start] = tuple(x[places[start:stop] - where.start] for x in chunk)
+
+    chunks.each(take)
+    return tuple(
+        scipy.sparse.vstack(parts, format="csr") if scipy.sparse.issparse(parts[0]) else np.concatenate(parts)
+        for parts in zip(*(found[start] for start in sorted(found)), strict=True)
+    )
 
 
 @in_float64
