@@ -1,7 +1,7 @@
 """CSR arrays: views of their rows, missing entries, entries stored in parts."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ __all__ = [
     "filled",
     "missing_entries",
     "shared_csr",
+    "stacked",
     "without_duplicates",
 ]
 
@@ -72,6 +73,11 @@ def missing_entries(x: Any) -> Any:
 def dense(x: Any) -> np.ndarray:
     """The cells of a dense or sparse array as a NumPy array."""
     return x.toarray() if scipy.sparse.issparse(x) else x
+
+
+def stacked(pieces: Sequence[Any]) -> Any:
+    """Rows of several arrays, all dense or all sparse, as one array."""
+    return scipy.sparse.vstack(pieces, format="csr") if scipy.sparse.issparse(pieces[0]) else np.concatenate(pieces)
 
 
 def filled(x: Any) -> Any:

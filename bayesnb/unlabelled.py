@@ -9,6 +9,7 @@ import scipy.sparse
 
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.sparse import stacked
 from bayesnb.tables.categories import warn_unseen
 from bayesnb.tables.table import Table
 
@@ -98,7 +99,7 @@ def read_rows(
         without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
         kept.append(tuple(x[without] for x in chunk))
     assert total is not None
-    unlabelled = Unlabelled(tuple(map(_stack, zip(*kept, strict=True))), weights[missing & (weights > 0)])
+    unlabelled = Unlabelled(tuple(map(stacked, zip(*kept, strict=True))), weights[missing & (weights > 0)])
     return total, unlabelled if len(unlabelled) else None
 
 
@@ -111,9 +112,3 @@ def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
             'class_probs="empirical" takes the frequencies of the labels, and no row has one: leave it out, or give '
             "the probabilities in numbers"
         )
-
-
-def _stack(pieces: tuple[Any, ...]) -> Any:
-    if scipy.sparse.issparse(pieces[0]):
-        return scipy.sparse.csr_array(scipy.sparse.vstack(pieces, format="csr"))
-    return np.concatenate(pieces)

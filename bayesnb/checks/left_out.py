@@ -40,20 +40,25 @@ class LeftOut:
         log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
-    codes : array of int, shape (rows,)
+    rows : LabelledRows
     """
 
     log_proba: np.ndarray
     of_label: np.ndarray
     joint: np.ndarray
     in_sample: np.ndarray
-    codes: np.ndarray
+    rows: LabelledRows
 
     @classmethod
-    def empty(cls, codes: np.ndarray, num_classes: int) -> Self:
+    def empty(cls, rows: LabelledRows) -> Self:
         """Empty arrays, filled later."""
-        of_label, joint, in_sample = np.empty((3, len(codes)))
-        return cls(np.empty((len(codes), num_classes)), of_label, joint, in_sample, codes)
+        of_label, joint, in_sample = np.empty((3, len(rows)))
+        return cls(np.empty((len(rows), len(rows.classes))), of_label, joint, in_sample, rows)
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Position of each row's class, shape (rows,)."""
+        return self.rows.codes
 
     def set(self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray) -> None:
         """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D)."""
@@ -69,7 +74,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
     table, rows = read_rows(posterior, X, y, sample_weight)
     if isinstance(posterior, AveragedPosterior):
         return _of_average(posterior, table, rows)
-    left_out = LeftOut.empty(rows.codes, len(rows.classes))
+    left_out = LeftOut.empty(rows)
     log_class_prob = log(posterior.class_probs())
     blocks = fitted_blocks(posterior)
 
@@ -90,7 +95,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
 def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
     """As `leave_one_out`; averages each feature's two hypotheses with their weights without the row."""
     refuse_weights(rows, "posteriors averaged over features")
-    left_out = LeftOut.empty(rows.codes, len(rows.classes))
+    left_out = LeftOut.empty(rows)
     of_features = averaged_features(posterior)
     for where, chunk in posterior.model.encode(table):
         some = rows.take(where)

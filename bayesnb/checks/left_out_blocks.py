@@ -10,6 +10,7 @@ from bayesnb.arrays import log
 from bayesnb.blocks.block import Block
 from bayesnb.checks.left_out_data_prior import every_class_without
 from bayesnb.checks.left_out_fixed_prior import LabelledRows, cleared, own_class_without
+from bayesnb.families.columns import of_column
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 
@@ -53,13 +54,12 @@ class FittedBlock:
         return [(slice(j, j + 1), self._of_column(j)) for j in range(len(self.prior.columns))]
 
     def _of_column(self, j: int) -> Self:
-        column = slice(j, j + 1)
-        block = self.prior
-        family, posterior, statistics = jax.tree.map(
-            lambda leaf: leaf[:, column], (block.family, self.posterior, self.statistics)
+        column, block = slice(j, j + 1), self.prior
+        alone = replace(
+            block, family=of_column(block.family, j), columns=block.columns[column], labels=block.labels[column]
         )
-        alone = replace(block, family=family, columns=block.columns[column], labels=block.labels[column])
-        return type(self)(alone, posterior, statistics, self.follows)
+        statistics = jax.tree.map(lambda leaf: leaf[:, column], self.statistics)
+        return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
 def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:

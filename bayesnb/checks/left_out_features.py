@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 
 from bayesnb.arrays import in_float64
 from bayesnb.checks.left_out import leave_one_out, read_rows, refuse_weights
@@ -21,6 +20,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.host import HostChunks
 from bayesnb.rows import PIECE_CELLS, row_pieces
+from bayesnb.sparse import stacked
 from bayesnb.tables.columns import first_few
 from bayesnb.tables.table import Table
 
@@ -178,10 +178,7 @@ def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
         found[where.start] = tuple(x[places[start:stop] - where.start] for x in chunk)
 
     chunks.each(take)
-    return tuple(
-        scipy.sparse.vstack(parts, format="csr") if scipy.sparse.issparse(parts[0]) else np.concatenate(parts)
-        for parts in zip(*(found[start] for start in sorted(found)), strict=True)
-    )
+    return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
 
 @in_float64
@@ -190,12 +187,11 @@ def all_features_left_out(
 ) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, X, y, sample_weight)
-    _, rows = read_rows(posterior, X, y, sample_weight)
-    log_class_prob = log_class_probs_without(posterior, rows)
+    log_class_prob = log_class_probs_without(posterior, left_out.rows)
     # A class that is impossible in any case adds nothing to what can be learned.
     impossible = np.isneginf(log_class_prob)
     log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
-    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)
+    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, left_out.rows)
 
 
 type Found = Iterator[tuple[slice, int, int, np.ndarray]]

@@ -16,6 +16,7 @@ from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family, Parameters
+from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.keys import random_generator
@@ -347,10 +348,8 @@ class BoundModel:
         family, values = self.blocks[i].family, parameters.blocks[i]
         if family.joint:
             return np.asarray(family.row_log_likelihood(values, x))
-        column = slice(j, j + 1)
-        at = (slice(None),) * np.ndim(parameters.class_prob) + (column,)
-        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
-        return np.asarray(alone.row_log_likelihood({name: value[at] for name, value in values.items()}, x[:, column]))
+        values = parameters_of_column(values, j, np.ndim(parameters.class_prob) - 1)
+        return np.asarray(of_column(family, j).row_log_likelihood(values, x[:, j : j + 1]))
 
     @in_float64
     def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:

@@ -11,10 +11,11 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.density import log_joint
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.cdf import cdf, quantile
+from bayesnb.families.columns import of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.posterior.data import Fitting
-from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, of_column, summary_of
+from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, summary_of
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells

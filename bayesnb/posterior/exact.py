@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 
@@ -15,6 +14,7 @@ from bayesnb.blocks.density import log_joint, summed
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.cdf import quantile
+from bayesnb.families.columns import of_column
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.keys import random_generator
@@ -26,12 +26,7 @@ from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
 
-__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "of_column", "summary_of"]
-
-
-def of_column[F: ConjugateFamily](family: F, j: int) -> F:
-    """The family of one column of a block, its arrays of shape (classes, 1) or (classes, 1, categories)."""
-    return jax.tree.map(lambda leaf: leaf[:, j : j + 1], family)
+__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "summary_of"]
 
 
 class ClosedFormPosterior(SpreadPosterior):

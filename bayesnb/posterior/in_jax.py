@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesnb.device import encoded, log_joint_of_blocks
 from bayesnb.families.base import Family
+from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
 
 __all__ = [
@@ -204,16 +205,10 @@ def _of_features_under_draws(family: Family, draws: dict[str, Any], x: Any) -> A
         return _log_mean(lambda values: family.device_log_likelihood(values, x), draws)[..., None]
     found = []
     for j in range(x.shape[1]):
-        alone, values = (jax.tree.map(lambda leaf, at=at: leaf[at], tree) for tree, at in _of_column(family, draws, j))
+        alone = of_column(family, j)
 
         def of_draw(one: Any, alone: Family = alone, cells: Any = x[:, j : j + 1]) -> Any:
             return alone.device_log_likelihood(one, cells)
 
-        found.append(_log_mean(of_draw, values))
+        found.append(_log_mean(of_draw, parameters_of_column(draws, j, 1)))
     return jnp.stack(found, axis=-1)
-
-
-def _of_column(family: Family, draws: dict[str, Any], j: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The family and its draws, each with the index of a column."""
-    column = slice(j, j + 1)
-    return (family, (slice(None), column)), (draws, (slice(None), slice(None), column))

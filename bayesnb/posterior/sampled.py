@@ -14,6 +14,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
 from bayesnb.families.base import Family
+from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
@@ -110,9 +111,7 @@ class SampledPosterior(SpreadPosterior):
         family, values = self.model.families[i], flatten(self.parameters).blocks[i]
         if family.joint:
             return family, values
-        column = slice(j, j + 1)
-        alone = jax.tree.map(lambda leaf: leaf[:, column], family)
-        return alone, {name: value[:, :, column] for name, value in values.items()}
+        return of_column(family, j), parameters_of_column(values, j, 1)
 
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         draws = flatten(self.parameters)

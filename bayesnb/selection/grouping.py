@@ -16,10 +16,11 @@ from bayesnb.pictures.grouping import plot_column_grouping
 from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
 from bayesnb.selection.classes import require_two_classes
-from bayesnb.selection.grouped_model import block_label, grouped_model
+from bayesnb.selection.grouped_model import grouped_model
 from bayesnb.selection.merges import Blocks, Merge, Search, merge_while_rising
 from bayesnb.selection.number_blocks import number_blocks
 from bayesnb.selection.parts import CATEGORIES, NUMBERS, Part, mergeable_parts, name_columns, require_numbers
+from bayesnb.selection.rewritten_features import block_label
 from bayesnb.sources.memory import read_table
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels

@@ -92,8 +92,7 @@ def weight_features(
     UserWarning
         If a table has more than 10 million densities (rows times classes times features) and each feature gets a
         weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
-        data. If the label of a row is impossible
-        without the row, as `loo` says: the row does not count.
+        data. If the label of a row is impossible without the row, as `loo` says: the row does not count.
 
     Notes
     -----

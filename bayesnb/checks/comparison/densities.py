@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.sparse
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.densities_under_draws import flatten
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.simulate import mean_total_count
+from bayesnb.sparse import stacked
 
 __all__ = ["Reference", "Rows", "exact_reference", "log_densities", "rows_of", "simulated_rows"]
 
@@ -44,7 +44,7 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
     for rows, chunk in exact.model.read(X).encoded():
         inside = chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start
         pieces.append(tuple(x[inside] for x in chunk))
-    chunk = tuple(map(_stacked, zip(*pieces, strict=True)))
+    chunk = tuple(map(stacked, zip(*pieces, strict=True)))
     return Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 
@@ -126,7 +126,3 @@ def _exact_draws(exact: ExactPosterior, rng: np.random.Generator, at_least: int)
     step = max(1, PIECE_CELLS // size)
     for start in range(0, number, step):
         yield exact.draw_parameters(rng, (min(step, number - start),))
-
-
-def _stacked(pieces: tuple[Any, ...]) -> Any:
-    return scipy.sparse.vstack(pieces, "csr") if scipy.sparse.issparse(pieces[0]) else np.concatenate(pieces)
