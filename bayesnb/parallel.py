@@ -15,7 +15,7 @@ from threading import Lock
 import jax
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_order", "num_threads"]
+__all__ = ["in_order", "num_threads", "one_blas_thread"]
 
 WAITING = 4
 """Largest number of results per thread that wait for earlier ones; it bounds the memory."""
@@ -60,7 +60,7 @@ def in_order[T, R](
             return function(item)
 
     waiting: deque[Future[R]] = deque()
-    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
                 # NumPy's error handling is a setting of the context.
@@ -79,8 +79,8 @@ _limiting = Lock()
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, because each chunk already has a thread.
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, where pieces of the work have threads already or products are small.
 
     The limit applies to the whole process. Therefore one caller at a time sets and resets it, and callers that run at
     the same time leave it unchanged.

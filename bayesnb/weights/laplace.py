@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.special import logsumexp, softmax
 
+from bayesnb.parallel import one_blas_thread
 from bayesnb.weights.likelihood import ConditionalLikelihood
 from bayesnb.weights.prior import WeightPrior
 from bayesnb.weights.truncated_normal import TruncatedNormal
@@ -110,12 +111,13 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     rng : numpy.random.Generator
         For the probability that no weight is negative, and for the rows that the search begins with.
     """
-    widest = priors[-1]
-    search = Search.at(likelihood, _first_point(likelihood, widest, rng))
     parts = []
-    for prior in reversed(priors):
-        search = find_mode(search, prior)
-        parts.append(_expand(search, prior, rng))
+    # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
+    with one_blas_thread():
+        search = Search.at(likelihood, _first_point(likelihood, priors[-1], rng))
+        for prior in reversed(priors):
+            search = find_mode(search, prior)
+            parts.append(_expand(search, prior, rng))
     return Mixture(parts[::-1])
 
 
