@@ -11,6 +11,7 @@ import scipy.sparse
 from cases import CASES, OUTSIDE, with_holes
 from scipy.special import gammaln, logsumexp
 from slow import cases_fast
+from trees import ALONE, FEATURES, OFFSET, WEIGHT, trees
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
@@ -18,50 +19,14 @@ from bayesnb.posterior.explain import evidence_of_row
 from bayesnb.problem import Problem
 from bayesnb.weights.feature_weights import FeatureWeights
 
-CLASSES = ["ash", "fir", "oak"]
-FEATURES = {
-    "size": (nb.Gaussian(1.0, 0.3, 1.5, 0.8), ["height", "width"]),
-    "bark": nb.Categorical(0.7),
-    "moss": nb.Bernoulli(),
-    "fallen": (nb.Multinomial(0.5), ["leaves", "cones", "twigs"]),
-}
-ALONE = {
-    "fallen": ({"fallen": FEATURES["fallen"]}, ["leaves", "cones", "twigs"]),
-    "height": ({"height": FEATURES["size"][0]}, ["height"]),
-    "bark": ({"bark": FEATURES["bark"]}, ["bark"]),
-    "moss": ({"moss": FEATURES["moss"]}, ["moss"]),
-    "width": ({"width": FEATURES["size"][0]}, ["width"]),
-}
-"""A model of each feature, in the order of the table's columns."""
-
 NAMES = ["before any cell", *ALONE]
-WEIGHT, OFFSET = np.array([0.7, 1.9, 0.0, 0.35, 1.2]), np.array([0.4, -0.3, 0.1])
-
-
-def table(rng, rows):
-    y = np.array(CLASSES)[rng.integers(0, 3, rows)]
-    X = pd.DataFrame(
-        {
-            "leaves": rng.poisson(2.0, rows),
-            "height": rng.normal(1.0, 1.0, rows) + (y == "fir"),
-            "bark": rng.choice(["smooth", "rough", "flaky"], rows),
-            "moss": rng.integers(0, 2, rows).astype(float),
-            "width": rng.normal(1.0, 0.5, rows),
-            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
-            "twigs": rng.poisson(0.5, rows),
-        }
-    )
-    X.loc[1, ["height", "moss"]] = np.nan
-    X.loc[2, "bark"] = None
-    X.loc[3, ["leaves", "cones", "twigs"]] = 0
-    return X, y
 
 
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(6)
-    X, y = table(rng, 30)
-    new, _ = table(rng, 6)
+    X, y = trees(rng, 30)
+    new, _ = trees(rng, 6)
     return X, y, new
 
 

@@ -7,46 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import log_softmax, softmax
+from trees import ALONE, CLASSES, FEATURES, OFFSET, WEIGHT, trees
 
 import bayesnb as nb
 from bayesnb.model.weighted import WeightedModel
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.prior import SPREADS
-
-CLASSES = ["ash", "fir", "oak"]
-FEATURES = {
-    "size": (nb.Gaussian(1.0, 0.3, 1.5, 0.8), ["height", "width"]),
-    "bark": nb.Categorical(0.7),
-    "moss": nb.Bernoulli(),
-    "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
-}
-ALONE = {
-    "fallen": ({"fallen": FEATURES["fallen"]}, ["leaves", "cones"]),
-    "height": ({"height": FEATURES["size"][0]}, ["height"]),
-    "bark": ({"bark": FEATURES["bark"]}, ["bark"]),
-    "moss": ({"moss": FEATURES["moss"]}, ["moss"]),
-    "width": ({"width": FEATURES["size"][0]}, ["width"]),
-}
-"""A model of each feature, in the order of the table's columns."""
-
-WEIGHT, OFFSET = np.array([0.7, 1.9, 0.0, 0.35, 1.2]), np.array([0.4, -0.3, 0.1])
-
-
-def table(rng, rows):
-    y = np.array(CLASSES)[rng.integers(0, 3, rows)]
-    X = pd.DataFrame(
-        {
-            "leaves": rng.poisson(2.0, rows),
-            "height": rng.normal(1.0, 1.0, rows) + (y == "fir"),
-            "bark": rng.choice(["smooth", "rough", "flaky"], rows),
-            "moss": rng.integers(0, 2, rows).astype(float),
-            "width": rng.normal(1.0, 0.5, rows),
-            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
-        }
-    )
-    X.loc[1, ["height", "moss"]] = np.nan
-    X.loc[2, "bark"] = None
-    return X, y
 
 
 def feature_weights(weight, offset, shared=False, seed=0):
@@ -67,8 +33,8 @@ def feature_weights(weight, offset, shared=False, seed=0):
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(6)
-    X, y = table(rng, 30)
-    new, _ = table(rng, 9)
+    X, y = trees(rng, 30)
+    new, _ = trees(rng, 9)
     return X, y, new
 
 
@@ -169,9 +135,9 @@ def test_density_in_jax(weighted, exact, data, float64):
 def test_density_in_jax_of_averages(data, float64):
     X, y, new = data
     model = {name: FEATURES[name] for name in ("moss", "fallen")}
-    plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "moss"]], y)
+    plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "twigs", "moss"]], y)
     posterior = nb.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET))
-    rows = new[["leaves", "cones", "moss"]]
+    rows = new[["leaves", "cones", "twigs", "moss"]]
     np.testing.assert_allclose(
         posterior.log_joint_function()(rows.to_numpy(float)), posterior.log_joint(rows), rtol=1e-10
     )
@@ -205,7 +171,7 @@ class TestDraws:
             bark = rows["bark"].map(dict(zip(["flaky", "rough", "smooth"], np.log(at["bark_prob"][c]), strict=True)))
             moss = np.log(np.where(rows["moss"] == 1, at["moss_prob"][c], 1 - at["moss_prob"][c]))
             terms = {**gaussian, "bark": bark, "moss": np.where(rows["moss"].isna(), np.nan, moss)}
-            counts = rows[["leaves", "cones"]].to_numpy()
+            counts = rows[["leaves", "cones", "twigs"]].to_numpy()
             total = np.log(at["class_prob"][c]) + at["class_offset"][c]
             total = total + weight["fallen"] * (counts @ np.log(at["fallen_prob"][c]))
             for name, term in terms.items():
