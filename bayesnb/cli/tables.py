@@ -53,7 +53,7 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
     table : str
         Path of the file, or ``"penguins"``.
     missing : list of str, optional
-        Marks of missing cells, besides those that pandas knows.
+        Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
 
