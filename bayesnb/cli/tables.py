@@ -120,8 +120,8 @@ def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[st
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories, or its family probably misleads; what the latter advises in
-        Python is told in options too.
+        If a column holds dates, which count as categories, or its family probably misleads. The warning gives the
+        options of the command line too.
     """
     require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):
