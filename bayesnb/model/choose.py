@@ -28,7 +28,7 @@ def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Fami
 
 
 def doubts_of_choice(table: Table, chosen: Mapping[int, Candidate]) -> Iterator[Doubt]:
-    """What speaks against the families that were chosen for some columns of a table, by position."""
+    """Doubts about the families that were chosen for some columns of a table, by position."""
     for position, candidate in chosen.items():
         name: Column = table.names[position]
         if table.kind(position) == "category":
