@@ -18,7 +18,7 @@ __all__ = ["choose_features", "doubts_of_choice"]
 def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
-    A column without an observed cell, of which the evidence says nothing, gets the family of its type.
+    A column without an observed cell has the same evidence under every family, and gets the family of its type.
     """
     chosen = chosen_candidates(rows, columns.open)
     warn_of_choice(doubts_of_choice(columns.table, chosen))
