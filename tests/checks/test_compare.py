@@ -250,6 +250,7 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
 
 
+@pytest.mark.slow
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
     model, X, y = coins(np.random.default_rng(0))
     exact = nb.fit(model, X, y)
@@ -260,6 +261,7 @@ def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
     np.testing.assert_allclose(np.mean([table["mcse"] for table in found], axis=0), spread, rtol=0.36)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.001])
 def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentration):
     """A cell that its class has never shown, under a small concentration: one draw in thousands carries the mean."""

@@ -436,6 +436,7 @@ class TestGammaVector:
         np.testing.assert_allclose(jax.jit(to_vector.log_abs_det_jacobian)(point, image), by_autodiff, rtol=1e-9)
         np.testing.assert_allclose(image.sum(axis=1), np.exp(point[:, 0]), rtol=1e-9)
 
+    @pytest.mark.slow
     def test_its_draws_are_gamma_variables(self, rng):
         a, b = np.array([[0.7, 2.5]]), np.array([[0.3, 4.0]])
         for drawn in (draw(GammaVector(a, b), rng, (20_000,)), GammaVector(a, b).sample(jax.random.key(1), (20_000,))):
@@ -466,6 +467,7 @@ def two_words():
 
 
 class TestSampled:
+    @pytest.mark.slow
     def test_nuts_agrees_with_quadrature(self, two_words):
         x, y, sampled = two_words
         assert not sampled.diagnostics.problems()

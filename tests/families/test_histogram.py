@@ -264,6 +264,7 @@ class TestEdges:
         assert fitted.log_evidence == pytest.approx(total, rel=1e-12)
         assert fitted.mean()["v_prob"].shape == (2, len(found["v"]) + 1)
 
+    @pytest.mark.slow
     def test_by_default_all_parts_weigh_ten_rows(self, rng):
         x = rng.normal(size=(40, 1))
         for num_bins in (5, 20):

@@ -316,6 +316,7 @@ class TestInverseWishart:
             assert min(stats.kstest(column, "uniform").pvalue for column in of_class.T) > 1e-3
             assert np.abs(np.corrcoef(of_class.T) - np.eye(6)).max() < 5 / np.sqrt(4000)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("value", names_fast(VALUES, {0.7}))
     def test_distribution_functions_are_integrals(self, value):
         """Over the variance, by SciPy's adaptive quadrature, split where the other factor changes."""
@@ -362,6 +363,7 @@ class TestInverseWishart:
             assert element.mean[i, j] == pytest.approx(mean, rel=1e-12)
             assert element.variance[i, j] == pytest.approx(square - mean**2, rel=1e-10)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("float64")
     def test_numpyros_density_is_scipys(self):
         covariance = draw_inverse_wishart(6.0, SCALE, np.random.default_rng(0), (3,))
@@ -374,6 +376,7 @@ class TestInverseWishart:
 class TestCoordinates:
     """The density of a coordinate beside that of the value and an automatic Jacobian."""
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("float64")
     @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
     def test_covariance(self, seed):

@@ -110,6 +110,7 @@ def assert_agrees_with_quadrature(draws, log_evidence, shape, rate):
         assert abs(values.mean() - exact) < 4.5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYPERPRIORS)
 def test_hyperparameters_agree_with_quadrature(table, sampled, name):
     assert_agrees_with_quadrature(sampled.draws()[name], evidences(table)[name], *HYPERPRIORS[name])
@@ -186,6 +187,7 @@ def argmax(log_evidence):
     return np.exp(found.x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYPERPRIORS)
 def test_empirical_bayes_maximises_the_evidence(table, maximised, name):
     assert maximised[name] == pytest.approx(argmax(evidences(table)[name]), rel=1e-5)

@@ -117,6 +117,7 @@ def test_a_row_without_cells_has_the_class_probabilities(exact, data):
         np.testing.assert_allclose(posterior.predict_proba(empty), expected[None])
 
 
+@pytest.mark.slow
 def test_density_in_jax(weighted, exact, data, float64):
     """Categories as codes; the derivative beside differences of the density on the host."""
     _, _, new = data

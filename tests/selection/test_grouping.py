@@ -199,7 +199,7 @@ def test_rows_of_weight_zero_may_lack_cells(table):
     assert list(grouping.blocks) == ["length & width"]
 
 
-@pytest.mark.parametrize("data", ["penguins", "banknotes"])
+@pytest.mark.parametrize("data", [pytest.param("penguins", marks=pytest.mark.slow), "banknotes"])
 def test_the_grouped_model_predicts_better_and_passes_the_check_of_dependence(data, request):
     X, y = request.getfixturevalue(data)
     grouping = nb.group_columns(nb.Gaussian(), X, y)
