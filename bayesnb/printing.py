@@ -13,7 +13,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Code", "Heading", "Paragraph", "Part", "Points", "Printed", "Table", "as_text", "plus_minus", "width"]
+__all__ = [
+    "Code",
+    "DataTable",
+    "Heading",
+    "Paragraph",
+    "Piece",
+    "Points",
+    "Printed",
+    "as_text",
+    "four_digits",
+    "plus_minus",
+    "plus_minus_of",
+    "width",
+]
 
 WIDTH = 80
 """Characters of a line where the terminal's width is not known."""
@@ -27,6 +40,9 @@ MOST_PROSE = 100
 ROWS = 20
 """Number of rows of a table that are shown, and in HTML of columns that may be left out."""
 
+LEAST_LABEL = 24
+"""Characters to which the name of a row is shortened at most, so that a table fits."""
+
 LEAST_COLUMN = 4
 """Characters that a column takes at least."""
 
@@ -36,7 +52,7 @@ def width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
-class Part(Protocol):
+class Piece(Protocol):
     """A piece of a printed form."""
 
     def lines(self, width: int) -> list[str]:
@@ -105,7 +121,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """A pandas data frame. Its first rows are shown, so that the rows that matter most go first.
 
     Attributes
@@ -113,50 +129,50 @@ class Table:
     frame : pandas.DataFrame
     number : str, default ".4g"
         Format of floating-point numbers.
-    rest : str, default "in .table"
-        Where the rows are that are not shown.
+    rest : str, default "more in .table"
+        What the rows are that are not shown.
     more_columns : str, default ""
         What the columns are, such as "classes". Columns that do not fit a line are then counted and not shown. By
         default they continue below the others.
-    empty : str, default "NaN"
-        Text of a missing number.
     rows : int, default 20
         Number of rows that are shown.
     """
 
     frame: Any
     number: str = ".4g"
-    rest: str = "in .table"
+    rest: str = "more in .table"
     more_columns: str = ""
-    empty: str = "NaN"
     rows: int = ROWS
 
     def lines(self, width: int) -> list[str]:
         shown, hidden = self._shown()
-        names = [_shortened(str(name), width // 2) for name in shown.index]
-        shown = shown.set_axis(_index(names, shown.index.name), axis=0)
-        shown.columns = _index([*map(str, shown.columns)], shown.index.name)
-        shown.index.name = None
-        left_out = 0
         if self.more_columns:
-            fitting = min(len(shown.columns), width // LEAST_COLUMN)
-            shown, left_out = shown.iloc[:, :fitting], len(shown.columns) - fitting
-            while len(shown.columns) > 1 and max(map(len, self._text(shown, None))) > width:
-                shown, left_out = shown.iloc[:, :-1], left_out + 1
-        found = self._text(shown, None if self.more_columns else width)
-        return found + self._left_out(left_out, hidden)
+            shown = shown.iloc[:, : width // LEAST_COLUMN]
+        columns = _index([*map(str, shown.columns)], shown.index.name)
+        names = [*map(str, shown.index)]
+        shown = shown.set_axis(columns, axis=1).set_axis(names, axis=0)
+        too_long = _width(self._text(shown)) - width
+        longest = max(map(len, [*names, str(columns.name)]))
+        shown = shown.set_axis([_shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
+        found = self._text(shown)
+        while self.more_columns and len(shown.columns) > 1 and _width(found) > width:
+            shown = shown.iloc[:, :-1]
+            found = self._text(shown)
+        if _width(found) > width:
+            found = self._text(shown, line_width=width)
+        return found + self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
 
     def html(self) -> str:
         import pandas as pd
 
         shown, hidden = self._shown()
-        left_out = 0
         if self.more_columns:
-            shown, left_out = shown.iloc[:, :ROWS], max(0, len(shown.columns) - ROWS)
+            shown = shown.iloc[:, :ROWS]
         # pandas cuts long texts in HTML unless it is told not to.
         with pd.option_context("display.max_colwidth", None):
-            table = shown.to_html(float_format=self._formatted, na_rep=self.empty)
-        return table + "".join(Paragraph(text).html() for text in self._left_out(left_out, hidden))
+            table = shown.to_html(float_format=self._formatted)
+        left_out = self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
+        return table + "".join(Paragraph(text).html() for text in left_out)
 
     def _shown(self) -> tuple[Any, int]:
         """The rows that are shown, and the number of the others."""
@@ -164,10 +180,10 @@ class Table:
 
     def _left_out(self, columns: int, rows: int) -> list[str]:
         found = [f"… and {columns} more of {len(self.frame.columns)} {self.more_columns}"] if columns else []
-        return [*found, f"… and {rows} more {self.rest}"] if rows else found
+        return [*found, f"… and {rows} {self.rest}"] if rows else found
 
-    def _text(self, frame: Any, width: int | None) -> list[str]:
-        text = frame.to_string(float_format=self._formatted, na_rep=self.empty, line_width=width)
+    def _text(self, frame: Any, line_width: int | None = None) -> list[str]:
+        text = frame.to_string(float_format=self._formatted, line_width=line_width)
         return [line.rstrip() for line in text.split("\n")]
 
     def _formatted(self, value: float) -> str:
@@ -178,7 +194,7 @@ class Printed:
     """An object that prints itself, as text and as HTML."""
 
     @abstractmethod
-    def _parts(self) -> Sequence[Part]:
+    def _parts(self) -> Sequence[Piece]:
         """The parts of the printed form, from the top."""
 
     def __repr__(self) -> str:
@@ -188,9 +204,20 @@ class Printed:
         return "".join(part.html() for part in self._parts())
 
 
-def as_text(parts: Sequence[Part], width: int) -> str:
+def as_text(parts: Sequence[Piece], width: int) -> str:
     """The text of some parts, in lines of a width."""
     return "\n".join(line for part in parts for line in part.lines(width))
+
+
+def four_digits(value: Any) -> str:
+    """A number in four significant digits, with an exponent only if it is very large or small.
+
+    Examples
+    --------
+    >>> four_digits(147738.2), four_digits(0.51949)
+    ('147700', '0.5195')
+    """
+    return f"{float(f'{value:.4g}'):g}"
 
 
 def plus_minus(mean: Any, sd: Any) -> str:
@@ -203,13 +230,23 @@ def plus_minus(mean: Any, sd: Any) -> str:
     >>> plus_minus(0.14286, 0.0131), plus_minus(209906.1, 24319.4)
     ('0.143±0.013', '210000±24000')
     """
+    if np.isnan(mean):
+        return "NaN"
     if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
         return f"{mean:.4g}±{sd:.2g}"
     decimals = 1 - int(np.floor(np.log10(sd)))
-    if decimals > 8 or abs(mean) >= 1e7 or sd >= 1e7:
+    if decimals > 6 or abs(mean) >= 1e7 or sd >= 1e7:
         return f"{mean:.4g}±{sd:.2g}"
     shown = max(0, decimals)
     return f"{round(float(mean), decimals):.{shown}f}±{round(float(sd), decimals):.{shown}f}"
+
+
+def plus_minus_of(means: Any, sds: Any) -> Any:
+    """A column of `plus_minus`, of two pandas series with the same index."""
+    import pandas as pd
+
+    cells = [plus_minus(mean, sd) for mean, sd in zip(means, sds, strict=True)]
+    return pd.Series(cells, index=means.index, dtype=object)
 
 
 def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
@@ -220,6 +257,10 @@ def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[s
         found += wrap(line, min(width, MOST_PROSE), initial_indent=first, subsequent_indent=others, **options) or [""]
         first = others
     return found
+
+
+def _width(lines: Sequence[str]) -> int:
+    return max(map(len, lines))
 
 
 def _shortened(name: str, length: int) -> str:

@@ -30,7 +30,7 @@ from bayesnb.model.resolve import resolve
 from bayesnb.model.simulate import draw_cells, to_table
 from bayesnb.model.sites import Sites
 from bayesnb.model.story import printed_model
-from bayesnb.printing import Part, Printed
+from bayesnb.printing import Piece, Printed
 from bayesnb.reading.cells import Cells, count_by_weight
 from bayesnb.reading.host import HostChunks
 from bayesnb.reading.read import read
@@ -512,7 +512,7 @@ class BoundModel(Printed):
             total_count=total_count,
         )
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Piece]:
         return printed_model(self)
 
 

@@ -14,7 +14,7 @@ from bayesnb.model.inclusion import read_inclusion
 from bayesnb.model.read import EVERY_COLUMN, block_name, read_class_concentration, read_class_probs, read_features
 from bayesnb.model.story import printed_model
 from bayesnb.params import Params
-from bayesnb.printing import Part, Printed
+from bayesnb.printing import Piece, Printed
 
 __all__ = ["Description"]
 
@@ -149,7 +149,7 @@ class Description(Printed, Params):
             found[name] = np.array(self.features[feature][0].hyperparameters()[field])
         return found
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Piece]:
         return printed_model(self)
 
 

@@ -9,7 +9,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.model.read import EVERY_COLUMN
-from bayesnb.printing import Code, Heading, Part
+from bayesnb.printing import Code, Heading, Piece
 
 __all__ = ["Described", "printed_model", "printed_story"]
 
@@ -37,7 +37,7 @@ class Described(Protocol):
         """Prior probability that a feature depends on the class, where the model averages over subsets."""
 
 
-def printed_model(model: Described) -> list[Part]:
+def printed_model(model: Described) -> list[Piece]:
     """The parts of a model's printed form."""
     return [Heading("NaiveBayes, features independent given the class:"), printed_story(model, STORIES)]
 

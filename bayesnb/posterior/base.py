@@ -15,7 +15,7 @@ from bayesnb.posterior.explain import evidence_of_row
 from bayesnb.posterior.predictions import Predictions
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows
 from bayesnb.posterior.summary import headline
-from bayesnb.printing import Heading, Paragraph, Part, Printed
+from bayesnb.printing import Heading, Paragraph, Piece, Printed
 from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 from bayesnb.weights.feature_weights import FeatureWeights
@@ -305,12 +305,12 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""
         return None, None
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Piece]:
         posterior = parameters_by_class(self.model, self.site_moments)
         prior = printed_story(self.model, FEATURES_OF_PRIOR)
         return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
 
-    def _title(self) -> list[Part]:
+    def _title(self) -> list[Piece]:
         """What the posterior is, and how it was made."""
         heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
         return [heading, Paragraph(self._details())] if self._details() else [heading]

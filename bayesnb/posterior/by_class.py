@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.model.bound import BoundModel
-from bayesnb.printing import Code, Paragraph, Part, Table, plus_minus
+from bayesnb.printing import Code, DataTable, Paragraph, Piece, four_digits, plus_minus
 
 __all__ = ["parameters_by_class"]
 
@@ -21,7 +21,7 @@ MOST_OF_SITE = 8
 Axes = Sequence[tuple[str, Sequence[Any]]]
 
 
-def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str, Any]]) -> list[Part]:
+def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str, Any]]) -> list[Piece]:
     """The first features' parameters, and the number of the other features.
 
     Parameters
@@ -47,7 +47,7 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
         shown += 1
     classes = pd.Index([str(label) for _, names in axes[CLASS_SITE] for label in names], dtype=object)
     frame = pd.DataFrame(rows, index=pd.Index(labels, name="class", dtype=object), columns=classes)
-    parts: list[Part] = [Table(frame, more_columns="classes", rows=len(frame))]
+    parts: list[Piece] = [DataTable(frame, more_columns="classes", rows=len(frame))]
     if shown < len(features):
         parts.append(Paragraph(f"… and {len(features) - shown} more of {len(features)} features in .summary()"))
     of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
@@ -92,7 +92,7 @@ def _as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[st
     """Cells of the first values: a row for each, and a column for each class."""
     arrays = np.broadcast_arrays(*moments.values())
     first = [array.reshape(shape)[:, :MOST_OF_SITE].T for array in arrays]
-    cell = plus_minus if len(first) == 2 else "{:.4g}".format
+    cell = plus_minus if len(first) == 2 else four_digits
     return [[cell(*cells) for cells in zip(*row, strict=True)] for row in zip(*first, strict=True)]
 
 

@@ -12,7 +12,7 @@ from bayesnb.model.ways import ways_to_posterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.by_class import parameters_by_class
 from bayesnb.posterior.data import Fitting
-from bayesnb.printing import Part
+from bayesnb.printing import Piece
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 
@@ -46,7 +46,7 @@ class PointPosterior(Posterior):
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         return {site: {"value": value} for site, value in self.mean().items()}
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Piece]:
         return [*self._title(), *parameters_by_class(self.model, self.site_moments)]
 
     def mean_parameters(self) -> ModelParameters:

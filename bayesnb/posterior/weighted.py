@@ -20,7 +20,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ClosedFormPosterior
 from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.printing import Part, Table
+from bayesnb.printing import DataTable, Piece
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.weights.feature_weights import FeatureWeights
@@ -218,8 +218,8 @@ class WeightedPosterior(Posterior):
             f"nb.weight_features(posterior.unweighted.{verb}(...), X, y) with the rows of all data"
         )
 
-    def _parts(self) -> list[Part]:
-        return [*self._title(), Table(self.weights, number=".3f", rest="in .weights")]
+    def _parts(self) -> list[Piece]:
+        return [*self._title(), DataTable(self.weights, number=".3f", rest="more in .weights")]
 
     def _details(self) -> str:
         return "one weight for all features" if self.feature_weights.shared else "a weight for each feature"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.pictures.grouping import plot_column_grouping
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
 from bayesnb.selection.classes import require_two_classes
@@ -34,8 +34,8 @@ from bayesnb.warn import warn, warns_once
 __all__ = ["ColumnGrouping", "group_columns"]
 
 
-@dataclass(frozen=True)
-class ColumnGrouping:
+@dataclass(frozen=True, repr=False)
+class ColumnGrouping(Printed):
     """The result of `group_columns`.
 
     Attributes
@@ -61,14 +61,9 @@ class ColumnGrouping:
         """The rise of the log evidence, merge by merge; see `bayesnb.plot_column_grouping`."""
         return plot_column_grouping(self, **options)
 
-    def __repr__(self) -> str:
-        lines = self.table.to_string(float_format="{:.1f}".format).split("\n") if len(self.table) else []
-        return "\n".join([self._title(), *(line.rstrip() for line in lines), *self.notes])
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(float_format="{:.1f}".format) if len(self.table) else ""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{self._title()}</p>{table}{notes}"
+    def _parts(self) -> list[Piece]:
+        table = [DataTable(self.table, number=".1f", rows=len(self.table))] if len(self.table) else []
+        return [Heading(self._title()), *table, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         if not len(self.table):
