@@ -198,7 +198,11 @@ class Printed:
         """The parts of the printed form, from the top."""
 
     def __repr__(self) -> str:
-        return as_text(self._parts(), width())
+        return format(self, str(width()))
+
+    def __format__(self, width: str) -> str:
+        """The text in lines of a width, as in ``format(model, "60")``; without one, in those of the terminal."""
+        return as_text(self._parts(), int(width)) if width else str(self)
 
     def _repr_html_(self) -> str:
         return "".join(part.html() for part in self._parts())

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.comparison.battery import run_battery
+from bayesnb.checks.comparison.marginals import Z_COLUMNS
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
 from bayesnb.posterior.base import Posterior
@@ -21,7 +22,7 @@ from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus
 from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
 
 MIN_ESS = 400
 """Effective draws that every tested quantity needs for a verdict other than UNDECIDED (Vehtari et al. 2021)."""
@@ -41,6 +42,8 @@ WORDS = {
     "probabilities": "the {test} of {k} of {n} class probabilities is off, most of all of {worst} (z = {z})",
 }
 """Reason for a NO, by part, or by test if a part has tests of several kinds."""
+
+LARGEST_FIRST = "Mean±sd, and by how many standard errors (z) the mean, sd, skewness or tails differ, largest first:"
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,16 +102,23 @@ class Comparison(Printed):
         return plot_comparison(self, **options)
 
     def _parts(self) -> list[Piece]:
-        table = self.table.sort_values("p_value", kind="stable")
-        shown = pd.DataFrame(
-            {
-                "exact": plus_minus_of(table["exact_mean"], table["exact_sd"]),
-                "sampled": plus_minus_of(table["sampled_mean"], table["sampled_sd"]),
-                "z_mean": table["z_mean"].map("{:.1f}".format),
-                "z_sd": table["z_sd"].map("{:.1f}".format),
-            }
-        )
-        return [Heading(self.verdict), Paragraph("Mean ± sd, largest differences first:"), DataTable(shown)]
+        return [Heading(self.verdict), Paragraph(LARGEST_FIRST), DataTable(largest_differences(self.table))]
+
+
+def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of a `Comparison` as it is printed: means with their sd, and the largest z of the four tests first."""
+    z = table[list(Z_COLUMNS)].fillna(0.0)
+    order = z.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
+    table, z = table.loc[order], z.loc[order]
+    largest = z.abs().to_numpy().argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "exact": plus_minus_of(table["exact_mean"], table["exact_sd"]),
+            "sampled": plus_minus_of(table["sampled_mean"], table["sampled_sd"]),
+            "z": [f"{row[k]:+.1f}" for row, k in zip(z.to_numpy(), largest, strict=True)],
+            "of": [Z_COLUMNS[k].removeprefix("z_") for k in largest],
+        }
+    )
 
 
 @warns_once

@@ -123,7 +123,7 @@ class SBC(Printed):
                 dims[site] = [name for name, _ in axes]
                 coords |= {name: coordinate(names) for name, names in axes}
         values[JOINT] = self.pit[[JOINT]].to_numpy().T
-        described = {"inference": repr(self.inference), "model": repr(self.model), "num_rows": self.num_rows}
+        described = {"inference": repr(self.inference), "model": format(self.model, "80"), "num_rows": self.num_rows}
         return as_tree({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)}, described)
 
     def plot(self, **options: Any) -> Any:

@@ -234,8 +234,7 @@ def choose_families(
     >>> choice = nb.choose_families(X, y)
     >>> choice
     Families by the evidence, each beside the next best:
-                        family                second log_bayes_factor
-    column
+    column              family                second log_bayes_factor
     pages              Poisson  NegativeBinomial(10)             -7.0
     price            LogNormal           Exponential             -9.1
     discount  Hurdle(Gaussian)     Hurdle(LogNormal)             -0.6

@@ -153,8 +153,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found
     Features kept by the leave-one-out log score of the labels, 2 of 5:
-                feature action  elpd_label  difference   se
-    step
+    step        feature action  elpd_label  difference   se
     0      all features             -171.3         0.0  0.0
     1     thermometer 0   drop      -138.9        32.3  6.4
     2     thermometer 3   drop      -113.8        57.4 12.8

@@ -62,8 +62,13 @@ class ColumnGrouping(Printed):
         return plot_column_grouping(self, **options)
 
     def _parts(self) -> list[Piece]:
-        table = [DataTable(self.table, number=".1f", rows=len(self.table))] if len(self.table) else []
-        return [Heading(self._title()), *table, *map(Paragraph, self.notes)]
+        parts: list[Piece] = [Heading(self._title())]
+        if len(self.table):
+            merged = self.table["first"].astype(str) + " + " + self.table["second"].astype(str)
+            shown = pd.DataFrame({"family": self.table["family"], "gain": self.table["log_bayes_factor"]})
+            shown.index = pd.Index(merged, name="merged")
+            parts.append(DataTable(shown, number=".1f", rows=len(shown)))
+        return [*parts, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         if not len(self.table):
@@ -165,10 +170,9 @@ def group_columns(
     >>> grouping = nb.group_columns(nb.Gaussian(), X, y)
     >>> grouping
     Columns merged by the log evidence, 140.0 higher in the end:
-                       first                           second                family  log_bayes_factor  total
-    merge
-    1      flipper_length_mm                      body_mass_g  MultivariateGaussian              70.9   70.9
-    2         bill_length_mm  flipper_length_mm & body_mass_g  MultivariateGaussian              69.1  140.0
+    merged                                                          family  gain
+    flipper_length_mm + body_mass_g                   MultivariateGaussian  70.9
+    bill_length_mm + flipper_length_mm & body_mass_g  MultivariateGaussian  69.1
     >>> separate, joint = nb.fit(nb.Gaussian(), X, y), nb.fit(grouping.model, X, y)
     >>> round(joint.log_evidence - separate.log_evidence, 1)
     140.0

@@ -58,7 +58,8 @@ class ModelComparison(Printed):
         return plot_model_comparison(self, **options)
 
     def _parts(self) -> list[Piece]:
-        table = self.table
+        # Adding zero takes the sign from a negative one.
+        table = self.table.assign(**self.table.select_dtypes("number").drop(columns="model_probability").round(2) + 0.0)
         shown = pd.DataFrame(
             {
                 "log_evidence": table["log_evidence"].map("{:.2f}".format),
