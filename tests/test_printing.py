@@ -237,3 +237,13 @@ def test_a_mean_is_as_precise_as_its_sd(mean, sd, text):
 )
 def test_a_number_of_four_digits_has_an_exponent_only_where_it_must(value, text):
     assert four_digits(value) == text
+
+
+def test_a_family_prints_its_settings_and_the_shapes_of_its_arrays(posterior):
+    assert repr(nb.Gaussian(kappa=0.5)) == "Gaussian(loc=None, kappa=0.5, concentration=1.0, rate=None)"
+    gaussian = next(family for family in posterior.families if type(family) is nb.Gaussian)
+    assert repr(gaussian).startswith("Gaussian(loc=<array of shape (3, 1)>, kappa=")
+    assert all("\n" not in repr(family) for family in posterior.families)
+    hurdle = nb.fit(nb.Hurdle(nb.LogNormal()), [[0.0], [1.0], [2.0], [0.0], [1.0]], list("aaabb")).families[0]
+    assert "family=LogNormal(loc=" in repr(hurdle)
+    assert "array([" not in repr(hurdle)
