@@ -388,6 +388,12 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     assert "±" not in prior
     assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
     assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])
+    diagnostics = posteriors["sampled"].diagnostics
+    worst = diagnostics.labels[int(np.nanargmax(diagnostics.r_hat))]
+    least = diagnostics.labels[int(np.nanargmin(np.fmin(diagnostics.ess_bulk, diagnostics.ess_tail)))]
+    assert f" for {worst}, ESS from " in str(diagnostics)
+    assert str(diagnostics).endswith(f" for {least}")
+    assert "party_prob[0, b]" in diagnostics.labels
 
 
 def test_a_summary_of_every_parameter(posteriors, votes):
