@@ -32,7 +32,7 @@ WIDTH = 80
 """Characters of a line where the terminal's width is not known."""
 
 LEAST_WIDTH = 40
-"""Characters of a line in terminals that are narrower."""
+"""Least number of characters of a line, also in a terminal that is narrower."""
 
 MOST_PROSE = 100
 """Longest line of text that is easy to read; tables may be wider."""
@@ -122,7 +122,9 @@ class Code:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A pandas data frame. Its first rows are shown, so that the rows that matter most go first.
+    """The first rows of a pandas data frame; whoever gives it sorts the rows by what matters.
+
+    A name of a row loses its middle where the table does not fit a line.
 
     Attributes
     ----------
@@ -146,6 +148,8 @@ class DataTable:
 
     def lines(self, width: int) -> list[str]:
         shown, hidden = self._shown()
+        if shown.empty:
+            return []
         if self.more_columns:
             shown = shown.iloc[:, : width // LEAST_COLUMN]
         columns = _index([*map(str, shown.columns)], shown.index.name)

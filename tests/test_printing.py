@@ -3,10 +3,12 @@
 import re
 
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
 import bayesnb as nb
+from bayesnb.posterior.by_class import parameters_by_class
 from bayesnb.printing import (
     Code,
     DataTable,
@@ -182,6 +184,23 @@ def test_rows_beyond_the_first_twenty_are_counted():
     assert "… and 3 more in .table" in DataTable(frame).html()
     assert len(DataTable(frame, rows=23).lines(80)) == 24
     assert not any("more" in line for line in DataTable(frame.head(20)).lines(80))
+
+
+def test_a_table_without_rows_has_no_lines():
+    assert DataTable(pd.DataFrame({"x": []})).lines(80) == []
+
+
+def test_learned_hyperparameters_are_listed_below_the_parameters():
+    X = pd.DataFrame({f"x{j}": [0, 1, 1, 0, 1, 0] for j in range(12)})
+    model = nb.NaiveBayes({"bits": (nb.Bernoulli(dist.Gamma(np.ones(12), 1.0), 1.0), list(X))})
+    bound = model.bind(X, list("aabbab"))
+    shapes = {site: [len(names) for _, names in axes] for site, axes in bound.sites.axes().items()}
+    parts = parameters_by_class(bound, lambda site: {"mean": np.full(shapes[site], 0.5), "sd": 0.11})
+    lines = as_text(parts, 80).splitlines()
+    start = lines.index("Hyperparameters, mean ± sd:")
+    assert lines[start + 1] == "  bits_concentration1[x0] = 0.50±0.11"
+    assert lines[start + 9] == "  … and 4 more of bits_concentration1"
+    assert len(lines) == start + 10
 
 
 def test_long_texts_in_cells_are_whole_in_html():

@@ -103,4 +103,6 @@ def _learned(names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[
         number = int(np.prod([len(labels) for _, labels in axes[name]]))
         cells = _as_text(moments(name), (1, number))
         lines += [f"  {label} = {cell}" for label, [cell] in zip(_labels(name, axes[name]), cells, strict=True)]
+        if number > MOST_OF_SITE:
+            lines.append(f"  … and {number - MOST_OF_SITE} more of {name}")
     return lines
