@@ -217,8 +217,9 @@ def test_yes_says_what_it_could_have_missed():
     assert str(found.parts["num_tests"].sum()) in found.verdict
 
 
-@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
-@pytest.mark.parametrize(("given", "steps"), [(True, 5), (False, 4)])
+@pytest.mark.parametrize(
+    ("progress", "shown", "given", "steps"), [(True, True, True, 5), (True, True, False, 4), (None, False, False, 4)]
+)
 def test_progress_is_shown_where_asked_for(progress, shown, given, steps, capsys):
     compared(coins, 0, ess=400, given=given, progress=progress)
     bar = capsys.readouterr().err
