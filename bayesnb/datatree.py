@@ -214,5 +214,5 @@ def _attributes(model: BoundModel, library: str, inference: str) -> dict[str, An
         "modeling_interface": "bayesnb",
         "modeling_interface_version": version("bayesnb"),
         "inference": inference,
-        "model": repr(model),
+        "model": format(model, "80"),
     }

@@ -17,6 +17,7 @@ from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -33,8 +34,8 @@ SIMULATIONS = 400
 """Number of sets of labels drawn from the predictions, to estimate the calibration error by chance."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Printed):
     """The result of `calibration`.
 
     Attributes
@@ -68,19 +69,18 @@ class Calibration:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
         return plot_reliability(self, **options)
 
-    def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.table.to_string(float_format=lambda value: f'{value:.4g}', na_rep='')}"
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
-        return f"<p><b>{self._headline()}</b></p>{table}"
+    def _parts(self) -> list[Piece]:
+        scores = [name for name in ("posterior", "other", "difference") if name in self.table]
+        shown = pd.DataFrame({name: plus_minus_of(self.table[name], self.table[f"{name}_se"]) for name in scores})
+        shown = shown.where(self.table[scores].notna(), "")
+        return [Heading(self._headline()), Paragraph("Scores ± standard errors:"), DataTable(shown)]
 
     def _headline(self) -> str:
         rows, classes = self.predictions["posterior"].shape
         score, error = self.table["posterior"], self.table["posterior_se"]
         return (
             f"Calibration on {rows} row{'s' * (rows != 1)}, {classes} classes: confidence {score['confidence']:.3f}, "
-            f"accuracy {score['accuracy']:.3f};\ncalibration error {score['calibration_error']:.3f}, "
+            f"accuracy {score['accuracy']:.3f}; calibration error {score['calibration_error']:.3f}, "
             f"{score['calibration_error_by_chance']:.3f} ± {error['calibration_error_by_chance']:.3f} by chance"
         )
 

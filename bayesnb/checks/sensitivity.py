@@ -25,6 +25,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.printing import DataTable, Heading, Piece, Printed, plus_minus_of
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -39,8 +40,8 @@ NODES = 129
 """Points of the quadrature, at quantiles of the posterior."""
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+@dataclass(frozen=True, repr=False)
+class Sensitivity(Printed):
     """The result of `sensitivity`.
 
     Attributes
@@ -63,13 +64,19 @@ class Sensitivity:
     prior: tuple[float, float]
     likelihood: tuple[float, float]
 
-    def __repr__(self) -> str:
-        shown = self.table[["mean", "sd", "prior", "likelihood", "diagnosis"]]
-        return f"{self._headline()}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.3g}')}"
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
-        return f"<p><b>{self._headline()}</b></p>{table}"
+    def _parts(self) -> list[Piece]:
+        # The worst diagnosis first, and within it the parameters that depend most on the prior.
+        table = self.table.sort_values("prior", ascending=False, kind="stable")
+        table = table.sort_values("diagnosis", key=lambda found: found.map([*SHORT].index), kind="stable")
+        shown = pd.DataFrame(
+            {
+                "mean±sd": plus_minus_of(table["mean"], table["sd"]),
+                "prior": table["prior"],
+                "likelihood": table["likelihood"],
+                "diagnosis": table["diagnosis"].map(SHORT),
+            }
+        )
+        return [Heading(self._headline()), DataTable(shown, number=".2g")]
 
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
@@ -80,6 +87,8 @@ class Sensitivity:
 CONFLICT = "prior-data conflict"
 STRONG_PRIOR = "strong prior / weak likelihood"
 NOTHING = "-"
+SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
+"""The diagnoses as a printed table has them, the worst first."""
 
 
 def sensitivity(

@@ -129,6 +129,16 @@ class Family(Params, ABC):
     categories = None
     other = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # A dataclass keeps a __repr__ that the class has. Its own one would print arrays in full.
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Family.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def __post_init__(self) -> None:
         if self.categories is not None:
             # JAX compares settings and hashes them, which it cannot do with lists.
@@ -705,3 +715,8 @@ def _as_tuples(categories: Any) -> tuple:
 
 def _array_fields(family: Family) -> list[Any]:
     return [field for field in fields(family) if not field.metadata.get("static")]
+
+
+def _short(value: Any) -> str:
+    """A field for display: numbers of an array if they are few or equal, else its shape."""
+    return format_number(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fi" else repr(value)

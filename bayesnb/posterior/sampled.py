@@ -120,6 +120,10 @@ class SampledPosterior(SpreadPosterior):
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
+    def site_moments(self, site: str) -> dict[str, Any]:
+        values = np.asarray(self.model.sites.by_name(self.parameters)[site], dtype=np.float64)
+        return {"mean": values.mean(axis=(0, 1)), "sd": _standard_deviation(values)}
+
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         position = 0
@@ -178,7 +182,7 @@ class SampledPosterior(SpreadPosterior):
         )
 
     def _details(self) -> str:
-        return f", {self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
+        return f"{self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
 
 
 def _standard_deviation(values: np.ndarray) -> np.ndarray:

@@ -217,6 +217,17 @@ def test_yes_says_what_it_could_have_missed():
     assert str(found.parts["num_tests"].sum()) in found.verdict
 
 
+@pytest.mark.parametrize(
+    ("progress", "shown", "given", "steps"), [(True, True, True, 5), (True, True, False, 4), (None, False, False, 4)]
+)
+def test_progress_is_shown_where_asked_for(progress, shown, given, steps, capsys):
+    compared(coins, 0, ess=400, given=given, progress=progress)
+    bar = capsys.readouterr().err
+    assert ("compare: dependence" in bar) is shown
+    assert ("compare: class probabilities" in bar) is (shown and given)
+    assert (f"{steps}/{steps}" in bar) is shown
+
+
 def test_each_part_has_its_share_of_the_error_rate():
     found = compared(gaussians, 0, given=True, error_rate=0.01)
     # 18 parameters, four tests; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.

@@ -311,6 +311,26 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("NUTS" in capsys.readouterr().err) == shown
 
 
+def test_the_progress_bar_says_compiling_before_anything_is_compiled(coins, capsys, monkeypatch):
+    model, X, y = coins
+    begin, seen = nuts._begin, []
+
+    def noted(*args, **kwargs):
+        seen.append(capsys.readouterr().err)
+        return begin(*args, **kwargs)
+
+    monkeypatch.setattr(nuts, "_begin", noted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+        nb.fit(model, X, y, nb.NUTS(num_samples=50, progress=True))
+    assert len(seen) == 1
+    assert "NUTS: compiling" in seen[0]
+    last = capsys.readouterr().err.split("\r")[-1]
+    assert "compiling" not in last
+    assert "NUTS: 100%" in last
+    assert "800/800" in last
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["arviz", "bayesnb", "arviz, numpyro.distributions"])
 def test_arviz_may_be_imported_before_or_after(first):

@@ -338,6 +338,13 @@ def test_inferences_that_cannot_learn_say_which_can(table, sampled):
         nb.fit(nb.NaiveBayes(nb.Bernoulli()), X[["f1"]], y, nb.EmpiricalBayes())
 
 
+def test_an_evidence_without_a_maximum_names_the_class_and_not_its_position():
+    same = np.tile([[0], [1], [2]], (20, 1))
+    model = nb.NaiveBayes({"bark": nb.Categorical(dist.Gamma(np.ones((2, 1)), 1.0))})
+    with pytest.raises(ValueError, match=r"no maximum in 'bark_concentration\[(ash|fir), bark\]'"):
+        nb.fit(model, pd.DataFrame({"bark": same[:, 0]}), np.repeat(["ash", "fir"], 30), nb.EmpiricalBayes())
+
+
 def test_an_evidence_without_a_maximum_is_refused():
     same = np.tile([[0], [1], [2]], (20, 1))
     model = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(1.0, 1.0))})

@@ -310,7 +310,7 @@ class TestSummaries:
 
     def test_printed_form(self, weighted, exact):
         text = repr(weighted)
-        assert text.startswith("WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak'], a weight for each feature\n")
+        assert text.startswith("WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak']\na weight for each feature\n")
         assert all(name in text for name in ALONE)
         assert "<table" in weighted._repr_html_()
         shared = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))

@@ -221,8 +221,8 @@ class TestResult:
             choice = nb.choose_families(X, y, criterion=criterion)
             lines = repr(choice).splitlines()
             assert measure in lines[1]
-            assert len(lines) == 3 + X.shape[1]
-            for line, (column, families) in zip(lines[3:], choice.first_two.items(), strict=True):
+            assert len(lines) == 2 + X.shape[1]
+            for line, (column, families) in zip(lines[2:], choice.first_two.items(), strict=True):
                 assert line.split()[:2] == [column, families[0].candidate.name]
                 of_column = choice.table[choice.table["column"] == column]
                 if len(families) > 1:
@@ -238,7 +238,7 @@ class TestResult:
         named.columns = pd.Index([name, ("b", ""), ("c", "")], dtype=object, tupleize_cols=isinstance(name, tuple))
         found = nb.choose_families(named, y)
         assert list(found.first_two) == list(named.columns)
-        for line, other in zip(repr(found).splitlines()[3:], repr(expected).splitlines()[3:], strict=True):
+        for line, other in zip(repr(found).splitlines()[2:], repr(expected).splitlines()[2:], strict=True):
             assert line.endswith(" ".join(other.split()[-1:]))
         assert found.first_two[name] == expected.first_two["a"]
         assert len(found.plot().axes) == 4

@@ -809,7 +809,7 @@ class TestCompareModels:
         assert found.table["model_probability"].isna().all()
         assert any("bursty: no evidence" in note for note in found.notes)
         assert any("bursty: no leave-one-out" in note for note in found.notes)
-        assert "bursty: no evidence" in repr(found)
+        assert "bursty: no evidence" in " ".join(repr(found).split())
         assert "bursty: no evidence" in found._repr_html_()
         assert isinstance(found.plot(), Figure)
 
