@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.pictures.style import background, muted, text_color
+
 __all__ = ["Backend", "backend_named"]
 
 DOTS = 100
@@ -36,8 +38,6 @@ class Backend:
         What begins a line in the name of a row.
     spacing : mapping
         Arguments that keep panels side by side apart.
-    plain : bool
-        Whether texts have no formulas, so that a dollar sign needs no escape.
     """
 
     name: str
@@ -47,7 +47,6 @@ class Backend:
     label_too: Mapping[str, Any] = field(default_factory=dict)
     newline: str = "\n"
     spacing: Mapping[str, Any] = field(default_factory=dict)
-    plain: bool = True
 
     @property
     def draw(self) -> Any:
@@ -66,13 +65,20 @@ class Backend:
                 name=error.name,
             ) from error
 
-    def text(self, text: str) -> str:
-        """A text as the library takes it, of one that `wrap` gives."""
-        return text.replace(r"\$", "$") if self.plain else text
+    def color(self, name: str) -> Any:
+        """The colour of an alias of arviz-plots."""
+        return house_color(name) if self.name == "matplotlib" else name
 
     def in_legend(self, label: str) -> dict[str, Any]:
         """Arguments that put a mark into the legend; none without a label."""
-        return {self.label: self.text(label), **self.label_too} if label else {}
+        return {self.label: label, **self.label_too} if label else {}
+
+    def name_rows(self, plot: Any, names: Sequence[str]) -> None:
+        """A band and a name for each row, the first at the top."""
+        for row in range(0, len(names), 2):
+            self.draw.hspan(row - 0.5, row + 0.5, plot, color=self.color("B3"), alpha=0.12)
+        self.draw.yticks(np.arange(len(names)), [name.replace("\n", self.newline) for name in names], plot)
+        self.draw.ylim((len(names) - 0.5, -0.5), plot)
 
     def panels(self, number: int, across: int, figsize: tuple[float, float]) -> tuple[Any, list[Any]]:
         """A figure of this size in inches, and its panels row by row."""
@@ -95,7 +101,7 @@ class Backend:
         bokeh = self.name == "bokeh"
         if title:
             as_text = {"render_as_text": True} if bokeh else {}
-            figure, _ = self.draw.set_figure_title(figure, self.text(title).replace("\n", " "), **as_text)
+            figure, _ = self.draw.set_figure_title(figure, title.replace("\n", " "), **as_text)
         for plot in plots if bokeh else ():
             for found in plot.legend:
                 plot.add_layout(found, "below")
@@ -114,7 +120,7 @@ PLOTLY = (
 SAME = {each: {"marker": each} for each in MATPLOTLIB}
 
 BACKENDS = (
-    Backend("matplotlib", size=28.0, markers=SAME, plain=False),
+    Backend("matplotlib", size=28.0, markers=SAME),
     Backend(
         "bokeh",
         size=8.0,
@@ -134,6 +140,13 @@ BACKENDS = (
     Backend("none", size=28.0, markers=SAME),
 )
 """The last one draws nothing. Its figure holds what would be drawn."""
+
+
+def house_color(name: str) -> Any:
+    """For matplotlib, the colour of an alias in the style that is in use."""
+    if not name.startswith("B"):
+        return name
+    return {"B0": background(), "B1": text_color(), "B2": muted(0.7), "B3": muted(0.4)}[name]
 
 
 def backend_named(name: str) -> Backend:

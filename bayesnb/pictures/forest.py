@@ -7,9 +7,19 @@ from typing import Any
 import numpy as np
 
 from bayesnb.pictures.backends import Backend, backend_named
-from bayesnb.pictures.layout import legend
+from bayesnb.pictures.choices import size_in_inches
+from bayesnb.pictures.panels import Panels, grid_of_panels, name_rows, panel_of_rows
+from bayesnb.pictures.style import SMALL
+from bayesnb.pictures.text import line_height, line_number, text_width, wrap_to
+from bayesnb.validate import whole_number
 
 __all__ = ["Points", "Rows", "forest"]
+
+BAND = 0.22
+"""Inches of a row."""
+
+NAME = 1.4
+"""Inches of a name, where panels may be side by side."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +35,8 @@ class Points:
     marker : str
         A marker of matplotlib, of `MARKERS` or ``"|"``.
     color : str
-        ``"C0"`` is the first colour of the backend's cycle. ``"B1"`` differs most from the background, ``"B2"`` and
-        ``"B3"`` less.
+        As arviz-plots names it: ``"C0"`` is the first colour of the backend's cycle, ``"B0"`` is the background,
+        ``"B1"`` differs most from it, ``"B2"`` and ``"B3"`` less.
     filled : bool
     """
 
@@ -44,18 +54,19 @@ class Rows:
     Attributes
     ----------
     names : sequence of str, shape (rows,)
-        As `wrap` gives them.
     points : sequence of Points
+        Drawn one over the other.
     lower, upper : array, shape (rows,), optional
         Ends of the intervals; NaN where a row has none.
     interval : str
         What the intervals are, for the legend; without it they are not in the legend.
-    title, xlabel : str
-        As `wrap` gives them.
-    reference : float, optional
+    title, x_label : str
+    at : float, optional
         Where the dashed line is.
-    left : float, optional
-        Where the axis begins, by default left of everything.
+    at_label : str
+        What it is, for the legend; without it the line is not in the legend.
+    limits : tuple of float or None
+        Ends of the axis, None where they follow from what is drawn.
     """
 
     names: Sequence[str]
@@ -64,38 +75,41 @@ class Rows:
     upper: Any = None
     interval: str = ""
     title: str = ""
-    xlabel: str = ""
-    reference: float | None = None
-    left: float | None = None
+    x_label: str = ""
+    at: float | None = None
+    at_label: str = ""
+    limits: tuple[float | None, float | None] = (None, None)
 
 
 def forest(
-    panels: Sequence[Rows],
+    rows: Sequence[Rows],
     *,
     title: str = "",
-    across: int = 1,
-    sharex: bool = False,
+    same_axis: bool = False,
+    panels_across: int | None = None,
     backend: str = "matplotlib",
-    axes: Sequence[Any] | None = None,
-    figsize: tuple[float, float] | None = None,
+    ax: Any = None,
+    axes: Any = None,
+    figsize: Any = None,
 ) -> Any:
     """Draw panels of rows.
 
     Parameters
     ----------
-    panels : sequence of Rows
+    rows : sequence of Rows
+        A panel each.
     title : str
         Text above all panels.
-    across : int, default 1
-        Panels side by side.
-    sharex : bool, default False
+    same_axis : bool, default False
         Whether the horizontal axes of all panels are the same.
+    panels_across : int, optional
+        Panels side by side; by default one or two, as the width allows.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, default "matplotlib"
         Library that draws.
-    axes : sequence of matplotlib.axes.Axes, shape (panels,), optional
-        Where to draw; by default in a new figure.
-    figsize : tuple of float, optional
-        Width and height in inches; by default what the rows need.
+    ax, axes : matplotlib axes, or a sequence of them, optional
+        Where to draw; by default in a new figure. `ax` is for one panel.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
 
     Returns
     -------
@@ -106,96 +120,112 @@ def forest(
     ------
     ModuleNotFoundError
         If the backend is not installed.
-    ValueError
-        If there is no such backend, or `axes` are given to another one than matplotlib.
+    TypeError, ValueError
+        If there is no such backend, axes are given to another one than matplotlib, or axes or size do not fit.
     """
     chosen = backend_named(backend)
-    across = min(across, len(panels))
-    every = [_limits(panels)] * len(panels) if sharex else [_limits([panel]) for panel in panels]
+    ends = [_limits(rows)] * len(rows) if same_axis else [_limits([panel]) for panel in rows]
+    drawn: dict[str, Any] = {}
     if backend == "matplotlib":
-        figure, plots = _axes(panels, across, axes, figsize)
-    elif axes is not None:
-        raise ValueError(f"backend is {backend!r}, and the axes are matplotlib's: leave one of the two out")
-    else:
-        figure, plots = chosen.panels(len(panels), across, figsize or _size(panels, across))
-    entries: dict[str, Any] = {}
-    for plot, panel, limits in zip(plots, panels, every, strict=True):
-        _draw(chosen, plot, panel, limits, entries)
-    if backend != "matplotlib":
-        return chosen.collection(figure, plots, title)
-    if title:
-        figure.suptitle(title, fontsize=10)
-    if entries:
-        legend(figure, [(handle, label) for label, handle in entries.items()])
-    return figure
+        panels = _panels(rows, panels_across, ax, axes, figsize)
+        for plot, panel, limits in zip(panels.axes, rows, ends, strict=True):
+            _draw(chosen, plot, panel, limits, drawn)
+        if title:
+            panels.title(title)
+        if drawn:
+            panels.legend([(handle, label) for label, handle in drawn.items()])
+        return panels.figure
+    for name, given in (("ax", ax), ("axes", axes)):
+        if given is not None:
+            raise ValueError(f"backend is {backend!r}, and {name} is matplotlib's: leave one of the two out")
+    across = 1 if panels_across is None else min(whole_number("panels_across", panels_across), len(rows))
+    figure, plots = chosen.panels(len(rows), across, _size(rows, across, figsize))
+    for plot, panel, limits in zip(plots, rows, ends, strict=True):
+        chosen.name_rows(plot, panel.names)
+        _draw(chosen, plot, panel, limits, drawn)
+        if panel.x_label:
+            chosen.draw.xlabel(panel.x_label, plot)
+        if panel.title:
+            chosen.draw.title(panel.title, plot)
+    return chosen.collection(figure, plots, title)
 
 
-def _limits(panels: Sequence[Rows]) -> tuple[float, float]:
-    """Ends of the horizontal axis: around everything finite, or from where a panel says that it begins."""
-    drawn = [points.values for panel in panels for points in panel.points]
-    drawn += [ends for panel in panels for ends in (panel.lower, panel.upper) if ends is not None]
-    drawn += [[panel.reference] for panel in panels if panel.reference is not None]
+def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
+    """Panels of matplotlib with their names, titles and labels."""
+    if len(rows) == 1 and axes is None:
+        panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=BAND)
+        if rows[0].title:
+            panels.heads([rows[0].title])
+        if rows[0].x_label:
+            panels.x_label(rows[0].x_label)
+        return panels
+    names = [[wrap_to(name, NAME, SMALL) for name in panel.names] for panel in rows]
+    height = 0.8 + max(len(texts) * _band(texts) for texts in names)
+    panels = grid_of_panels(
+        len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, height=height, narrowest=2.6
+    )
+    width = min(NAME, 0.42 * panels.panel_width)
+    names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
+    panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
+    for axis, panel, texts in zip(panels.axes, rows, names, strict=True):
+        name_rows(axis, texts)
+        axis.set_xlabel(wrap_to(panel.x_label, panels.panel_width, SMALL), fontsize=SMALL)
+    panels.heads([panel.title for panel in rows])
+    return panels
+
+
+def _band(texts: Sequence[str]) -> float:
+    """Inches of a row: all rows of a panel are as high as the one with the longest name."""
+    return max(BAND, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
+
+
+def _size(rows: Sequence[Rows], across: int, figsize: Any) -> tuple[float, float]:
+    """Width and height in inches, for other libraries than matplotlib."""
+    width, height = (3.2 + 3.2 * across, None) if figsize is None else size_in_inches(figsize)
+    if height is None:
+        lines = [sum(map(line_number, panel.names)) for panel in rows]
+        height = sum(1.5 + 0.25 * max(lines[i : i + across]) for i in range(0, len(rows), across))
+    return width, height
+
+
+def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
+    """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
+    drawn = [points.values for panel in rows for points in panel.points]
+    drawn += [ends for panel in rows for ends in (panel.lower, panel.upper) if ends is not None]
+    drawn += [[panel.at] for panel in rows if panel.at is not None]
     values = np.concatenate([np.asarray(each, dtype=np.float64).ravel() for each in drawn])
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
     margin = 0.06 * (high - low) or 0.5 * max(abs(high), 1.0)
-    starts = [panel.left for panel in panels if panel.left is not None]
-    return (min(starts) if starts else low - margin), high + margin
+    lows = [panel.limits[0] for panel in rows if panel.limits[0] is not None]
+    highs = [panel.limits[1] for panel in rows if panel.limits[1] is not None]
+    return min(lows, default=low - margin), max(highs, default=high + margin)
 
 
-def _size(panels: Sequence[Rows], across: int) -> tuple[float, float]:
-    """Width and height in inches that the rows need."""
-    return 3.2 + 3.2 * across, sum(_heights(panels, across))
-
-
-def _heights(panels: Sequence[Rows], across: int) -> list[float]:
-    """Height of each row of panels: all rows of a panel are as high as its longest name."""
-    lines = [len(panel.names) * max(name.count("\n") + 1 for name in panel.names) for panel in panels]
-    return [0.8 + 0.2 * max(lines[i : i + across]) for i in range(0, len(panels), across)]
-
-
-def _axes(
-    panels: Sequence[Rows], across: int, axes: Sequence[Any] | None, figsize: tuple[float, float] | None
-) -> tuple[Any, list[Any]]:
-    """A figure of matplotlib and the axes of the panels."""
-    from bayesnb.pictures.picture import Picture
-
-    if axes is not None:
-        return axes[0].figure, list(axes)
-    figure = Picture(figsize=figsize or _size(panels, across), layout="constrained")
-    heights = _heights(panels, across)
-    grid = figure.subplots(len(heights), across, squeeze=False, height_ratios=heights)
-    for axis in grid.flat[len(panels) :]:
-        axis.set_axis_off()
-    found = list(grid.flat[: len(panels)])
-    for axis in found:
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["left", "top", "right"]].set_visible(False)
-    return figure, found
-
-
-def _draw(backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], entries: dict[str, Any]) -> None:
-    """Draw a panel, and add its marks to those of the legend."""
-    draw, at = backend.draw, np.arange(len(panel.names))
-    for row in at[::2].tolist():
-        draw.hspan(row - 0.5, row + 0.5, plot, color="B3", alpha=0.12)
+def _draw(backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
+    """Draw the marks of a panel, and add those that are new in the legend to `drawn`."""
+    draw = backend.draw
+    if panel.at is not None:
+        end = len(panel.names) - 0.5
+        line: dict[str, Any] = {"color": backend.color("B2"), "linestyle": "C1", "width": 1.0}
+        label = _new(panel.at_label, drawn)
+        mark = draw.line([panel.at, panel.at], [-0.5, end], plot, **line, **backend.in_legend(label))
+        if label:
+            drawn[label] = mark
     if panel.lower is not None:
-        _draw_intervals(backend, plot, panel, limits, entries)
+        _draw_intervals(backend, plot, panel, limits, drawn)
     for points in panel.points:
-        _draw_points(backend, plot, points, limits, entries)
-    if panel.reference is not None:
-        draw.vline(panel.reference, plot, color="B2", linestyle="C1", width=1.0)
-    draw.yticks(at, [backend.text(name).replace("\n", backend.newline) for name in panel.names], plot)
-    draw.ylim((len(at) - 0.5, -0.5), plot)
+        _draw_points(backend, plot, points, limits, drawn)
     draw.xlim(limits, plot)
-    if panel.xlabel:
-        draw.xlabel(backend.text(panel.xlabel), plot)
-    if panel.title:
-        draw.title(backend.text(panel.title), plot)
+
+
+def _new(label: str, drawn: dict[str, Any]) -> str:
+    """A label that is not in the legend yet; else nothing."""
+    return "" if label in drawn else label
 
 
 def _draw_intervals(
-    backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], entries: dict[str, Any]
+    backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]
 ) -> None:
     ends = np.clip(np.stack([panel.lower, panel.upper], axis=1).astype(np.float64), *limits)
     if np.isnan(ends).all():
@@ -203,37 +233,32 @@ def _draw_intervals(
     # One line with gaps, whatever the number of rows.
     x = np.insert(ends, 2, np.nan, axis=1).ravel()
     y = np.repeat(np.arange(len(ends), dtype=np.float64), 3)
-    label = panel.interval if panel.interval not in entries else ""
-    line = backend.draw.line(x, y, plot, color="B2", width=1.6, **backend.in_legend(label))
+    label = _new(panel.interval, drawn)
+    line = backend.draw.line(x, y, plot, color=backend.color("B2"), width=1.6, **backend.in_legend(label))
     if label:
-        entries[label] = line
+        drawn[label] = line
 
 
 def _draw_points(
-    backend: Backend, plot: Any, points: Points, limits: tuple[float, float], entries: dict[str, Any]
+    backend: Backend, plot: Any, points: Points, limits: tuple[float, float], drawn: dict[str, Any]
 ) -> None:
     values = np.asarray(points.values, dtype=np.float64)
+    color = backend.color(points.color)
     if points.marker == "|":
-        style = {"color": points.color, "size": 2.5 * backend.size, "width": 1.4}
+        style = {"color": color, "size": 2.5 * backend.size, "width": 1.4}
     else:
-        face = points.color if points.filled else "B0"
-        style = {"facecolor": face, "edgecolor": points.color, "size": backend.size, "width": 1.2}
+        face = color if points.filled else backend.color("B0")
+        style = {"facecolor": face, "edgecolor": color, "size": backend.size, "width": 1.2}
     low, high = limits
     inside = 0.015 * (high - low)
-    for marker, drawn, place in (
+    for marker, there, place in (
         (points.marker, np.isfinite(values), values),
         ("<", values == -np.inf, np.full(len(values), low + inside)),
         (">", values == np.inf, np.full(len(values), high - inside)),
     ):
-        if drawn.any():
-            label = points.label if points.label not in entries else ""
-            marks = backend.draw.scatter(
-                place[drawn],
-                np.flatnonzero(drawn),
-                plot,
-                **style,
-                **backend.markers[marker],
-                **backend.in_legend(label),
-            )
+        if there.any():
+            label = _new(points.label, drawn)
+            kind = {**backend.markers[marker], **backend.in_legend(label)}
+            marks = backend.draw.scatter(place[there], np.flatnonzero(there), plot, **style, **kind)
             if label:
-                entries[label] = marks
+                drawn[label] = marks
