@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.tables.read import as_table
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.rows import first_rows, names_of_rows
+from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.validate import whole_number
 
 __all__ = [
@@ -22,42 +24,6 @@ __all__ = [
     "text_width",
     "wrap",
 ]
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-"""Markers that differ without colour."""
-
-LINES: tuple[Any, ...] = (
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (6, 1, 1, 1, 1, 1)),
-    (0, (8, 3)),
-    (0, (1, 3)),
-    (0, (4, 1, 4, 1, 1, 1)),
-)
-"""Line styles that differ without colour."""
-
-
-def require_result(given: Any, kind: type, name: str, call: str) -> None:
-    """Refuse what lacks the attributes of a result that a figure draws.
-
-    Parameters
-    ----------
-    given : object
-    kind : type
-        A protocol that can be checked at run time.
-    name : str
-        What errors call it.
-    call : str
-        The call that returns such a result.
-
-    Raises
-    ------
-    TypeError
-    """
-    if not isinstance(given, kind):
-        raise TypeError(f"{name} is a {type(given).__name__}: give what {call} returns")
 
 
 def wrap(text: Any, width: int) -> str:
@@ -86,40 +52,6 @@ def panel_grid(number: int, across: int, *, width: float = 3.2, height: float = 
         axis.tick_params(labelsize=7)
         axis.spines[["left", "top", "right"]].set_visible(False)
     return figure, list(axes.flat[:number])
-
-
-def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no row.
-    """
-    shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
-    if rows == 0:
-        raise ValueError("X has no rows: give at least one")
-    if rows <= shown:
-        return X, rows, rows
-    if hasattr(X, "head"):
-        return X.head(shown), shown, rows
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
-
-
-def names_of_rows(labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label, or its position if there are no labels.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each row of the table.
-    """
-    if labels is None:
-        return [str(row) for row in range(shown)]
-    names = list(labels)
-    if isinstance(labels, str) or len(names) != rows:
-        raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
-    return [wrap(name, 30) for name in names[:shown]]
 
 
 def row_axis(names: Sequence[str], *, row_height: float, width: float) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 import scipy.stats
 from cases import Exponential
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from drawn import collisions
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
@@ -79,39 +79,6 @@ def words():
 
 def every_posterior(*names: str) -> Any:
     return pytest.mark.parametrize("name", names or ("exact", "sampled", "point"))
-
-
-def collisions(figure: Any) -> list[tuple[str, ...]]:
-    """Texts of a drawn figure that leave the page, and pairs of texts that touch."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    undrawn = _undrawn(figure)
-    texts = {id(text): text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()}
-    boxes = [
-        (text.get_text(), Text.get_window_extent(text, canvas.get_renderer()))
-        for label, text in texts.items()
-        if label not in undrawn
-    ]
-    page = figure.bbox.padded(1)
-    found: list[tuple[str, ...]] = [(text,) for text, box in boxes if not _within(box, page)]
-    for i, (text, box) in enumerate(boxes):
-        found += [(text, other) for other, place in boxes[:i] if box.padded(-0.5).overlaps(place)]
-    return found
-
-
-def _within(box: Any, page: Any) -> bool:
-    return page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
-
-
-def _undrawn(figure: Any) -> set[int]:
-    """Labels of ticks beyond the ends of an axis, which exist and are not drawn."""
-    found = set()
-    for axes in figure.axes:
-        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            for tick in axis.get_major_ticks():
-                if not axes.axison or not min(limits) <= tick.get_loc() <= max(limits):
-                    found |= {id(tick.label1), id(tick.label2)}
-    return found
 
 
 def offsets(collection: Any) -> np.ndarray:

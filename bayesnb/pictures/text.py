@@ -1,0 +1,51 @@
+"""Text of a given width in inches."""
+
+from textwrap import fill
+from typing import Any
+
+__all__ = ["line_height", "line_number", "percent", "text_width", "wrap_to"]
+
+
+def line_height(size: str) -> float:
+    """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
+    from bayesnb.pictures.picture import FontProperties
+
+    return 1.25 * FontProperties(size=size).get_size_in_points() / 72
+
+
+def line_number(text: str) -> int:
+    """Lines of a text; none if it is empty."""
+    return text.count("\n") + 1 if text else 0
+
+
+def text_width(text: str, size: str, weight: Any = "normal") -> float:
+    """Width of a text in inches, that of its longest line."""
+    from bayesnb.pictures.picture import FontProperties, TextPath
+
+    font = FontProperties(size=size, weight=weight)
+    points = font.get_size_in_points()
+    lines = [TextPath((0, 0), line, size=points, prop=font) for line in text.split("\n") if line.strip()]
+    return max((float(line.get_extents().width) for line in lines), default=0.0) / 72
+
+
+def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
+    """Text in lines of at most `width` inches; a dollar sign does not start a formula.
+
+    A word that is longer than a line is divided.
+    """
+    return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
+
+
+def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
+    whole = text_width(line, size, weight)
+    if whole <= width:
+        return line
+    letters = max(1, int(1.2 * len(line) * width / whole))
+    while letters > 1 and text_width(fill(line, letters), size, weight) > width:
+        letters -= 1
+    return fill(line, letters)
+
+
+def percent(prob: float) -> str:
+    """A probability as "89 %"."""
+    return f"{100 * prob:.4g} %"

@@ -1,0 +1,153 @@
+"""What all figures share: the caller's axes, size, style, classes and features.
+
+A new plot needs an entry in `PLOTS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import collisions, faint
+from matplotlib.figure import Figure
+
+import bayesnb as nb
+
+
+@cache
+def penguins() -> tuple[Any, Any, Any]:
+    X, y = nb.datasets.penguins()
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A call with the keyword arguments of the house style, and what it draws by default.
+
+    Attributes
+    ----------
+    call : callable
+    panels : int
+        Number of panels; a plot of one panel takes ``ax``, the others take ``axes``.
+    classes, features : bool
+        Whether the plot takes them.
+    """
+
+    call: Callable[..., Any]
+    panels: int = 1
+    classes: bool = False
+    features: bool = False
+
+    @property
+    def argument(self) -> str:
+        return "ax" if self.panels == 1 else "axes"
+
+
+@cache
+def many_classes() -> tuple[Any, Any, Any]:
+    """Twelve classes with long names, a number and a column of 0 and 1."""
+    rng = np.random.default_rng(0)
+    at = rng.integers(0, 12, 120)
+    X = pd.DataFrame({"height of the tree in metres": rng.normal(at / 2, 0.5), "old": rng.integers(0, 2, 120)})
+    y = np.array([f"a class of number {i} with a long name" for i in at])
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
+
+
+def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
+    return nb.plot_proba(posterior, X, y, max_rows=5, num_draws=20, **options)
+
+
+PLOTS: dict[str, Plot] = {
+    "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
+    "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
+}
+
+every_plot = pytest.mark.parametrize("name", PLOTS)
+
+
+@every_plot
+def test_axes_of_the_caller_are_drawn_in_and_nothing_beside_them(name: str) -> None:
+    plot = PLOTS[name]
+    figure = Figure(figsize=(8, 3 * plot.panels))
+    axes = figure.subplots(plot.panels + 1, 1)
+    given = axes[0] if plot.argument == "ax" else axes[: plot.panels]
+    assert plot.call(**{plot.argument: given}) is figure
+    assert figure.axes == list(axes)
+    assert all(axis.has_data() for axis in axes[:-1])
+    assert not axes[-1].has_data()
+    assert not figure.texts
+    assert not figure.legends
+    assert figure.get_size_inches().tolist() == [8, 3 * plot.panels]
+
+
+@every_plot
+def test_axes_that_do_not_fit_are_refused(name: str) -> None:
+    plot = PLOTS[name]
+    axes = Figure().subplots(1, plot.panels + 1)
+    if plot.argument == "axes":
+        number = f"axes has {plot.panels + 1} axes, and the figure has {plot.panels} panels: give {plot.panels}"
+        with pytest.raises(ValueError, match=number):
+            plot.call(axes=axes)
+    else:
+        with pytest.raises(TypeError, match="ax is or holds a ndarray: give one of matplotlib's Axes"):
+            plot.call(ax=axes)
+    with pytest.raises(TypeError, match=f"{plot.argument} is or holds a str: give "):
+        plot.call(**{plot.argument: "left"})
+    given = axes[0] if plot.argument == "ax" else axes[: plot.panels]
+    with pytest.raises(ValueError, match=f"figsize is for a new figure, and {plot.argument} for the caller's"):
+        plot.call(**{plot.argument: given}, figsize=(3, 3))
+
+
+@every_plot
+def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
+    for size in (3.35, (3.35,), (0, 3), (3, -1), ("a", "b")):
+        with pytest.raises(ValueError, match=r"figsize is .*: give width and height in inches"):
+            PLOTS[name].call(figsize=size)
+
+
+@every_plot
+def test_no_text_is_clipped_in_a_narrow_column(name: str) -> None:
+    figure = PLOTS[name].call(figsize=(3.35, None))
+    assert figure.get_figwidth() == 3.35
+    assert collisions(figure) == []
+
+
+@every_plot
+def test_a_wide_figure_has_its_size(name: str) -> None:
+    figure = PLOTS[name].call(figsize=(10, 6))
+    assert figure.get_size_inches().tolist() == [10, 6]
+
+
+@every_plot
+def test_nothing_vanishes_on_a_dark_page(name: str) -> None:
+    with mpl.style.context("dark_background"):
+        assert faint(PLOTS[name].call()) == []
+
+
+@every_plot
+def test_letters_follow_the_size_of_the_style(name: str) -> None:
+    sizes = []
+    for points in (10, 15):
+        with mpl.rc_context({"font.size": points}):
+            figure = PLOTS[name].call()
+            texts = [axis.title for axis in figure.axes] + [t for axis in figure.axes for t in axis.get_xticklabels()]
+            texts += [text for found in figure.legends for text in found.get_texts()] + figure.texts
+            sizes.append([text.get_fontsize() for text in texts][:4])
+    np.testing.assert_allclose(sizes[1], 1.5 * np.array(sizes[0]))
+
+
+@pytest.mark.parametrize("name", [name for name, plot in PLOTS.items() if plot.classes])
+def test_an_unknown_class_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"classes is \['nobody'\]: name one or more of \["):
+        PLOTS[name].call(classes=["nobody"])
+
+
+@pytest.mark.parametrize("name", [name for name, plot in PLOTS.items() if plot.features])
+def test_an_unknown_feature_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
+        PLOTS[name].call(features=["nothing"])
