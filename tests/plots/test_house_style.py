@@ -58,6 +58,11 @@ def many_classes() -> tuple[Any, Any, Any]:
     return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
 
 
+@cache
+def told() -> Any:
+    return nb.telling_features(penguins()[0], 4, num_draws=5)
+
+
 def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
     return nb.plot_proba(posterior, X, y, max_rows=5, num_draws=20, **options)
 
@@ -65,6 +70,12 @@ def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
 PLOTS: dict[str, Plot] = {
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
+    "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
+    "telling features": Plot(
+        lambda **options: nb.plot_telling_features(told(), **options),
+        panels=3,
+        classes=True,
+    ),
 }
 
 every_plot = pytest.mark.parametrize("name", PLOTS)

@@ -114,7 +114,7 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     else:
         ends = posterior.proba_interval(X.head(7), prob=0.8, key=3)
         np.testing.assert_allclose([found[:, :, 0] for found in bars(axis)], ends.swapaxes(0, 1))
-        assert "0.8 interval" in figure.get_suptitle()
+        assert "80 % interval" in figure.get_suptitle()
     assert f"first 7 of {ROWS} rows" in figure.get_suptitle()
     assert collisions(figure) == []
 
@@ -159,9 +159,40 @@ def test_proba_refuses_what_does_not_fit(exact, table):
     with pytest.raises(ValueError, match="max_rows is 0"):
         nb.plot_proba(exact, X, max_rows=0)
     many = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 9, range(9))
-    with pytest.raises(ValueError, match=r"9 classes to show.*name up to 8"):
-        nb.plot_proba(many, [[1]])
+    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
+        nb.plot_proba(many, [[1]], classes=range(9))
     nb.plot_proba(many, [[1]], classes=[0, 8])
+
+
+@every_posterior()
+def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_others(name):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 6, 80)
+    X = pd.DataFrame({"a": rng.normal(y), "b": rng.normal(-y)})
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, nb.MLE() if name == "point" else nb.Exact())
+    if name == "sampled":
+        posterior = nb.from_samples(nb.NaiveBayes(nb.Gaussian()), posterior.draws(num_draws=30), X=X, y=y)
+    figure = nb.plot_proba(posterior, X, y, max_rows=9, sort=True, num_draws=None if name == "sampled" else 30, key=1)
+    (axis,) = figure.axes
+    probs = posterior.predict_proba(X)[:9]
+    order = np.argsort(-probs.max(axis=1), kind="stable")
+    assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
+    drawn = np.column_stack([offsets(found)[:, 0] for found in markers(axis)])
+    ranked = -np.sort(-probs[order], axis=1)
+    np.testing.assert_allclose(drawn[:, :3], ranked[:, :3])
+    np.testing.assert_allclose(drawn[:, 3], ranked[:, 3:].sum(axis=1))
+    three = np.argsort(-probs[order], axis=1)[:, :3]
+    names = np.reshape([text.get_text() for text in axis.texts], (4, 9)).T
+    np.testing.assert_array_equal(names[:, :3], three.astype(str))
+    assert set(names[:, 3]) == {"3 others"}
+    filled = np.column_stack([found.get_facecolors()[:, :3].min(axis=1) < 1 for found in markers(axis)])
+    truth = y[:9][order][:, None]
+    np.testing.assert_array_equal(filled, np.column_stack([three == truth, (three != truth).all(axis=1)]))
+    if name != "point":
+        draws = posterior.proba_draws(X.head(9), num_draws=None if name == "sampled" else 30, key=1)[..., order, :]
+        rest = 1 - sum(draws[:, :, np.arange(9), three[:, i]] for i in range(3))
+        ends = np.quantile(rest, [0.055, 0.945], axis=(0, 1)).T
+        np.testing.assert_allclose(bars(axis)[3][:, :, 0], ends, atol=1e-12)
 
 
 def test_the_first_rows_of_any_table():
