@@ -18,6 +18,9 @@ __all__ = ["Points", "Rows", "forest"]
 BAND = 0.22
 """Inches of a row."""
 
+LEAST = 0.9
+"""Inches of a panel of few rows."""
+
 NAME = 1.4
 """Inches of a name, where panels may be side by side."""
 
@@ -153,14 +156,14 @@ def forest(
 def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
     """Panels of matplotlib with their names, titles and labels."""
     if len(rows) == 1 and axes is None:
-        panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=BAND)
+        panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=max(BAND, LEAST / len(rows[0].names)))
         if rows[0].title:
             panels.heads([rows[0].title])
         if rows[0].x_label:
             panels.x_label(rows[0].x_label)
         return panels
     names = [[wrap_to(name, NAME, SMALL) for name in panel.names] for panel in rows]
-    height = 0.8 + max(len(texts) * _band(texts) for texts in names)
+    height = 0.8 + max(max(len(texts) * _band(texts), LEAST) for texts in names)
     panels = grid_of_panels(
         len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, height=height, narrowest=2.6
     )

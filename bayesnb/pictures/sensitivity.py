@@ -93,10 +93,10 @@ def plot_sensitivity(
             Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
             Points(shown["prior"], "to the prior"),
         ],
-        x_label="change of the posterior for each doubling of the power (cumulative Jensen-Shannon distance)",
+        x_label="cumulative Jensen-Shannon distance for each doubling of the power",
         at=sensitivity.threshold,
         at_label=f"noticeable, from {sensitivity.threshold:g}",
-        limits=(0.0, None),
+        limits=(-0.015 * shown[["prior", "likelihood"]].max(axis=None), None),
     )
     number = f"{len(table)} parameter{'s' * (len(table) != 1)}"
     if len(shown) < len(table):

@@ -51,9 +51,9 @@ def plot_mutual_information(
     Returns
     -------
     matplotlib.figure.Figure or arviz_plots.PlotCollection
-        The point is the estimate, the bar its interval, and the small stroke the posterior mean, which noise and prior
-        pull up. Without data there is no estimate, and the point is the value at the parameters' posterior mean. Other
-        backends than matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
+        The point is the estimate, the bar its interval, and the small stroke the posterior mean, which the prior and
+        noise shift, mostly up. Without data there is no estimate, and the point is the value at the parameters'
+        posterior mean. Other backends than matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def plot_mutual_information(
     rows = Rows(
         [str(name) for name in shown.index],
         [
-            Points(shown["mean"], "posterior mean, pulled up by the prior", "|", "B1"),
+            Points(shown["mean"], "posterior mean", "|", "B1"),
             Points(shown[point], "estimate" if point == "estimate" else "at the posterior mean", filled=False),
         ],
         shown["lower"],
