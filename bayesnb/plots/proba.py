@@ -139,7 +139,7 @@ def plot_proba(
     if truth is not None:
         entries += [_example(muted(0.7), "o", "the row's true class"), _example(muted(0.7), "o", "another", face=None)]
     panels.axes[0].set_xlim(-0.02, 1.02)
-    panels.x_label(f"p(y = {posterior.classes[shown_classes[0]]} | x)" if number == 1 else "p(y | x)")
+    panels.x_label(f"p(y = {posterior.classes[marks.codes[0, 0]]} | x)" if number == 1 else "p(y | x)")
     bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
     which = f"{rows} row{'s' * (rows != 1)}" if shown == rows else f"the first {shown} of {rows} rows"
     few = f", the {MOST_PROBABLE} most probable of {len(posterior.classes)} classes in each" if named else ""
@@ -246,7 +246,7 @@ def _draw(axis: Any, marks: _Marks, i: int, at: np.ndarray, filled: np.ndarray, 
     axis.scatter(marks.points[:, i], at, s=26, marker=marker, c=faces, edgecolors=[to_rgb(color)], zorder=3)
 
 
-def _example(color: Any, marker: str, text: str, *, line: str = "none", face: Any = "own") -> tuple[Any, str]:
+def _example(color: Any, marker: str, text: str, *, line: Any = "none", face: Any = "own") -> tuple[Any, str]:
     """An entry of the legend."""
     from bayesnb.pictures.picture import Line2D
 

@@ -130,6 +130,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "proba of draws": lambda: nb.plot_proba(sampled(), table()[["old"]], LABELS, max_rows=7),
     "proba of two": lambda: nb.plot_proba(pair(), *rows_of_pair(), max_rows=5, labels=[f"tree {i}" for i in range(16)]),
     "proba without labels": lambda: nb.plot_proba(exact(), table(), max_rows=3, classes=["oak", "ash"]),
+    "proba of many classes": lambda: nb.plot_proba(
+        nb.fit(nb.Poisson(), table()[["nests"]], list("abcdef") * 4), table()[["nests"]], list("abcdef") * 4, max_rows=3
+    ),
     "proba of one row": lambda: nb.plot_proba(exact(), table().iloc[:1]),
     "log odds without end": lambda: nb.plot_log_odds(
         certain(), table()[["old", "nests"]], LABELS, classes=("ash", "oak")
@@ -138,12 +141,16 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "log odds of eight labels": lambda: nb.plot_log_odds(pair(), rows_of_pair()[0], eight_labels(), max_rows=9),
     "log odds of three": lambda: nb.plot_log_odds(exact(), table(), LABELS, classes=("oak", "ash"), max_rows=6),
     "log odds of draws": lambda: nb.plot_log_odds(sampled(), table()[["old"]], classes=("oak", "ash"), max_rows=6),
-    "densities": lambda: nb.plot_densities(exact(), table(), LABELS, bins=7, columns=["height", "nests"]),
-    "densities alone": lambda: nb.plot_densities(exact(), max_panels=1),
+    "densities": lambda: nb.plot_densities(exact(), table(), LABELS, bins=7, features=["height", "nests"]),
+    "densities alone": lambda: nb.plot_densities(exact(), features=["height"]),
+    "densities of categories": lambda: nb.plot_densities(exact(), table(), LABELS, features=["leaf", "old"]),
+    "densities of the most telling": lambda: nb.plot_densities(
+        exact(), max_panels=2, sort=True, classes=["oak", "ash"]
+    ),
     "densities of a hurdle": lambda: nb.plot_densities(
         nb.fit(nb.NaiveBayes({"nests": nb.Hurdle(nb.Exponential())}), table(), LABELS), table(), LABELS, bins=6
     ),
-    "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, columns=3),
+    "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, panels_across=3),
     "prior of one class": lambda: nb.plot_prior_posterior(one_class()),
     "prior of one category": lambda: nb.plot_prior_posterior(constant()),
     "prior of draws": lambda: nb.plot_prior_posterior(sampled(), max_panels=3),

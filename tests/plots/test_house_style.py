@@ -76,6 +76,12 @@ PLOTS: dict[str, Plot] = {
         panels=3,
         classes=True,
     ),
+    "densities": Plot(
+        lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
+    ),
+    "densities without data": Plot(
+        lambda **options: nb.plot_densities(many_classes()[0], **options), panels=2, classes=True, features=True
+    ),
 }
 
 every_plot = pytest.mark.parametrize("name", PLOTS)

@@ -310,7 +310,7 @@ def test_densities_of_an_exact_posterior_are_its_predictives(exact, table):
     X, y = table
     figure = nb.plot_densities(exact, X, y)
     lines = lines_by_title(figure)
-    assert list(lines) == ["height", "nests"]
+    assert list(lines) == ["height", "nests", "leaf", "old"]
     gaussian, poisson = exact.families[0], exact.families[1]
     for c in range(3):
         grid, density = lines["height"][c]
@@ -340,7 +340,7 @@ def test_densities_of_draws_and_of_a_point(exact, sampled, point, table):
 @pytest.mark.parametrize("bins", [1, 10])
 def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     X, y = table
-    axis = nb.plot_densities(exact, X, y, columns="height", bins=bins).axes[0]
+    axis = nb.plot_densities(exact, X, y, features="height", bins=bins).axes[0]
     cells = X["height"].to_numpy()
     for c, outline in enumerate(axis.patches):
         corners = outline.get_xy()
@@ -356,7 +356,7 @@ def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
 
 def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table):
     X, y = table
-    heights, nests = nb.plot_densities(exact, X, y, columns=["height", "nests"], bins=7).axes[:2]
+    heights, nests = nb.plot_densities(exact, X, y, features=["height", "nests"], bins=7).axes[:2]
     edges = np.unique(heights.patches[0].get_xy()[:, 0])
     np.testing.assert_allclose(np.diff(edges), np.diff(edges).mean())
     assert len(edges) == 8
@@ -375,16 +375,127 @@ def test_densities_beside_count_vectors_and_positive_numbers(words):
         np.testing.assert_allclose(density, scipy.stats.lomax.pdf(grid, a, scale=b), rtol=1e-9)
 
 
+def drawn_categories(axis: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points and bars of a panel of categories, each of shape (classes, categories)."""
+    points = np.array([line.get_ydata() for line in axis.lines])
+    heights = np.array([bar.get_height() for bar in axis.patches])
+    return points, heights.reshape(len(points), -1) if len(heights) else heights
+
+
+@every_posterior()
+def test_categories_and_zeros_and_ones_have_probabilities_over_shares_of_the_data(request, name, table):
+    posterior, (X, y) = request.getfixturevalue(name), table
+    figure = nb.plot_densities(posterior, X, y, features=["old", "leaf"])
+    for axis, column, values in zip(figure.axes, ("old", "leaf"), ([0, 1], ["lobed", "round"]), strict=False):
+        assert axis.get_title() == column
+        assert [text.get_text() for text in axis.get_xticklabels()] == [str(value) for value in values]
+        points, heights = drawn_categories(axis)
+        rows = X.head(2).assign(**{other: np.nan for other in X.columns if other != "leaf"}, leaf=None)
+        empty = posterior.log_joint(rows)[0]
+        rows[column] = values
+        # The second route: rows in which every other cell is missing.
+        np.testing.assert_allclose(points.T, np.exp(posterior.log_joint(rows) - empty), rtol=1e-9)
+        shares = pd.crosstab(y, X[column], normalize="index")
+        np.testing.assert_allclose(heights, shares[values])
+    assert collisions(figure) == []
+    points, heights = drawn_categories(nb.plot_densities(posterior, features="old", classes=["oak", "ash"]).axes[0])
+    whole, _ = drawn_categories(figure.axes[0])
+    np.testing.assert_allclose(points, whole[[2, 0]])
+    assert not len(heights), "there are no data"
+
+
+def test_columns_of_a_joint_block_have_their_own_densities():
+    rng = np.random.default_rng(4)
+    y = np.arange(60) % 2
+    X = pd.DataFrame({"a": rng.normal(y), "b": rng.normal(size=60)}).eval("b = b + a")
+    posterior = nb.fit(nb.NaiveBayes({"both": (nb.MultivariateGaussian(), ["a", "b"])}), X, y)
+    for column, lines in lines_by_title(nb.plot_densities(posterior, X, y)).items():
+        for c, (grid, density) in enumerate(lines):
+            rows = pd.DataFrame({"a": np.nan, "b": np.nan, column: grid}, columns=["a", "b"])
+            empty = posterior.log_joint(rows.head(1) * np.nan)
+            np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
+
+
+def test_rare_categories_share_a_bar_where_there_are_many():
+    rng = np.random.default_rng(5)
+    y = np.array(list("abcdefgh"))[rng.integers(0, 8, 400)]
+    X = pd.DataFrame({"town": [f"town {k:.0f}" for k in np.minimum(rng.exponential(4.0, 400), 19)]})
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), X, y)
+    figure = nb.plot_densities(posterior, X, y)
+    points, heights = drawn_categories(figure.axes[0])
+    assert points.shape == heights.shape == (8, 5)
+    number = len(posterior.model.schema.categories[0])
+    names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert names[-1] == f"{number - 4} others"
+    np.testing.assert_allclose(points.sum(axis=1), 1.0)
+    np.testing.assert_allclose(heights.sum(axis=1), 1.0)
+    shares = pd.crosstab(y, X["town"], normalize="index")
+    np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+
+
+def test_the_most_telling_columns_are_shown():
+    rng = np.random.default_rng(6)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    probs = rng.uniform(0.1, 0.9, (3, 20))
+    X = pd.DataFrame(
+        rng.uniform(size=(300, 20)) < probs[np.searchsorted(["a", "b", "c"], y)], columns=list("ABCDEFGHIJKLMNOPQRST")
+    )
+    posterior = nb.fit(nb.Bernoulli(), X.astype(float), y)
+    information = nb.mutual_information(posterior, num_draws=5)["at_posterior_mean"]
+    ranked = information.sort_values(ascending=False).index
+    figure = nb.plot_densities(posterior, max_panels=5)
+    titles = [axis.get_title() for axis in figure.axes if axis.axison]
+    assert titles == [label for label in X.columns if label in set(ranked[:5])]
+    assert "the most telling 5 of 20 columns" in figure.get_suptitle().replace("\n", " ")
+    figure = nb.plot_densities(posterior, max_panels=5, sort=True)
+    assert [axis.get_title() for axis in figure.axes if axis.axison] == list(ranked[:5])
+    named = nb.plot_densities(posterior, features=["T", "A"])
+    assert [axis.get_title() for axis in named.axes if axis.axison] == ["T", "A"]
+
+
+def test_numbers_are_ranked_by_their_information():
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame(
+        {"none": rng.normal(size=400), "some": rng.normal(y), "most": rng.normal(3 * y), "count": rng.poisson(1 + y)}
+    )
+    families = {"none": nb.Gaussian(), "some": nb.Gaussian(), "most": nb.Gaussian(), "count": nb.Poisson()}
+    posterior = nb.fit(nb.NaiveBayes(families), X, y)
+    information = nb.mutual_information(posterior, num_draws=5)["at_posterior_mean"].sort_values(ascending=False)
+    figure = nb.plot_densities(posterior, X, y, sort=True)
+    assert [axis.get_title() for axis in figure.axes if axis.axison] == list(information.index)
+
+
+def test_of_many_classes_those_that_differ_most_are_shown():
+    rng = np.random.default_rng(8)
+    at = np.arange(600) % 12
+    X = pd.DataFrame({"a": rng.normal(np.where(at < 8, 4.0 * at, 14.0))})
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, at)
+    figure = nb.plot_densities(posterior, X, at)
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(texts) == len(figure.axes[0].lines) == 8
+    # The classes 3, 4 and 8 to 11 are near the middle, the others far from it.
+    assert {f"y = {c}" for c in (0, 1, 2, 5, 6, 7)} < set(texts)
+    assert "the most telling 8 of 12 classes" in figure.get_suptitle().replace("\n", " ")
+    two = nb.plot_densities(posterior, X, at, classes=[11, 3])
+    assert [text.get_text() for text in two.legends[0].get_texts()] == ["y = 11", "y = 3"]
+    assert two.get_suptitle().replace("\n", " ").endswith(", 2 of 12 classes")
+    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
+        nb.plot_densities(posterior, classes=range(9))
+
+
 def test_densities_refuse_what_is_not_there(exact, table, words):
     X, y = table
     with pytest.raises(
-        ValueError, match=r"column 'depth' is not in the model: the columns that hold numbers are \['he"
+        ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
     ):
-        nb.plot_densities(exact, columns=["depth"])
-    with pytest.raises(ValueError, match="column 'leaf' is Categorical"):
-        nb.plot_densities(exact, columns=["leaf"])
-    with pytest.raises(ValueError, match="columns is empty"):
-        nb.plot_densities(exact, columns=[])
+        nb.plot_densities(exact, features=["nest"])
+    with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
+        nb.plot_densities(exact, features=[])
+    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
+        nb.plot_densities(exact, classes=["elm"])
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        nb.plot_densities(exact, sort="up")
     for half in ({"X": X}, {"y": y}):
         with pytest.raises(ValueError, match="X and y go together"):
             nb.plot_densities(exact, **half)
@@ -392,7 +503,7 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         nb.plot_densities(exact, X, y[:4])
     with pytest.raises(ValueError, match="X has no rows"):
         nb.plot_densities(exact, X.head(0), y[:0])
-    with pytest.raises(ValueError, match="no column of the model holds numbers"):
+    with pytest.raises(ValueError, match=r"the model has only count vectors.*: plot_spikes shows them"):
         nb.plot_densities(words[2])
     assert len(LINES) == len(MARKERS) == 8
 
