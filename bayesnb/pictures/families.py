@@ -106,6 +106,9 @@ def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
     several = [column for column, families in choice.first_two.items() if len(families) > 1]
     if not several:
         raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
+    for name in [given] if isinstance(given, str) else list(given or ()):
+        if name in choice.first_two and name not in several:
+            raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
     return several if given is None else [several[i] for i in chosen("features", given, several)]
 
 

@@ -100,6 +100,5 @@ def plot_sensitivity(
     )
     number = f"{len(table)} parameter{'s' * (len(table) != 1)}"
     if len(shown) < len(table):
-        which = "parameters most sensitive to the prior" if sort else "first parameters"
-        number = f"the {len(shown)} {which}, of {len(table)}"
+        number = f"{len(shown)} of {number}, the {'most sensitive to the prior' if sort else 'first'}"
     return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
