@@ -1,6 +1,6 @@
 """Predictive densities of one column under each class, and how much they tell about the class."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ __all__ = ["ColumnDensities", "column_densities", "shown_columns"]
 
 GRID = 300
 """Points of a density."""
+
+TAIL = 0.01
+"""Share of a class's drawn cells in each tail, which may be beyond the range."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class ColumnDensities:
     edges : array, shape (bins + 1,)
         Of the bars of a histogram; those of categories are around each position.
     cells : array, shape (rows,)
-        Of the table, missing ones NaN.
+        Of the table, missing ones NaN; none if there is no table.
     names : tuple
         Of the categories; empty for numbers and counts.
     """
@@ -79,27 +82,31 @@ def shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
 
 
 def column_densities(
-    posterior: Posterior, cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int], *, bins: int, trimmed: bool
+    posterior: Posterior,
+    cells: Sequence[Any] | None,
+    drawn: Callable[[], tuple[Sequence[Any], np.ndarray]],
+    at: tuple[int, int],
+    *,
+    bins: int,
 ) -> ColumnDensities:
     """Densities of one column.
 
     Parameters
     ----------
     posterior : Posterior
-    cells : sequence of arrays
-        Cells of each block, shape (rows, columns).
-    codes : array, shape (rows,)
-        Classes of the rows.
+    cells : sequence of arrays, or None
+        Cells of each block of a table, shape (rows, columns).
+    drawn : callable
+        Gives the cells of rows from the posterior predictive distribution, and their classes. They set the range of
+        numbers where the table has fewer than two different ones.
     at : (int, int)
         Position of the block, and of the column in it.
     bins : int
         Most bars of a histogram.
-    trimmed : bool
-        Whether to leave out the tails of the cells, which were drawn.
     """
     i, j = at
     block = posterior.model.blocks[i]
-    observed = np.asarray(dense(cells[i][:, [j]]), dtype=float)[:, 0]
+    observed = np.empty(0) if cells is None else _column(cells, at)
     names: tuple = ()
     if block.has_categories or block.is_binary:
         kind = "category"
@@ -108,8 +115,10 @@ def column_densities(
         edges = np.arange(len(names) + 1) - 0.5
     else:
         kind = "count" if block.family.support.is_discrete else "number"
-        by_class = [observed[(codes == c) & ~np.isnan(observed)] for c in range(len(posterior.classes))]
-        low, high = _range(by_class, trimmed=trimmed)
+        known = observed[~np.isnan(observed)]
+        low, high = (known.min(), known.max()) if len(np.unique(known)) > 1 else _ends_of_drawn(*drawn(), at)
+        margin = 0.1 * (high - low) or 0.5 * max(abs(high), 1.0)
+        low, high = low - margin, high + margin
         edges = _edges(low, high, bins, kind == "count")
         values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(low, high, GRID)
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, block.family.atoms)]
@@ -135,14 +144,16 @@ def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> n
         return np.exp(log_joint[1:] - log_joint[0])
 
 
-def _range(by_class: list[np.ndarray], *, trimmed: bool) -> tuple[float, float]:
-    """Where to draw: all the data and a little more, or all but the tails of what was drawn."""
-    ends = [np.quantile(values, (0.01, 0.99) if trimmed else (0.0, 1.0)) for values in by_class if values.size]
-    if not ends:
-        return 0.0, 1.0
-    low, high = float(np.min(ends)), float(np.max(ends))
-    margin = 0.1 * (high - low) or 0.5 * max(abs(high), 1.0)
-    return low - margin, high + margin
+def _column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
+    i, j = at
+    return np.asarray(dense(cells[i][:, [j]]), dtype=float)[:, 0]
+
+
+def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
+    """The lowest and the highest value that is in no class's tail."""
+    values = _column(cells, at)
+    ends = [np.quantile(values[codes == c], (TAIL, 1 - TAIL)) for c in np.unique(codes)]
+    return float(np.min(ends)), float(np.max(ends))
 
 
 def _edges(low: float, high: float, bins: int, counts: bool) -> np.ndarray:

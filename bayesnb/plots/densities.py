@@ -1,6 +1,7 @@
 """The figure of predictive densities: the distribution of each column in each class."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bayesnb.validate import whole_number
 __all__ = ["plot_densities"]
 
 SIMULATED = 2000
-"""Number of rows drawn to find the range of the densities, if no table is given."""
+"""Number of rows drawn to find the range of the densities, if a table does not set it."""
 
 MOST_MARKS = 40
 """Bars of a panel, those of all classes together, beyond which rare categories share one."""
@@ -60,7 +61,8 @@ def plot_densities(
     posterior : Posterior or fitted estimator
     X : table, shape (rows, columns), optional
         Data for the bars: histograms of area one for each class, and shares of categories. They also set the range of
-        numbers. Without them the range is that of rows drawn from the posterior predictive distribution.
+        numbers. Where they hold fewer than two different ones, the range is that of rows drawn from the posterior
+        predictive distribution.
     y : labels of shape (rows,) or str, optional
         Needed with X.
     features : sequence, optional
@@ -79,7 +81,7 @@ def plot_densities(
     panels_across : int, optional
         Panels side by side; by default three, or as many as the width has room for.
     key : int or JAX key, default 0
-        For the rows drawn where X is not given.
+        For rows drawn from the posterior predictive distribution.
     axes : array or sequence of matplotlib axes, optional
         Where to draw, one for each panel; by default in a new figure.
     figsize : (width, height), optional
@@ -118,21 +120,26 @@ def plot_densities(
     wanted = None if classes is None else chosen("classes", classes, labels, most=len(LINES))
     max_panels, bins = whole_number("max_panels", max_panels), whole_number("bins", bins)
     sort = yes_or_no("sort", sort)
-    if X is None:
-        rows, given = posterior.simulate(SIMULATED, key=key, total_count=1)
-    else:
+    cells = codes = None
+    if X is not None:
         rows, given = split_labels(X, y)
-    codes = encode_labels(given, as_table(rows).num_rows, posterior.classes)
-    cells = posterior.model.read(rows).whole()
-    columns = [column_densities(posterior, cells, codes, each, bins=bins, trimmed=X is None) for each in at]
+        codes = encode_labels(given, as_table(rows).num_rows, posterior.classes)
+        cells = posterior.model.read(rows).whole()
+
+    @cache
+    def drawn() -> tuple[Any, np.ndarray]:
+        rows, given = posterior.simulate(SIMULATED, key=key, total_count=1)
+        return posterior.model.read(rows).whole(), encode_labels(given, SIMULATED, posterior.classes)
+
+    columns = [column_densities(posterior, cells, drawn, each, bins=bins) for each in at]
     columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
 
     panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, across=panels_across, most_across=3)
     for axis, column in zip(panels.axes, columns, strict=True):
         if column.kind == "category":
-            _draw_categories(panels, axis, column, shown, None if X is None else codes)
+            _draw_categories(panels, axis, column, shown, codes)
         else:
-            _draw_numbers(axis, column, shown, None if X is None else codes)
+            _draw_numbers(axis, column, shown, codes)
     panels.heads([_head(column, shown, labels) for column in columns])
     story = "Predictive densities" + " (lines, points) and data (bars)" * (X is not None)
     left_out = []
@@ -178,8 +185,8 @@ def _draw_numbers(axis: Any, column: ColumnDensities, shown: list[int], codes: n
     """Lines, or points of counts, over histograms."""
     counts = column.kind == "count"
     for i, c in enumerate(shown):
-        observed = column.cells[(codes == c) & ~np.isnan(column.cells)]
-        if codes is not None and observed.size:
+        observed = column.cells[(codes == c) & ~np.isnan(column.cells)] if codes is not None else column.cells
+        if observed.size:
             # Values with a probability of their own are in the title. The bars of the others add up to their share.
             weights = ~np.isin(observed, list(column.atoms)) / observed.size / np.diff(column.edges)[0]
             style = {"histtype": "stepfilled", "facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4}
@@ -202,8 +209,8 @@ def _draw_categories(
     at = np.arange(len(own) + bool(others.size))
     for i, c in enumerate(shown):
         beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
-        observed = column.cells[(codes == c) & ~np.isnan(column.cells)]
-        if codes is not None and observed.size:
+        observed = column.cells[(codes == c) & ~np.isnan(column.cells)] if codes is not None else column.cells
+        if observed.size:
             shares = np.bincount(observed.astype(int), minlength=len(column.names)) / observed.size
             style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
             axis.bar(beside, _joined(shares, own, others), 0.8 / len(shown), alpha=0.3, zorder=1, **style)
@@ -211,10 +218,11 @@ def _draw_categories(
         if codes is None:
             axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
         axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
+    highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
     names = [str(column.names[k]) for k in own] + [f"{others.size} others"] * bool(others.size)
     _name_categories(panels, axis, at, names)
     axis.set_xlim(-0.5, len(at) - 0.5)
-    axis.set_ylim(bottom=0.0)
+    axis.set_ylim(0.0, 1.08 * highest)
     axis.spines["left"].set_visible(True)
     axis.yaxis.get_major_locator().set_params(nbins=3)
 
