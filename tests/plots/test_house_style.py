@@ -6,6 +6,7 @@ A new plot needs an entry in `PLOTS`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
@@ -67,7 +68,78 @@ def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
     return nb.plot_proba(posterior, X, y, max_rows=5, num_draws=20, **options)
 
 
+@cache
+def result(name: str) -> Any:
+    """What a function returns for the penguins, or a table of numbers where this takes long."""
+    posterior, X, y = penguins()
+    bill = X[["bill_length_mm"]]
+    few = nb.fit(nb.NaiveBayes(nb.Gaussian()), bill, y)
+    computed: dict[str, Callable[[], Any]] = {
+        "weights": lambda: nb.weight_features(posterior, X, y),
+        "information": lambda: nb.mutual_information(posterior, num_draws=5),
+        "evidence": lambda: nb.feature_evidence(posterior),
+        "sensitivity": lambda: nb.sensitivity(few),
+        "calibration": lambda: nb.calibration(posterior, X, y, other=few),
+        "check": lambda: nb.check(few, bill, y, num_replicates=20, statistics="mean"),
+        "comparison": lambda: nb.compare(few, nb.from_samples(few.model, few.draws(100, 2, key=1), X=bill, y=y)),
+        "models": lambda: nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, bill, y),
+        "families": lambda: nb.choose_families(bill, y),
+        "uniformity": lambda: SimpleNamespace(
+            table=pd.DataFrame({"p_value": [0.7, 0.01]}, index=["the first parameter[of a class]", "the second one"]),
+            pit=pd.DataFrame(
+                np.random.default_rng(1).uniform(size=(40, 2)),
+                columns=["the first parameter[of a class]", "the second one"],
+            ),
+            error_rate=0.05,
+            verdict="It is calibrated, as far as p says.",
+        ),
+        "merges": lambda: SimpleNamespace(
+            table=pd.DataFrame(
+                {
+                    "first": ["bill_length_mm", "island"],
+                    "second": ["bill_depth_mm", "sex"],
+                    "family": ["MultivariateGaussian", "JointCategorical"],
+                    "log_bayes_factor": [9.0, 1.5],
+                    "total": [9.0, 10.5],
+                }
+            ),
+            blocks=(),
+        ),
+        "selection": lambda: SimpleNamespace(
+            table=pd.DataFrame(
+                {"action": ["", "drop"], "feature": ["", "sex"], "difference": [0.0, 1.5], "se": [0.0, 0.5]}
+            ),
+            kept=("island",),
+            dropped=("sex",),
+        ),
+    }
+    return computed[name]()
+
+
 PLOTS: dict[str, Plot] = {
+    "weights": Plot(lambda **options: nb.plot_weights(result("weights"), **options), features=True),
+    "mutual information": Plot(
+        lambda **options: nb.plot_mutual_information(result("information"), **options), features=True
+    ),
+    "feature evidence": Plot(
+        lambda **options: nb.plot_feature_evidence(result("evidence"), **options), panels=2, features=True
+    ),
+    "sensitivity": Plot(lambda **options: nb.plot_sensitivity(result("sensitivity"), **options)),
+    "log odds": Plot(
+        lambda **options: nb.plot_log_odds(
+            *penguins(), classes=("Gentoo", "Adelie"), max_rows=5, num_draws=20, **options
+        )
+    ),
+    "reliability": Plot(lambda **options: nb.plot_reliability(result("calibration"), **options), panels=2),
+    "check": Plot(lambda **options: nb.plot_check(result("check"), **options), panels=3),
+    "comparison": Plot(lambda **options: nb.plot_comparison(result("comparison"), max_panels=2, **options), panels=2),
+    "models": Plot(lambda **options: nb.plot_model_comparison(result("models"), **options), panels=2),
+    "sbc": Plot(lambda **options: nb.plot_sbc(result("uniformity"), **options), panels=2),
+    "families": Plot(
+        lambda **options: nb.plot_family_choice(result("families"), **options), panels=2, classes=True, features=True
+    ),
+    "merges": Plot(lambda **options: nb.plot_column_grouping(result("merges"), **options)),
+    "selection": Plot(lambda **options: nb.plot_feature_selection(result("selection"), **options)),
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
     "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
