@@ -62,7 +62,7 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = 
         raise ValueError("no columns were merged, so that there is nothing to draw: grouping.notes says why")
     shown = grouping.table.head(whole_number("max_merges", max_merges))
     names = [f"{first}\n+ {second}" for first, second in zip(shown["first"], shown["second"], strict=True)]
-    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.3)
+    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45)
     (axis,) = panels.axes
     numbers = [f" +{factor:.1f}" for factor in shown["log_bayes_factor"]]
     for row, (_, merge) in enumerate(shown.iterrows()):

@@ -13,6 +13,9 @@ from bayesnb.validate import whole_number
 
 __all__ = ["plot_sbc"]
 
+NUMBERS = 0.45
+"""Inches of the numbers beside a panel."""
+
 
 @runtime_checkable
 class Uniformity(Protocol):
@@ -79,6 +82,7 @@ def plot_sbc(
         axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         axis.locator_params(axis="y", nbins=5)
         axis.spines["left"].set_visible(True)
+    panels.panel_width -= NUMBERS
     panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
     number = f"{len(shown)} quantit{'y' if len(shown) == 1 else 'ies'}"
     hidden = not_shown(len(table) - len(shown), "larger p")

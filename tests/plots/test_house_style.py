@@ -81,7 +81,9 @@ def result(name: str) -> Any:
         "sensitivity": lambda: nb.sensitivity(few),
         "calibration": lambda: nb.calibration(posterior, X, y, other=few),
         "check": lambda: nb.check(few, bill, y, num_replicates=20, statistics="mean"),
-        "comparison": lambda: nb.compare(few, nb.from_samples(few.model, few.draws(100, 2, key=1), X=bill, y=y)),
+        "comparison": lambda: nb.compare(
+            few, nb.from_samples(few.model, few.draws(num_draws=100, num_chains=2, key=1), X=bill, y=y)
+        ),
         "models": lambda: nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, bill, y),
         "families": lambda: nb.choose_families(bill, y),
         "uniformity": lambda: SimpleNamespace(
