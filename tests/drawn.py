@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.text import Text
 
-__all__ = ["collisions", "faint"]
+__all__ = ["collisions", "faint", "intervals"]
 
 
 def collisions(figure: Any) -> list[tuple[str, ...]]:
@@ -62,3 +62,12 @@ def faint(figure: Any, least: float = 0.2) -> list[str]:
 
 def _distance(color: Any, behind: list[Any]) -> float:
     return min(float(np.abs(np.subtract(to_rgb(color), each)).max()) for each in behind)
+
+
+def intervals(axis: Any) -> np.ndarray:
+    """Ends of the intervals of a forest, shape (rows, 2): they are one line with a gap after each row."""
+    (line,) = (line for line in axis.lines if len(line.get_xdata()) > 2 and np.isnan(line.get_xdata()[2]))
+    ends, rows = (values.reshape(-1, 3) for values in line.get_data())
+    assert np.isnan(ends[:, 2]).all()
+    assert (rows == np.arange(len(rows))[:, None]).all()
+    return ends[:, :2]

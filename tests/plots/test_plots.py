@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 import scipy.stats
 from cases import Exponential
-from drawn import collisions
+from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
@@ -557,15 +557,22 @@ def test_log_odds_of_a_pair(request, name, table):
     odds = log_proba[:, 2] - log_proba[:, 0]
     order = np.argsort(-odds, kind="stable")
     assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
-    for found, label in zip(markers(axis), ["oak", "ash", "birch"], strict=True):
-        mine = np.flatnonzero(y[order] == label)
-        np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
+    of_labels = markers(axis)
     if name == "point":
-        assert not bars(axis)
+        assert len(axis.lines) == 1, "zero, and no bars"
+        assert "no bars" in figure.get_suptitle()
     else:
         joint = posterior.log_joint_draws(X, key=2)
-        ends = np.quantile(joint[..., 2] - joint[..., 0], [0.15, 0.85], axis=(0, 1))
-        np.testing.assert_allclose(bars(axis)[0][:, :, 0], ends.T[order])
+        low, middle, high = np.quantile(joint[..., 2] - joint[..., 0], [0.15, 0.5, 0.85], axis=(0, 1))[:, order]
+        np.testing.assert_allclose(intervals(axis), np.column_stack([low, high]))
+        np.testing.assert_allclose(offsets(of_labels.pop(0)), np.column_stack([middle, np.arange(ROWS)]))
+        assert "points: parameters integrated out" in figure.get_suptitle()
+        told = figure.legends[0].get_texts()[0].get_text()
+        assert told == "70 % interval of the log odds under single draws, with their median"
+    for found, label in zip(of_labels, ["oak", "ash", "birch"], strict=True):
+        mine = np.flatnonzero(y[order] == label)
+        np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
+    assert axis.get_xlabel() == "log odds, y = oak (right) against y = ash (left)"
     assert collisions(figure) == []
 
 
@@ -578,7 +585,7 @@ def test_log_odds_of_the_disputed_federalist_papers(data):
     posterior = nb.fit(model, papers.loc[known, words], papers.loc[known, "author_mw"])
     shown = papers[known | disputed]
     figure = nb.plot_log_odds(posterior, shown[words], shown["author_mw"], labels=shown["number"], max_rows=100)
-    madison, hamilton, unsure = markers(figure.axes[0])
+    _, madison, hamilton, unsure = markers(figure.axes[0])
     assert len(offsets(hamilton)) == 51
     assert len(offsets(madison)) == 14
     assert (offsets(hamilton)[:, 0] < 0).all()
@@ -593,10 +600,11 @@ def test_log_odds_of_the_disputed_federalist_papers(data):
 def test_infinite_log_odds_lie_at_the_edge():
     estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1], [1, 1]], ["a", "a", "b", "b"], nb.MLE())
     figure = nb.plot_log_odds(estimate, [[0, 1], [1, 1], [1, 0]])
-    points, right, left = markers(figure.axes[0])
-    np.testing.assert_array_equal(offsets(points)[:, 1], [0, 1, 2])
-    assert np.isfinite(offsets(points)).all()
-    assert offsets(points)[0, 0] > abs(offsets(points)[1, 0])
+    point, left, right = markers(figure.axes[0])
+    assert offsets(point)[:, 1].tolist() == [1]
+    low, high = figure.axes[0].get_xlim()
+    assert low < offsets(left)[0, 0] < -abs(offsets(point)[0, 0])
+    assert abs(offsets(point)[0, 0]) < offsets(right)[0, 0] < high
     assert offsets(right)[:, 1].tolist() == [0]
     assert offsets(left)[:, 1].tolist() == [2]
     assert "infinite" in figure.get_suptitle()
@@ -621,6 +629,8 @@ def test_log_odds_refuse_what_does_not_fit(exact, table):
         nb.plot_log_odds(exact, X, range(ROWS), classes=pair)
     with pytest.raises(ValueError, match="prob is 0"):
         nb.plot_log_odds(exact, X, classes=pair, prob=0)
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        nb.plot_log_odds(exact, X, classes=pair, sort="up")
 
 
 @jax.jit
@@ -831,19 +841,19 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
 def drawn_weights(figure):
     """By feature, from the top: the mean and the ends of the interval."""
     (axis,) = figure.axes
-    (means,) = (line for line in axis.lines if line.get_marker() == "o")
-    (ends,) = bars(axis)
+    (means,) = (offsets(found) for found in markers(axis))
     names = [text.get_text() for text in axis.get_yticklabels()]
-    assert (means.get_ydata() == np.arange(len(names))).all()
-    assert (ends[:, :, 1] == np.arange(len(names))[:, None]).all()
+    assert (means[:, 1] == np.arange(len(names))).all()
     bottom, top = axis.get_ylim()
     assert bottom > top, "the first row is at the top"
     (one,) = (line for line in axis.lines if line.get_linestyle() == "--")
-    assert one.get_xdata() == [1, 1]
+    assert one.get_xdata().tolist() == [1, 1]
     assert axis.get_xlim()[0] == 0
-    assert "naive Bayes" in [text.get_text() for text in axis.texts]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["naive Bayes", "89 % interval", "mean"]
     assert collisions(figure) == []
-    return pd.DataFrame({"mean": means.get_xdata(), "lower": ends[:, 0, 0], "upper": ends[:, 1, 0]}, index=names)
+    return pd.DataFrame(
+        np.column_stack([means[:, 0], intervals(axis)]), index=names, columns=["mean", "lower", "upper"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -858,24 +868,33 @@ def test_weights_are_drawn_with_their_intervals(weighted):
     assert list(order) != list(expected.index)
     figure = weighted.plot()
     pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
-    assert figure.axes[0].get_xlabel() == "weight: mean and 89 % interval"
+    assert figure.axes[0].get_xlabel() == "weight"
+    assert figure.get_suptitle() == ""
 
 
 def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     figure = weighted.plot(max_features=3)
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.axes[0].get_xlabel().endswith("\n3 of 4 features")
+    assert figure.get_suptitle() == "3 of 4 features"
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
     first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
+    named = drawn_weights(weighted.plot(features=["old", "height"], sort=False))
+    pd.testing.assert_frame_equal(named, weighted.weights.loc[["old", "height"], list(named)], check_names=False)
     with pytest.raises(ValueError, match="max_features is 0"):
         weighted.plot(max_features=0)
+    with pytest.raises(ValueError, match=r"features is \['age'\]: name one or more of \['height', 'nests'"):
+        weighted.plot(features=["age"])
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        weighted.plot(sort="up")
 
 
 def test_a_weight_that_all_features_share_is_drawn_once(exact, table):
     shared = nb.weight_features(exact, *table, shared=True)
     drawn = drawn_weights(shared.plot())
     assert list(drawn.index) == ["all features"]
+    with pytest.raises(ValueError, match=r"features is \['old'\], and all features share one weight: leave it out"):
+        shared.plot(features=["old"])
     np.testing.assert_array_equal(drawn.iloc[0], shared.weights[["mean", "lower", "upper"]].iloc[2])
 
 
@@ -886,7 +905,7 @@ def test_weights_of_many_features_with_long_names():
     X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
     figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
     assert len(drawn_weights(figure)) == 40
-    assert figure.axes[0].get_xlabel().endswith("\n40 of 45 features")
+    assert figure.get_suptitle() == "40 of 45 features"
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
 
 
@@ -898,6 +917,8 @@ def test_weights_of_many_features_with_long_names():
         (nb.plot_model_comparison, "nb.compare_models"),
         (nb.plot_reliability, "nb.calibration"),
         (nb.plot_sbc, "nb.sbc"),
+        (nb.plot_sensitivity, "nb.sensitivity"),
+        (nb.plot_feature_evidence, "nb.feature_evidence"),
         (nb.plot_weights, "nb.weight_features"),
     ],
 )
