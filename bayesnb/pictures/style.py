@@ -51,9 +51,12 @@ def background() -> tuple[float, float, float]:
     return to_rgb(next(opaque, "white"))
 
 
-def muted(strength: float) -> tuple[float, ...]:
+def muted(strength: float) -> tuple[float, float, float]:
     """A colour between the background (0) and the letters (1), which can be seen on light and dark."""
     from bayesnb.pictures.picture import to_rgb
 
-    ends = zip(background(), to_rgb(text_color()), strict=True)
-    return tuple((1 - strength) * behind + strength * front for behind, front in ends)
+    red, green, blue = (
+        (1 - strength) * behind + strength * front
+        for behind, front in zip(background(), to_rgb(text_color()), strict=True)
+    )
+    return red, green, blue

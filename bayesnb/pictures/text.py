@@ -1,9 +1,13 @@
 """Text of a given width in inches."""
 
-from textwrap import fill
+import re
 from typing import Any
 
 __all__ = ["line_height", "line_number", "percent", "text_width", "wrap_to"]
+
+
+PARTS = re.compile(r"[^\s_/-]*(?:[_/-]+|\s+|$)")
+"""Words, and parts of words that end in an underscore, a slash or a hyphen, with the space behind them."""
 
 
 def line_height(size: str) -> float:
@@ -31,19 +35,28 @@ def text_width(text: str, size: str, weight: Any = "normal") -> float:
 def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     """Text in lines of at most `width` inches; a dollar sign does not start a formula.
 
-    A word that is longer than a line is divided.
+    Lines end at spaces, underscores, slashes and hyphens. A word that is longer than a line is divided.
     """
     return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
 
 
 def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
-    whole = text_width(line, size, weight)
-    if whole <= width:
+    def fits(text: str) -> bool:
+        return text_width(text.rstrip(), size, weight) <= width
+
+    if fits(line):
         return line
-    letters = max(1, int(1.2 * len(line) * width / whole))
-    while letters > 1 and text_width(fill(line, letters), size, weight) > width:
-        letters -= 1
-    return fill(line, letters)
+    lines = [""]
+    for part in PARTS.findall(line):
+        if lines[-1] and not fits(lines[-1] + part):
+            lines.append("")
+        rest = part
+        while not fits(lines[-1] + rest):
+            kept = next((k for k in range(len(rest) - 1, 1, -1) if fits(rest[:k])), 1)
+            lines[-1:] = [rest[:kept], ""]
+            rest = rest[kept:]
+        lines[-1] += rest
+    return "\n".join(text.rstrip() for text in lines if text.strip())
 
 
 def percent(prob: float) -> str:

@@ -60,6 +60,17 @@ def many_classes() -> tuple[Any, Any, Any]:
 
 
 @cache
+def words() -> Any:
+    """Counts of thirty words, some of them long."""
+    rng = np.random.default_rng(2)
+    y = np.array(["ham", "spam, which is a name of several words"])[np.arange(20) % 2]
+    names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words"]
+    probs = rng.dirichlet(np.full(30, 0.4), 2)
+    X = pd.DataFrame([rng.multinomial(60, probs[c]) for c in np.arange(20) % 2], columns=names)
+    return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), names)}), X, y)
+
+
+@cache
 def told() -> Any:
     return nb.telling_features(penguins()[0], 4, num_draws=5)
 
@@ -150,6 +161,14 @@ PLOTS: dict[str, Plot] = {
         panels=3,
         classes=True,
     ),
+    "prior and posterior": Plot(
+        lambda **options: nb.plot_prior_posterior(
+            penguins()[0], sites=["island_prob", "flipper_length_mm_variance"], **options
+        ),
+        panels=4,
+        classes=True,
+    ),
+    "spikes": Plot(lambda **options: nb.plot_spikes(words(), **options), panels=2, classes=True),
     "densities": Plot(
         lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
     ),

@@ -1,6 +1,7 @@
 """Pictures of posteriors: what they draw is what the posterior says."""
 
 import gzip
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
 from bayesnb.pictures.layout import LINES, MARKERS, first_rows
-from bayesnb.plots.prior_posterior import _range
+from bayesnb.plots.prior_posterior import _Curve, _range
 
 ROWS = 60
 
@@ -235,7 +236,7 @@ def test_spikes_of_xwindows(data):
         vocabulary = file.read().split()
     table = pd.DataFrame(counts.toarray()[train], columns=vocabulary)
     posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), table, stored["y"][train])
-    figure = nb.plot_spikes(posterior)
+    figure = nb.plot_spikes(posterior, label="tallest")
     first, second = (spikes(axis) for axis in figure.axes)
     tallest = {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416}
     np.testing.assert_allclose(
@@ -248,11 +249,12 @@ def test_spikes_of_xwindows(data):
     )
     assert sorted(name.split("\n")[0] for name in second.names) == sorted(tallest)
     for panel in (first, second):
-        everywhere = [name.split("\n")[0] for name in panel.names if "in every class" in name]
+        names = [name.replace("\n", " ") for name in panel.names]
+        everywhere = [name.split(" (")[0] for name in names if "in every class" in name]
         assert sorted(everywhere) == ["subject", "with"]
-        assert panel.open == ["in every class" in name for name in panel.names]
-    strict = spikes(nb.plot_spikes(posterior, tolerance=0.001).axes[0])
-    assert [name.split("\n")[0] for name in strict.names if "in every class" in name] == ["subject"]
+        assert panel.open == ["in every class" in name for name in names]
+    strict = spikes(nb.plot_spikes(posterior, label="tallest", tolerance=0.001).axes[0])
+    assert [name.split("\n")[0] for name in strict.names if "every class" in name] == ["subject"]
     for number in (5, 14, 40):
         assert collisions(nb.plot_spikes(posterior, num_labels=number)) == []
 
@@ -273,12 +275,50 @@ def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, po
     assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_most_telling_spikes_are_named(binary):
+    rng = np.random.default_rng(11)
+    y = np.arange(90) % 3
+    probs = rng.dirichlet(np.full(12, 0.5), 3)
+    counts = np.array([rng.multinomial(8, probs[c]) for c in y])
+    X = pd.DataFrame(np.minimum(counts, 1) if binary else counts, columns=list("ABCDEFGHIJKL"))
+    posterior = nb.fit(nb.Bernoulli() if binary else nb.Multinomial(), X, y)
+    figure = nb.plot_spikes(posterior, num_labels=3, classes=[2, 0])
+    for axis, c in zip(figure.axes, (2, 0), strict=True):
+        found = spikes(axis)
+        families = posterior.families[0]
+        alpha = families.concentration1 if binary else families.concentration
+        means = alpha / (alpha + families.concentration0) if binary else alpha / alpha.sum(axis=-1, keepdims=True)
+        p = np.asarray(means).reshape(3, 12)
+        np.testing.assert_allclose(found.heights, p[c])
+        average = posterior.class_probs() @ p
+        score = p[c] * np.log(p[c] / average) + ((1 - p[c]) * np.log((1 - p[c]) / (1 - average)) if binary else 0.0)
+        score[p[c] <= average] = -1
+        best = np.sort(np.argsort(-score)[:3])
+        assert found.names == [X.columns[j] for j in best]
+    tallest = spikes(nb.plot_spikes(posterior, label="tallest", num_labels=2).axes[0])
+    assert found.names != tallest.names
+    assert tallest.names == [X.columns[j] for j in np.sort(np.argsort(-tallest.heights)[:2])]
+    with pytest.raises(ValueError, match=r"label is 'all': give one of \['telling', 'tallest'\]"):
+        nb.plot_spikes(posterior, label="all")
+
+
+def test_narrow_panels_name_fewer_spikes():
+    X = np.eye(6)
+    frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(6)])
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, [0, 0, 0, 1, 1, 1])
+    wide, narrow = nb.plot_spikes(posterior), nb.plot_spikes(posterior, figsize=(3.35, None))
+    assert [len(spikes(axis).names) for axis in wide.axes] == [3, 3]
+    assert [len(spikes(axis).names) for axis in narrow.axes] == [1, 1]
+    assert collisions(narrow) == []
+
+
 @pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
     X[:, at : at + 5] = 1
     frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(60)])
-    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2))
+    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2), label="tallest")
     assert collisions(figure) == []
     for axis in figure.axes:
         places = [text.get_position()[0] for text in axis.texts]
@@ -607,30 +647,69 @@ def density_of(marginal: dist.Distribution, grid: np.ndarray, index: tuple[int, 
 @pytest.mark.slow
 def test_prior_and_posterior_of_an_exact_posterior(exact):
     figure = nb.plot_prior_posterior(exact, max_panels=100)
-    labels = exact.model.sites.scalar_labels()
-    panels = {axis.get_title().replace("\n", "").replace(" [", "["): axis for axis in figure.axes if axis.axison}
-    assert list(panels) == [label for site in labels.values() for label in site]
+    sites = exact.model.sites.axes()
+    panels = {axis.get_title(): axis for axis in figure.axes if axis.axison}
+    expected = []
+    for site, (_, *others) in sites.items():
+        names = [", ".join(map(str, at)) for at in itertools.product(*(labels for _, labels in others))]
+        expected += [f"{site} [{name}]" if name else site for name in names]
+    assert list(panels) == expected
+    (prior,) = panels["nests_rate"].lines[3:]
     a, b = exact.model.families[1].concentration[1, 0], exact.model.families[1].rate[1, 0]
-    posterior, prior = (line.get_data() for line in panels["nests_rate[birch]"].lines)
-    np.testing.assert_allclose(prior[1], scipy.stats.gamma.pdf(prior[0], a, scale=1 / b), rtol=1e-9)
+    grid, density = prior.get_data()
+    np.testing.assert_allclose(density, scipy.stats.gamma.pdf(grid, a, scale=1 / b), rtol=1e-9)
+    grid, density = panels["nests_rate"].lines[1].get_data()
     a, b = exact.families[1].concentration[1, 0], exact.families[1].rate[1, 0]
-    np.testing.assert_allclose(posterior[1], scipy.stats.gamma.pdf(posterior[0], a, scale=1 / b), rtol=1e-9)
-    prior = panels["leaf_prob[oak, round]"].lines[1].get_data()
-    np.testing.assert_allclose(prior[1], 1.0)
+    np.testing.assert_allclose(density, scipy.stats.gamma.pdf(grid, a, scale=1 / b), rtol=1e-9)
+    np.testing.assert_allclose(panels["leaf_prob [round]"].lines[3].get_ydata(), 1.0)
     for site, marginal in exact.marginals().items():
-        for label, index in zip(labels[site], np.ndindex(marginal.batch_shape), strict=True):
-            after, before = panels[label].lines
-            np.testing.assert_allclose(after.get_ydata(), density_of(marginal, after.get_xdata(), index), rtol=1e-9)
-            # The panel holds nearly all of the posterior, and the posterior at least a fifth of the panel.
-            step = np.diff(after.get_xdata())[0]
-            assert after.get_ydata().sum() * step > 0.97
-            assert (after.get_ydata() > after.get_ydata().max() / 100).mean() > 0.15
-            assert (before.get_linestyle(), after.get_linestyle()) == ("--", "-")
+        for index in np.ndindex(marginal.batch_shape[1:]):
+            name = ", ".join(str(labels[k]) for (_, labels), k in zip(sites[site][1:], index, strict=True))
+            axis = panels[f"{site} [{name}]" if name else site]
+            *after, before = axis.lines
+            assert len(after) == 3
+            for c, line in enumerate(after):
+                grid, density = line.get_data()
+                np.testing.assert_allclose(density, density_of(marginal, grid, (c, *index)), rtol=1e-9)
+                # The panel holds nearly all of the posterior.
+                assert np.trapezoid(density, grid) > 0.97
+                assert line.get_linestyle() == LINES[c]
+            assert before.get_linestyle() == "--"
+            assert before.get_linewidth() < after[0].get_linewidth()
+            if site.endswith("_prob"):
+                assert axis.get_xlim() == (0.0, 1.0)
+            else:
+                # The posteriors have at least a third of the panel.
+                low, high = axis.get_xlim()
+                grid = after[0].get_xdata()
+                seen = np.max([line.get_ydata() / line.get_ydata().max() for line in after], axis=0) > 0.01
+                assert np.ptp(grid[seen]) > 0.33 * (high - low)
     assert collisions(figure) == []
 
 
+def test_priors_that_differ_by_class_are_all_drawn(table):
+    X, y = table
+    posterior = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli([[1.0], [2.0], [3.0]], 1.0)}), X, y)
+    axis = nb.plot_prior_posterior(posterior, sites="old_prob", classes=["oak", "ash"]).axes[0]
+    oak, ash, prior_of_oak, prior_of_ash = (line.get_data() for line in axis.lines)
+    np.testing.assert_allclose(prior_of_oak[1], scipy.stats.beta.pdf(prior_of_oak[0], 3.0, 1.0), rtol=1e-9)
+    np.testing.assert_allclose(prior_of_ash[1], 1.0)
+    for (grid, density), c in ((oak, 2), (ash, 0)):
+        np.testing.assert_allclose(density, density_of(posterior.marginals()["old_prob"], grid, (c,)), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of"):
+        nb.plot_prior_posterior(posterior, classes=["elm"])
+
+
+def test_probabilities_of_a_large_vocabulary_have_a_part_of_the_range():
+    counts = np.ones((4, 3000))
+    posterior = nb.fit(nb.Multinomial(), counts, ["a", "b", "a", "b"])
+    whole, word = nb.plot_prior_posterior(posterior, max_panels=2).axes
+    assert whole.get_xlim() == (0.0, 1.0)
+    assert word.get_xlim()[1] < 0.01
+
+
 def test_draws_over_the_prior(sampled, exact):
-    axis = nb.plot_prior_posterior(sampled, sites=["height_mean"]).axes[1]
+    axis = nb.plot_prior_posterior(sampled, sites=["height_mean"], classes=["birch"]).axes[0]
     outline = axis.patches[-1].get_xy()
     edges = np.unique(outline[:, 0])
     draws = sampled.draws()["height_mean"][..., 1].ravel()
@@ -657,15 +736,18 @@ def test_a_heavy_tailed_prior_does_not_hide_the_posterior():
     rng = np.random.default_rng(2)
     X = rng.normal(5.0, 0.01, (200, 1))
     posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(0.0, 0.001, 0.1, 1e-6)), X, ["a"] * 200, classes=["a", "b"])
-    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
-    for axis in figure.axes[::2]:
+    both = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
+    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], classes=["a"])
+    for axis, beside in zip(figure.axes[:2], both.axes, strict=False):
         heights = axis.lines[0].get_ydata()
         assert (heights > heights.max() / 100).mean() > 0.15
+        np.testing.assert_allclose(beside.get_xlim(), axis.get_xlim(), err_msg="class b does not widen the panel")
     # A class without a row keeps its prior, whose mean and variance are infinite.
     low, lower, median, upper = scipy.stats.invgamma.ppf([0.002, 0.25, 0.5, 0.75], 0.1, scale=1e-6)
     high = median + 4 * (upper - lower)
-    assert figure.axes[3].get_xlim()[1] == pytest.approx(high + 2 * (high - low))
-    for axis in figure.axes[1::2]:
+    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], classes=["b"])
+    assert figure.axes[1].get_xlim()[1] == pytest.approx(high + 0.5 * (high - low))
+    for axis in figure.axes[:2]:
         after, before = (line.get_ydata() for line in axis.lines)
         np.testing.assert_allclose(after, before, rtol=1e-9)
 
@@ -714,7 +796,7 @@ def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     with pytest.raises(ValueError, match="there is no parameter to show"):
         nb.plot_prior_posterior(exact, sites=[])
     known = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli()}, class_probs="empirical"), X, y)
-    assert len(nb.plot_prior_posterior(known).axes) == 3
+    assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
     with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
         nb.plot_prior_posterior(known, sites="class_prob")
     assert "first 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
@@ -752,8 +834,8 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
     for axis in nb.plot_prior_posterior(posterior).axes:
         for line in axis.lines:
             assert np.isfinite(line.get_ydata()).all()
-            x = line.get_xdata()
-            assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)
+            assert 0 < line.get_xdata()[0] < line.get_xdata()[1]
+        assert 0 < axis.get_ylim()[1] < 100
 
 
 def drawn_weights(figure):
@@ -847,6 +929,7 @@ def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
 
 
 def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
-    low, high = _range([3.0] * 5, [0.0, 5.0])
+    same, prior = (_Curve(None, (), np.array(levels)) for levels in ([3.0] * 7, np.linspace(0.0, 5.0, 7)))
+    low, high = _range([same], [prior])
     assert low < 3.0 < high
     assert (low + high) / 2 == 3.0
