@@ -20,7 +20,7 @@ __all__ = ["Axes", "FontProperties", "Line2D", "Patch", "Picture", "TextPath", "
 class Picture(Figure):
     """A matplotlib figure that shows itself as the value of a notebook's cell.
 
-    Jupyter shows other figures only after pyplot is imported. This package does not import it, because pyplot keeps
+    Jupyter shows other figures only after pyplot is imported. This package makes no figure with pyplot, which keeps
     every figure in memory and may open a window on the screen.
     """
 

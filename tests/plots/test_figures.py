@@ -179,6 +179,11 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "weight of all": lambda: nb.plot_weights(weighted(shared=True)),
     "families of amounts": lambda: nb.choose_families(amounts(), LABELS[::-1]).plot(),
     "families": lambda: nb.choose_families(table(), LABELS).plot(),
+    "sensitivity": lambda: nb.sensitivity(one_class()).plot(),
+    "feature evidence": lambda: nb.feature_evidence(exact()).plot(),
+    "reliability of sure predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(
+        scale="logit", names=["all columns"]
+    ),
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }
