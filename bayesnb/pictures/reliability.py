@@ -186,7 +186,7 @@ def _ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
         margin = 0.03
     else:
         distance = np.minimum(drawn, 1 - drawn)
-        low = np.clip(distance[distance > 0].min(initial=NARROWEST) / 2, WIDEST, NARROWEST)
+        low = np.clip(distance[distance > 0].min(initial=NARROWEST) / 2, WIDEST, NARROWEST) / 1.6
         high = 1 - low
         margin = 0.0
     if kind == "confidence":

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.pictures.choices import yes_or_no
+from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.panels import panel_of_rows
 from bayesnb.pictures.style import text_color
 from bayesnb.pictures.text import percent
@@ -41,6 +42,7 @@ def plot_evidence(
     sort: bool = True,
     num_draws: int | None = None,
     key: Any = 0,
+    backend: str = "matplotlib",
     ax: Any = None,
     figsize: Any = None,
 ) -> Any:
@@ -60,6 +62,8 @@ def plot_evidence(
         The features with the largest log odds, in absolute value, have a bar each; the others share one.
     sort : bool, default True
         The largest first; otherwise in the order of the table.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws. Others than matplotlib draw points in place of bars.
     ax : matplotlib axes, optional
         Where to draw; by default in a new figure.
     figsize : (width, height), optional
@@ -67,15 +71,18 @@ def plot_evidence(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
         The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
         `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
-        An infinite bar, which only point estimates have, ends in an arrow head.
+        An infinite bar, which only point estimates have, ends in an arrow head. Other backends than matplotlib give the
+        collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
+    ModuleNotFoundError
+        If the backend is not installed.
     TypeError, ValueError
-        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
+        As for `Posterior.explain`, or if `backend`, `ax` and `figsize` do not fit.
 
     Examples
     --------
@@ -89,6 +96,9 @@ def plot_evidence(
         posterior_of(posterior), X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key
     )
     bars = _bars(evidence, prob, whole_number("max_features", max_features), sort=yes_or_no("sort", sort))
+    interval = "" if evidence.draws is None else f"{percent(prob)} interval"
+    if backend != "matplotlib":
+        return _with_backend(evidence, bars, interval, backend=backend, ax=ax, figsize=figsize)
     panels = panel_of_rows([bar.name for bar in bars], ax=ax, figsize=figsize, row_height=0.26)
     axis, ink = panels.axes[0], text_color()
     values, ends = np.array([bar.value for bar in bars]), np.array([bar.ends for bar in bars])
@@ -107,13 +117,22 @@ def plot_evidence(
     axis.get_yticklabels()[-1].set_fontweight("bold")
     axis.set_xlim(_limits(values, ends, edge))
     axis.xaxis.get_major_locator().set_params(nbins=5)
-    interval = "" if evidence.draws is None else f"; lines: {percent(prob)} intervals"
-    panels.x_label(f"log odds in {unit}{interval}")
+    panels.x_label(f"log odds in {unit}" + f"; lines: {interval}s" * bool(interval))
     panels.sides(
         f"\N{LEFTWARDS ARROW} for {evidence.against}",
         f"for {evidence.class_} \N{RIGHTWARDS ARROW}",
     )
     return panels.figure
+
+
+def _with_backend(evidence: Evidence, bars: list[_Bar], interval: str, **options: Any) -> Any:
+    """The same numbers as points and intervals."""
+    ends = np.array([bar.ends for bar in bars])
+    points = [Points(np.array([bar.value for bar in bars]), "log odds")]
+    title = f"Log odds in {evidence.unit}, for {evidence.class_} (right) against {evidence.against} (left)"
+    return forest(
+        [Rows([bar.name for bar in bars], points, ends[:, 0], ends[:, 1], interval, at=0.0)], title=title, **options
+    )
 
 
 def _bars(evidence: Evidence, prob: float, max_features: int, *, sort: bool) -> list[_Bar]:

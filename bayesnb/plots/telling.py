@@ -3,22 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bayesnb.pictures.choices import chosen
-from bayesnb.pictures.panels import grid_of_panels, name_rows
-from bayesnb.pictures.style import SMALL, muted, text_color
-from bayesnb.pictures.text import line_height, line_number, percent, wrap_to
+from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.telling import telling_features
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_telling_features"]
-
-NAMES = 1.5
-"""Inches of the names beside a panel."""
 
 
 def plot_telling_features(
@@ -27,6 +22,7 @@ def plot_telling_features(
     classes: Sequence[Any] | None = None,
     max_panels: int = 10,
     panels_across: int | None = None,
+    backend: str = "matplotlib",
     axes: Any = None,
     figsize: Any = None,
     **options: Any,
@@ -43,6 +39,8 @@ def plot_telling_features(
         The first classes get a panel.
     panels_across : int, optional
         Panels side by side; by default two, or as many as the width has room for.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws.
     axes : array or sequence of matplotlib axes, optional
         Where to draw, one for each panel; by default in a new figure.
     figsize : (width, height), optional
@@ -52,15 +50,18 @@ def plot_telling_features(
 
     Returns
     -------
-    matplotlib.figure.Figure
-        The new figure, or that of `axes`. All panels have the same scale. Infinite log odds, which only point estimates
-        have, are an arrow head at the edge.
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
+        The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point estimates
+        have, are an arrow head at the edge. Other backends than matplotlib give the collection, which has ``show()``
+        and ``savefig(path)``.
 
     Raises
     ------
+    ModuleNotFoundError
+        If the backend is not installed.
     TypeError, ValueError
         If the first argument is none of these, options come with a frame, which has them already, a class is unknown,
-        no feature speaks for any class, or `axes` and `figsize` do not fit.
+        no feature speaks for any class, or `backend`, `axes` and `figsize` do not fit.
 
     Examples
     --------
@@ -75,44 +76,32 @@ def plot_telling_features(
     there = list(dict.fromkeys(frame["class"]))
     wanted = there if classes is None else [there[i] for i in chosen("classes", classes, there)]
     shown = wanted[: whole_number("max_panels", max_panels)]
-    rows = [frame[frame["class"] == label] for label in shown]
-    names = [[wrap_to(_name(row), NAMES, SMALL) for row in of_class.itertuples()] for of_class in rows]
-    lines = max(sum(map(line_number, of_class)) for of_class in names)
-    panels = grid_of_panels(
-        len(shown),
+    interval = f"{percent(frame.attrs.get('prob', 0.89))} interval"
+    rows = []
+    for label in shown:
+        of_class = frame[frame["class"] == label]
+        rows.append(
+            Rows(
+                [_name(row) for row in of_class.itertuples()],
+                [Points(of_class["log_odds"].to_numpy(), "log odds")],
+                of_class["lower"].to_numpy(),
+                of_class["upper"].to_numpy(),
+                interval,
+                title=f"for {label}",
+                at=0.0,
+            )
+        )
+    number = f" (the first {len(shown)} of {len(wanted)} classes)" if len(shown) < len(wanted) else ""
+    title = f"Log odds against the other classes in {frame.attrs.get('unit', 'nats')}{number}"
+    return forest(
+        rows,
+        title=title,
+        same_axis=True,
+        panels_across=panels_across,
+        backend=backend,
         axes=axes,
         figsize=figsize,
-        across=panels_across,
-        most_across=2,
-        width=3.7,
-        height=0.6 + 1.3 * lines * line_height(SMALL),
-        narrowest=3.0,
     )
-    numbers = pd.concat(rows)[["log_odds", "lower", "upper"]].to_numpy()
-    finite = numbers[np.isfinite(numbers)]
-    low, high = finite.min(initial=0.0), 1.05 * finite.max(initial=0.1)
-    for axis, of_class, of_panel in zip(panels.axes, rows, names, strict=True):
-        name_rows(axis, of_panel)
-        _draw(axis, of_class, low, high)
-    panels.heads([f"for {label}" for label in shown], loc="left")
-    interval = "" if frame["lower"].isna().all() else f", with {percent(frame.attrs.get('prob', 0.89))} intervals"
-    number = f" (the first {len(shown)} of {len(wanted)} classes)" if len(shown) < len(wanted) else ""
-    panels.x_label(f"log odds against the other classes in {frame.attrs.get('unit', 'nats')}{interval}{number}")
-    return panels.figure
-
-
-def _draw(axis: Any, rows: pd.DataFrame, low: float, high: float) -> None:
-    """The features of one class, between the ends of the common scale."""
-    ink = text_color()
-    at, values = np.arange(len(rows)), rows["log_odds"].to_numpy()
-    ends = np.clip(rows[["lower", "upper"]].to_numpy(), low, high)
-    axis.axvline(0.0, color=ink, linewidth=0.8, linestyle="--", zorder=1)
-    axis.hlines(at, *ends.T, color=muted(0.5), linewidth=1.8, zorder=2)
-    infinite = np.isinf(values)
-    axis.scatter(values[~infinite], at[~infinite], s=22, color="C0", edgecolors=ink, linewidths=0.6, zorder=3)
-    axis.scatter(np.full(infinite.sum(), high), at[infinite], s=30, marker=">", color=ink, zorder=3)
-    axis.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    axis.xaxis.get_major_locator().set_params(nbins=5)
 
 
 def _name(row: Any) -> str:

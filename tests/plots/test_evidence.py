@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import intervals
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
@@ -123,24 +124,45 @@ def test_telling_features_are_drawn_by_class(words):
     figure = nb.plot_telling_features(frame)
     assert len(figure.axes) == 2
     for axis, (label, rows) in zip(figure.axes, frame.groupby("class", sort=False), strict=True):
-        assert axis.get_title(loc="left").replace("\n", " ") == f"for {label}"
+        assert axis.get_title().replace("\n", " ") == f"for {label}"
         names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
         assert names == rows["feature"].tolist()
-        lines, points, _ = axis.collections
-        np.testing.assert_allclose(np.array(lines.get_segments())[:, :, 0], rows[["lower", "upper"]])
+        np.testing.assert_allclose(intervals(axis), rows[["lower", "upper"]])
+        (points,) = axis.collections
         np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
+    assert len({axis.get_xlim() for axis in figure.axes}) == 1
     same = nb.plot_telling_features(posterior, num=5, num_draws=10)
     assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
-    assert "with 89 % intervals" in figure.get_supxlabel().replace("\n", " ")
+    assert "89 % interval" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert figure.get_suptitle() == "Log odds against the other classes in nats"
     assert lost_texts(figure) == ([], [])
+    (second,) = nb.plot_telling_features(frame, classes=posterior.classes[[1]]).axes
+    assert second.get_title() == figure.axes[1].get_title()
 
 
 def test_values_have_their_column(penguins):
     figure = nb.plot_telling_features(penguins[0], num=2, num_draws=5, max_panels=2)
     assert len(figure.axes) == 2
-    names = {text.get_text() for axis in figure.axes for text in axis.get_yticklabels()}
+    names = {text.get_text().replace("\n", " ") for axis in figure.axes for text in axis.get_yticklabels()}
     assert {"island = Torgersen", "bill_length_mm", "island = Dream"} <= names
-    assert "the first 2 of 3 classes" in figure.get_supxlabel().replace("\n", " ")
+    assert "the first 2 of 3 classes" in figure.get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("backend", ["none", "bokeh", "plotly"])
+def test_other_libraries_draw_points_and_intervals(penguins, backend):
+    if backend != "none":
+        pytest.importorskip(backend)
+    posterior, X = penguins
+    for found in (
+        nb.plot_telling_features(posterior, num=2, num_draws=5, backend=backend),
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend),
+    ):
+        assert type(found).__name__ == "PlotCollection"
+        assert found.backend == backend
+    with pytest.raises(ValueError, match="backend is 'ggplot': give one of"):
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend="ggplot")
+    with pytest.raises(ValueError, match=f"backend is '{backend}', and ax is matplotlib's"):
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend, ax=object())
 
 
 def test_telling_features_refuse_what_does_not_fit(penguins):

@@ -20,7 +20,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
-from bayesnb.pictures.layout import LINES, MARKERS, first_rows
+from bayesnb.pictures.rows import first_rows
+from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.plots.prior_posterior import _Curve, _range
 
 ROWS = 60
