@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.pictures.choices import given_axes, size_in_inches
 from bayesnb.pictures.style import SMALL, TINY, TITLE, text_color
-from bayesnb.pictures.text import line_height, line_number, text_width, wrap_to
+from bayesnb.pictures.text import LINE, line_height, line_number, text_width, wrap_to
 from bayesnb.validate import whole_number
 
 __all__ = ["Panels", "grid_of_panels", "panel_of_rows"]
@@ -16,8 +16,8 @@ __all__ = ["Panels", "grid_of_panels", "panel_of_rows"]
 MARGIN = 0.1
 """Inches on either side of a text."""
 
-HANDLE = 0.55
-"""Inches that a legend needs beside the text of an entry."""
+HANDLE = 6.0
+"""Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
 LINES_OF_HEAD = 2
 """Lines of a panel's title for which a grid has room."""
@@ -117,7 +117,10 @@ class Panels:
     def legend(self, entries: Sequence[tuple[Any, str]]) -> None:
         """Handles with their texts, in as many columns as fit."""
         room = self.panel_width if self.given else self.width
-        handles, texts = [handle for handle, _ in entries], [wrap_to(text, room - HANDLE, SMALL) for _, text in entries]
+        handles, texts = (
+            [handle for handle, _ in entries],
+            [wrap_to(text, room - _handle(), SMALL) for _, text in entries],
+        )
         options: dict[str, Any] = {"fontsize": SMALL, "handlelength": 2.6}
         if self.given:
             self.axes[-1].legend(handles, texts, loc="best", **options)
@@ -130,13 +133,18 @@ class Panels:
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
 
 
+def _handle() -> float:
+    """Inches that a legend needs beside the text of an entry."""
+    return HANDLE * line_height(SMALL) / LINE
+
+
 def _columns(texts: list[str], number: int) -> list[list[str]]:
     """The entries of each column of a legend; matplotlib gives the first columns one more where they are not equal."""
     return [part.tolist() for part in np.array_split(np.array(texts, dtype=object), number)]
 
 
 def _legend_width(texts: list[str], columns: int) -> float:
-    return sum(HANDLE + max(text_width(text, SMALL) for text in column) for column in _columns(texts, columns))
+    return sum(_handle() + max(text_width(text, SMALL) for text in column) for column in _columns(texts, columns))
 
 
 def grid_of_panels(

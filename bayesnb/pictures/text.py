@@ -3,8 +3,11 @@
 import re
 from typing import Any
 
-__all__ = ["line_height", "line_number", "percent", "text_width", "wrap_to"]
+__all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_width", "wrap_to"]
 
+
+LINE = 1.25
+"""Height of a line, in sizes of its letters."""
 
 PARTS = re.compile(r"[^\s_/-]*(?:[_/-]+|\s+|$)")
 """Words, and parts of words that end in an underscore, a slash or a hyphen, with the space behind them."""
@@ -14,7 +17,7 @@ def line_height(size: str) -> float:
     """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
     from bayesnb.pictures.picture import FontProperties
 
-    return 1.25 * FontProperties(size=size).get_size_in_points() / 72
+    return LINE * FontProperties(size=size).get_size_in_points() / 72
 
 
 def line_number(text: str) -> int:
@@ -57,6 +60,16 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
             rest = rest[kept:]
         lines[-1] += rest
     return "\n".join(text.rstrip() for text in lines if text.strip())
+
+
+def shorten_to(text: Any, width: float, size: str) -> str:
+    """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
+    whole = wrap_to(text, float("inf"), size)
+    shown, kept = whole, len(whole)
+    while text_width(shown, size) > width and kept > 1:
+        kept -= 1
+        shown = f"{whole[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{whole[len(whole) - kept // 2 :]}"
+    return shown
 
 
 def percent(prob: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import Panels, grid_of_panels
 from bayesnb.pictures.style import HATCHES, LINES, MARKERS, TINY
-from bayesnb.pictures.text import line_number, text_width, wrap_to
+from bayesnb.pictures.text import line_number, shorten_to, text_width, wrap_to
 from bayesnb.plots.column_densities import ColumnDensities, column_densities, shown_columns
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -247,17 +247,8 @@ def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]
     level = [wrap_to(name, room, TINY) for name in names]
     divided = any(text_width(max(name.split() or [""], key=len), TINY) > room for name in names)
     upright = divided or max(map(line_number, level)) > 2
-    texts = [_shortened(name) for name in names] if upright else level
+    texts = [shorten_to(name, TALL_NAME, TINY) for name in names] if upright else level
     axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)
-
-
-def _shortened(name: str) -> str:
-    """A name without its middle, which has three dots instead, if it is too long."""
-    shown, kept = wrap_to(name, np.inf, TINY), len(name)
-    while text_width(shown, TINY) > TALL_NAME:
-        kept -= 1
-        shown = wrap_to(f"{name[: kept // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(kept - kept // 2) :]}", np.inf, TINY)
-    return shown
 
 
 def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:

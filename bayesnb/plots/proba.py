@@ -10,7 +10,7 @@ from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import Panels, panel_of_rows
 from bayesnb.pictures.rows import first_rows, names_of_rows
 from bayesnb.pictures.style import MARKERS, TINY, background, muted
-from bayesnb.pictures.text import line_height, percent, wrap_to
+from bayesnb.pictures.text import line_height, percent, shorten_to
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
@@ -223,10 +223,9 @@ def _name(panels: Panels, marks: _Marks, row: int, i: int, at: float, name: str)
     ends = [marks.points[row, i]] if marks.ends is None else [marks.points[row, i], *marks.ends[row, i]]
     right = 1 - max(ends) >= min(ends)
     beside = (max(ends), 6) if right else (min(ends), -6)
-    room = max(0.3, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
-    text = wrap_to(name, room, TINY).split("\n")
+    room = max(0.4, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
     panels.axes[0].annotate(
-        text[0] + "\N{HORIZONTAL ELLIPSIS}" * (len(text) > 1),
+        shorten_to(name, room, TINY),
         (beside[0], at),
         (beside[1], 0),
         textcoords="offset points",

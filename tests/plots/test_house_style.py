@@ -9,6 +9,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import arviz_plots  # noqa: F401  # registers its styles
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
@@ -225,6 +226,12 @@ def test_no_text_is_clipped_in_a_narrow_column(name: str) -> None:
     figure = PLOTS[name].call(figsize=(3.35, None))
     assert figure.get_figwidth() == 3.35
     assert collisions(figure) == []
+
+
+@every_plot
+def test_no_text_is_clipped_in_another_style(name: str) -> None:
+    with mpl.style.context("arviz-variat"):
+        assert collisions(PLOTS[name].call()) == []
 
 
 @every_plot
