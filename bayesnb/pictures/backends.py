@@ -102,6 +102,8 @@ class Backend:
         if title:
             as_text = {"render_as_text": True} if bokeh else {}
             figure, _ = self.draw.set_figure_title(figure, title.replace("\n", " "), **as_text)
+        if self.name == "plotly":
+            figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0})
         for plot in plots if bokeh else ():
             for found in plot.legend:
                 plot.add_layout(found, "below")
