@@ -57,6 +57,8 @@ class Calibration(Printed):
     classes : array, shape (classes,)
     prob : float
         Probability of the intervals.
+    names : dict
+        What the plot calls each model: their types, or "posterior" and "other" where these do not tell them apart.
     """
 
     table: pd.DataFrame
@@ -64,6 +66,7 @@ class Calibration(Printed):
     predictions: dict[str, np.ndarray]
     classes: np.ndarray
     prob: float
+    names: dict[str, str]
 
     def plot(self, **options: Any) -> Any:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
@@ -158,6 +161,7 @@ def calibration(
     >>> found.table.loc[["accuracy", "confidence"], "posterior"].round(2).tolist()
     [0.95, 0.97]
     """
+    names = _names(posterior, other)
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     bins = whole_number("bins", bins)
@@ -179,7 +183,18 @@ def calibration(
         predictions=predictions,
         classes=posterior.classes,
         prob=prob,
+        names=names,
     )
+
+
+def _names(posterior: Any, other: Any) -> dict[str, str]:
+    """The types of two models, where these tell them apart."""
+    if other is None:
+        return {"posterior": "posterior"}
+    mine, theirs = (type(model).__name__ for model in (posterior, other))
+    if mine == theirs or not hasattr(other, "predict_proba"):
+        return {"posterior": "posterior", "other": "other"}
+    return {"posterior": mine, "other": theirs}
 
 
 def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.model.ways import or_closed_form
+from bayesnb.pictures.sensitivity import plot_sensitivity
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -63,6 +64,20 @@ class Sensitivity(Printed):
     probabilities: pd.DataFrame | None
     prior: tuple[float, float]
     likelihood: tuple[float, float]
+
+    @property
+    def threshold(self) -> float:
+        """Sensitivity that counts as noticeable."""
+        return THRESHOLD
+
+    @property
+    def nothing(self) -> str:
+        """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
+        return NOTHING
+
+    def plot(self, **options: Any) -> Any:
+        """Sensitivity of each parameter to prior and likelihood; see `bayesnb.plot_sensitivity`."""
+        return plot_sensitivity(self, **options)
 
     def _parts(self) -> list[Piece]:
         # The worst diagnosis first, and within it the parameters that depend most on the prior.

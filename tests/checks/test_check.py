@@ -423,11 +423,13 @@ def test_extreme_lines_name_a_next_step_that_exists(simulated):
 def test_the_plot_has_a_panel_for_each_statistic(simulated):
     X, y, posterior = simulated
     found = check(posterior, X, y, num_replicates=40)
-    figure = found.plot(max_panels=6, columns=3)
+    figure = found.plot(max_panels=6, panels_across=3)
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
     assert len(titles) == 6
     assert all("p " in title for title in titles)
-    assert "6 most extreme of" in figure.get_suptitle()
+    assert titles[0].split("\n")[0] == found.by_extremity.index[0]
+    hidden = f"6 statistics; {len(found.table) - 6} with less extreme p are not shown"
+    assert hidden in " ".join(figure.get_suptitle().split())
     single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
     shape = check(posterior, X, y, statistics="shape", num_replicates=40)
     titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
