@@ -38,6 +38,10 @@ READ = r"""() => {
         const tex = node.data.match(/\\[()[\]]|\$\$|\\(begin|end)\{|\$[^$\n]*\\[A-Za-z]+[^$\n]*\$/);
         if (tex && !node.parentElement.closest(untouched)) raw.push(node.data.trim().slice(0, 60));
     }
+    const wide = node => node.scrollWidth > node.clientWidth + 1;
+    const shown = node => node.textContent.trim().slice(0, 60);
+    const article = document.querySelector("article, main")?.getBoundingClientRect().right;
+    const outside = node => !node.closest("table") && node.getBoundingClientRect().right > article + 1;
     const failed = "mjx-merror, [data-mjx-error], mjx-assistive-mml merror, mjx-assistive-mml mtext[mathcolor=red]";
     const formulas = [...document.querySelectorAll(".math")];
     return {
@@ -47,6 +51,9 @@ READ = r"""() => {
         raw,
         unset: formulas.filter(node => !node.querySelector("mjx-container")).map(node => node.textContent.slice(0, 60)),
         failed: [...document.querySelectorAll(failed)].map(node => node.textContent.slice(0, 60)),
+        codes: [...document.querySelectorAll("main pre")].filter(wide).map(shown),
+        cut: [...document.querySelectorAll("main mjx-container")].filter(node => wide(node) || outside(node)).map(
+            node => node.closest(".math")?.dataset.tex ?? shown(node.closest("p, div, dd, li") ?? node)),
     };
 }"""
 
