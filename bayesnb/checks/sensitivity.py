@@ -56,6 +56,22 @@ class Sensitivity:
         and the ``likelihood``'s power.
     prior, likelihood : tuple of float
         The two powers of each.
+
+    See Also
+    --------
+    sensitivity : Sensitivity to prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> found = nb.sensitivity(nb.fit(nb.Bernoulli(), X, y))
+    >>> found.table["diagnosis"].iloc[:3]
+    parameter
+    class_prob[a]    -
+    class_prob[b]    -
+    x_prob[a, 0]     -
+    Name: diagnosis, dtype: str
     """
 
     table: pd.DataFrame
@@ -112,6 +128,11 @@ def sensitivity(
         If the posterior is not in closed form, or a family states neither `flat_prior` nor `power_scaled`.
     ValueError
         If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
+
+    See Also
+    --------
+    Sensitivity : The result.
+    plot_prior_posterior : Prior and posterior density of each parameter.
 
     Notes
     -----

@@ -42,6 +42,11 @@ class Bernoulli(TableFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    Categorical : Categories.
+    Multinomial : Count vectors.
+
     Notes
     -----
     Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured

@@ -37,6 +37,11 @@ class ConjugateFamily(Family):
     A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
     `predictive` in place of `cell_log_predictive`.
 
+    See Also
+    --------
+    Family : The base class of all families.
+    ExponentialFamily : Families that state natural parameters.
+
     Examples
     --------
     Waiting times, exponential with a gamma prior on the rate.

@@ -59,6 +59,12 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
 
+    See Also
+    --------
+    MultivariateGaussian : Numbers that depend on each other.
+    LogNormal : Positive numbers whose logarithms are normal.
+    Histogram : Numbers of any shape, in bins.
+
     Notes
     -----
     Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a mean of r
@@ -69,6 +75,17 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     float64. A change of unit does not change r and the error. Cells beyond 1e150 are refused, because float64 does not
     hold sums of their squares. Without `rate`, so are columns that spread by less than 3e-146, because it rounds their
     variance.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1.0], [1.4], [3.1], [2.9]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Gaussian(), X, y)
+    >>> posterior.mean()["x_mean"].round(2)
+    array([[1.24],
+           [2.96]])
+    >>> posterior.predict_proba([[2.0]]).round(2)
+    array([[0.72, 0.28]])
     """
 
     loc: Hyperparameter = None

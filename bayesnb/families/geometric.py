@@ -38,6 +38,11 @@ class Geometric(SuccessFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    NegativeBinomial : Counts with more spread than a Poisson distribution.
+    Poisson : Counts.
+
     Notes
     -----
     Cells count failures. Subtract one from a column of numbers of trials, which begins at 1.

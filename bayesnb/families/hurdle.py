@@ -67,6 +67,11 @@ class Hurdle(ConjugateFamily):
         If a concentration is not positive and finite, or the inner family is a `Hurdle`, one of categories or of count
         vectors, or one that gives zero a probability.
 
+    See Also
+    --------
+    Poisson : Counts.
+    LogNormal : Positive numbers whose logarithms are normal.
+
     Notes
     -----
     Numerical domain: that of `Bernoulli` and of the inner family. A cell of -0.0 is a zero.

@@ -70,6 +70,11 @@ class JointCategorical(ConjugateFamily):
     ValueError
         If a concentration is not positive and finite, or there are more than a million combinations.
 
+    See Also
+    --------
+    Categorical : Categories.
+    group_columns : Merge columns that depend on each other.
+
     Notes
     -----
     The evidence follows the concentration. With the default it compares with that of separate `Categorical` columns:

@@ -51,6 +51,11 @@ class LogNormal(Gaussian):
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    Gamma : Positive numbers, without a closed form.
+
     Notes
     -----
     Numerical domain: that of `Gaussian` for the logarithms, with the error that is stated there.

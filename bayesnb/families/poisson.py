@@ -50,6 +50,12 @@ class Poisson(RateFamily):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    NegativeBinomial : Counts with more spread than a Poisson distribution.
+    Hurdle : Many zeros, and another family for the rest.
+    Multinomial : Count vectors.
+
     Notes
     -----
     Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
@@ -57,6 +63,15 @@ class Poisson(RateFamily):
     probabilities*, whose error is about 1e-16 times the distance between a count and its mean. Measured against 60
     digits, up to 30 standard deviations from the mean: 2e-13 at counts of 1e3, 1e-11 at 1e6, 1e-10 at 1e9, 2e-9 at
     1e11, 2e-8 at 1e13, 8e-7 at 9e15. Evidences have an error of about 1e-16 times the log Bayes factor of the column.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1], [2], [7], [5]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Poisson(2.0, 1.0), X, y)
+    >>> posterior.mean()["x_rate"].round(2)
+    array([[1.67],
+           [4.67]])
     """
 
     concentration: Hyperparameter = 1.0

@@ -51,6 +51,11 @@ class Exponential(RateFamily):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    Gamma : Positive numbers, without a closed form.
+    LogNormal : Positive numbers whose logarithms are normal.
+
     Notes
     -----
     Numerical domain: cells of any unit, zeros among them. Measured against 60 digits, with concentrations from 1e-6 to

@@ -101,6 +101,21 @@ class NUTS(Inference):
     ------
     ValueError
         If a setting is out of range.
+
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    compare : Whether samples agree with the closed form.
+    enable_compilation_cache : Keep compiled functions on disk.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(num_samples=500))
+    >>> posterior.draws()["x_prob"].shape
+    (4, 500, 2, 2)
     """
 
     num_warmup: int | None = None

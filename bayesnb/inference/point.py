@@ -66,6 +66,19 @@ class MLE(_PointEstimate):
     -----
     ConvergenceWarning
         If EM has not converged.
+
+    See Also
+    --------
+    MAP : The mode of the posterior.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> nb.fit(nb.Bernoulli(), X, y, nb.MLE()).mean()["x_prob"]
+    array([[1. , 0.5],
+           [0. , 0.5]])
     """
 
     def check(self, problem: Problem) -> None:
@@ -117,6 +130,19 @@ class MAP(_PointEstimate):
     -----
     ConvergenceWarning
         If EM has not converged.
+
+    See Also
+    --------
+    MLE : Maximum likelihood.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.MAP()).mean()["x_prob"]
+    array([[0.75, 0.5 ],
+           [0.25, 0.5 ]])
     """
 
     def check(self, problem: Problem) -> None:

@@ -66,6 +66,12 @@ class NaiveBayes(Description):
         If a feature is not a family, a column is in two blocks, the class prior is not valid, or an inclusion is not a
         probability.
 
+    See Also
+    --------
+    fit : Fit a table in memory.
+    BoundModel : A model with the columns and classes of a table.
+    choose_families : A family for each column, by the evidence.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -55,6 +55,19 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
     ------
     TypeError
         If `comparison` is not what `nb.compare` returns.
+
+    See Also
+    --------
+    compare : Whether samples agree with the closed form.
+    Comparison : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> exact = nb.fit(nb.Bernoulli(), X, y)
+    >>> sampled = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(num_samples=500))
+    >>> figure = nb.plot_comparison(nb.compare(exact, sampled), columns=3)
     """
     from bayesnb.pictures.picture import Picture
 

@@ -66,6 +66,19 @@ def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, 
         If `choice` is not what `nb.choose_families` returns.
     ValueError
         If a column is unknown or has one family only, there is none, or there are more classes than line styles.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    FamilyChoice : The result.
+    plot_densities : Predictive densities of numbers.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X, y)
+    >>> figure = nb.plot_family_choice(choice, columns=["bill_length_mm", "body_mass_g"])
     """
     require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
     if len(choice.classes) > len(LINES):

@@ -46,6 +46,19 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30) -> Any:
         If `grouping` is not what `nb.group_columns` returns.
     ValueError
         If no columns were merged.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    ColumnGrouping : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "flipper_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> figure = nb.plot_column_grouping(grouping)
     """
     require_result(grouping, Grouping, "grouping", "nb.group_columns(model, X, y)")
     if not len(grouping.table):

@@ -40,6 +40,20 @@ def plot_model_comparison(comparison: Models) -> Any:
     ------
     TypeError
         If `comparison` is not what `nb.compare_models` returns.
+
+    See Also
+    --------
+    compare_models : Probabilities and scores of several models.
+    ModelComparison : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> size = X[["bill_length_mm", "body_mass_g"]]
+    >>> models = {"normal": nb.Gaussian(), "log-normal": nb.LogNormal(), "histogram": nb.Histogram()}
+    >>> found = nb.compare_models(models, size, y)
+    >>> figure = nb.plot_model_comparison(found)
     """
     from bayesnb.pictures.picture import Picture
 

@@ -55,6 +55,18 @@ def plot_check(check: Replication, *, max_panels: int = 24, columns: int = 4) ->
         If `check` is not what `nb.check` returns.
     ValueError
         If no statistic is defined.
+
+    See Also
+    --------
+    check : Posterior predictive checks.
+    Check : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_check(nb.check(posterior, X, y, num_replicates=200), max_panels=8)
     """
     from bayesnb.pictures.picture import Picture
 

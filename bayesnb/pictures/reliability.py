@@ -61,6 +61,18 @@ def plot_reliability(calibration: Reliability, *, kind: str = "classes") -> Any:
         If `calibration` is not what `nb.calibration` returns.
     ValueError
         If there is no such kind.
+
+    See Also
+    --------
+    calibration : Calibration of the predicted probabilities.
+    Calibration : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_reliability(nb.calibration(posterior, X, y))
     """
     from bayesnb.pictures.picture import Picture
 

@@ -54,6 +54,17 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     ------
     TypeError
         If `sbc` is not what `nb.sbc` returns.
+
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    SBC : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100), columns=3)
     """
     from bayesnb.pictures.picture import Picture
 

@@ -46,6 +46,18 @@ def plot_weights(posterior: Weighted, *, max_features: int = 40, sort: bool = Tr
     ------
     TypeError
         If `posterior` is not what `nb.weight_features` returns.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    WeightedPosterior : A posterior with weights of features.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_weights(nb.weight_features(posterior, X, y))
     """
     require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
     table = posterior.weights

@@ -74,6 +74,18 @@ def plot_densities(
     ValueError
         If a column is unknown or holds no numbers, there is none, X comes without y or y without X, or there are more
         classes than line styles.
+
+    See Also
+    --------
+    plot_prior_posterior : Prior and posterior density of each parameter.
+    plot_family_choice : Densities under the first two families.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_densities(posterior, X, y)
     """
     from bayesnb.pictures.picture import Line2D, Patch
 

@@ -71,6 +71,12 @@ def plot_evidence(
     TypeError, ValueError
         As for `Posterior.explain`.
 
+    See Also
+    --------
+    Posterior.explain : The numbers of the picture.
+    plot_log_odds : Log odds of rows with intervals.
+    telling_features : The values that favour a class most.
+
     Examples
     --------
     >>> import bayesnb as nb

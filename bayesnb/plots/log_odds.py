@@ -70,6 +70,19 @@ def plot_log_odds(
     ValueError
         If there are more than two classes and no pair is named, a class is unknown, there are no rows, or `y` or
         `labels` does not fit them.
+
+    See Also
+    --------
+    Posterior.log_joint_draws : The log densities under draws.
+    plot_proba : Class probabilities of rows with intervals.
+    plot_evidence : The log odds of one row, feature by feature.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_log_odds(posterior, X[::16], y[::16], classes=("Adelie", "Chinstrap"), sort=True)
     """
     from bayesnb.pictures.picture import Line2D
 

@@ -37,6 +37,17 @@ def plot_mutual_information(found: Posterior | Fitted | pd.DataFrame, *, max_fea
     TypeError, ValueError
         If the first argument is neither, options come with a frame, which has them already, or the information of
         every feature is NaN.
+
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_mutual_information(posterior)
     """
     from bayesnb.pictures.picture import Line2D
 

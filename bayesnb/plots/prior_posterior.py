@@ -66,6 +66,19 @@ def plot_prior_posterior(
     ------
     ValueError
         If the posterior is a point, a site is unknown or known for certain, or there is nothing to learn.
+
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    ExactPosterior.marginals : The marginal densities.
+    sensitivity : Sensitivity to prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.Gaussian(), X[["body_mass_g"]], y)
+    >>> figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], columns=3)
     """
     from bayesnb.pictures.picture import Line2D
 

@@ -63,6 +63,19 @@ def plot_proba(
     ValueError
         If there are no rows, `y` or `labels` does not fit them, a class is unknown, or there are more classes than
         markers.
+
+    See Also
+    --------
+    Posterior.predict_proba : Class probabilities.
+    Posterior.proba_interval : The intervals.
+    plot_log_odds : Log odds of rows with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_proba(posterior, X[::25], y[::25])
     """
     from bayesnb.pictures.picture import Line2D
 

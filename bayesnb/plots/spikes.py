@@ -53,6 +53,19 @@ def plot_spikes(
     ------
     ValueError
         If there is no such block, or several and none is named; or if `tolerance` is not from 0 to 1.
+
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    plot_telling_features : The values that favour each class most.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> counts, authors = nb.datasets.federalist()
+    >>> known = authors.isin(["Hamilton", "Madison"])
+    >>> X, y = (counts[known] > 0).drop(columns="(other)"), authors[known]
+    >>> figure = nb.plot_spikes(nb.fit(nb.Bernoulli(), X, y))
     """
     posterior = posterior_of(posterior)
     posterior.require_model("plot_spikes")

@@ -44,6 +44,11 @@ def plot_telling_features(
         If the first argument is none of these, options come with a frame, which has them already, or no feature speaks
         for any class.
 
+    See Also
+    --------
+    telling_features : The values that favour a class most.
+    plot_evidence : The log odds of one row, feature by feature.
+
     Examples
     --------
     >>> import bayesnb as nb

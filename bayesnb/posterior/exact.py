@@ -78,6 +78,25 @@ class ExactPosterior(ClosedFormPosterior):
         Posterior of each block of the model, the same types as the priors.
     class_posterior : ClassPrior
         Posterior of the class probabilities.
+
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    AveragedPosterior : The posterior averaged over subsets of the features.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.75, 0.25]])
+    >>> round(posterior.log_evidence, 3)
+    -9.182
+    >>> posterior.families[0].concentration1
+    array([[3., 2.],
+           [1., 2.]])
     """
 
     @in_float64

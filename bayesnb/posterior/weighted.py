@@ -52,6 +52,20 @@ class WeightedPosterior(Posterior):
         The posterior without weights.
     feature_weights : FeatureWeights
         The modes and the draws.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    plot_weights : Weights with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> weighted = nb.weight_features(posterior, X, y)
+    >>> weighted.feature_weights.weight.round(2)
+    array([1.38, 1.04, 0.8 , 0.21, 0.56, 0.75])
     """
 
     def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:

@@ -51,6 +51,19 @@ class FeatureSelection:
         difference, paired by rows. The last step is the best subset that was found.
     notes : tuple of str
         Why the best subset was not kept, and which rows do not count in the score.
+
+    See Also
+    --------
+    select_features : Drop the features that do not help.
+    plot_feature_selection : The score, step by step.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> found = nb.select_features(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found.kept
+    ('island', 'bill_length_mm', 'bill_depth_mm', 'body_mass_g')
     """
 
     model: Model
@@ -125,6 +138,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     UserWarning
         If rows do not count in the score, because their label has probability zero without them, whatever the features:
         under ``class_probs="empirical"``, the only row of a class.
+
+    See Also
+    --------
+    FeatureSelection : The result.
+    plot_feature_selection : The score, step by step.
+    feature_evidence : The evidence that a feature depends on the class.
+    weight_features : Weights for features that are not independent.
 
     Notes
     -----

@@ -54,6 +54,12 @@ def check(
         If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
         a statistic, or count vectors hold fractions, which cannot be drawn.
 
+    See Also
+    --------
+    Check : The result.
+    plot_check : Histograms of the statistics.
+    calibration : Calibration of the predicted probabilities.
+
     Notes
     -----
     In a replicate each row keeps its label, its missing cells and its totals of count vectors; all other cells are
