@@ -152,7 +152,8 @@ def sensitivity(
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10, classes=["a"])
+    >>> X, y = [[0]] * 9 + [[1]], ["a"] * 10
+    >>> posterior = nb.fit(nb.Bernoulli(20, 2), X, y, classes=["a"])
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """

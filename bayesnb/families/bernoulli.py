@@ -55,7 +55,8 @@ class Bernoulli(TableFamily):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [0], [0], [1], [1]], ["a"] * 5, classes=["a"])
+    >>> tosses = [[1], [0], [0], [1], [1]]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), tosses, ["a"] * 5, classes=["a"])
     >>> round(float(posterior.predict_proba([[1]])[0, 0]), 3)
     1.0
     """

@@ -73,7 +73,8 @@ class ConjugateFamily(Family):
     ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
-    ...         return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
+    ...         a, b = self.concentration + statistics.n, self.rate + statistics.total
+    ...         return replace(self, concentration=a, rate=b)
     ...
     ...     def log_normaliser(self):
     ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)

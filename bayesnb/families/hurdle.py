@@ -82,7 +82,7 @@ class Hurdle(ConjugateFamily):
 
     >>> import bayesnb as nb
     >>> sizes = [[0.0], [1.1], [0.9], [0.0], [3.9], [4.2]]
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian())), sizes, ["a", "a", "a", "b", "b", "b"])
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian())), sizes, ["a"] * 3 + ["b"] * 3)
     >>> posterior.predict_proba([[0.0], [1.0], [4.0]]).round(3)
     array([[0.5  , 0.5  ],
            [0.996, 0.004],

@@ -97,7 +97,8 @@ class JointCategorical(ConjugateFamily):
     In one class the two answers agree, in the other they differ. Neither answer alone tells the classes apart.
 
     >>> import bayesnb as nb
-    >>> answers = [["yes", "yes"], ["no", "no"], ["yes", "yes"], ["yes", "no"], ["no", "yes"], ["no", "yes"]]
+    >>> honest = [["yes", "yes"], ["no", "no"], ["yes", "yes"]]
+    >>> answers = honest + [["yes", "no"], ["no", "yes"], ["no", "yes"]]
     >>> model = nb.NaiveBayes({"both": (nb.JointCategorical(), [0, 1])})
     >>> posterior = nb.fit(model, answers, ["a", "a", "a", "b", "b", "b"])
     >>> posterior.predict_proba([["yes", "yes"], ["no", "yes"], ["no", None]]).round(3)

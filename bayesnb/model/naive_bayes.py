@@ -147,7 +147,8 @@ class NaiveBayes(Description):
         --------
         >>> import pandas as pd
         >>> import bayesnb as nb
-        >>> tickets = pd.DataFrame({"fare": [7.2, 71.3, 8.0, 53.1], "pclass": [3, 1, 3, 1], "sex": list("mffm")})
+        >>> cells = {"fare": [7.2, 71.3, 8.0, 53.1], "pclass": [3, 1, 3, 1], "sex": list("mffm")}
+        >>> tickets = pd.DataFrame(cells)
         >>> nb.NaiveBayes.from_frame(tickets, families={"pclass": nb.Categorical()})
         NaiveBayes, features independent given the class:
           class_prob ~ Dirichlet(1)
@@ -161,7 +162,8 @@ class NaiveBayes(Description):
         With labels, skewed waiting times are log-normal:
 
         >>> import numpy as np
-        >>> waits = pd.DataFrame({"minutes": np.exp(np.linspace(-3, 3, 40)), "late": ["no", "no", "no", "yes"] * 10})
+        >>> minutes, late = np.exp(np.linspace(-3, 3, 40)), ["no", "no", "no", "yes"] * 10
+        >>> waits = pd.DataFrame({"minutes": minutes, "late": late})
         >>> nb.NaiveBayes.from_frame(waits, "late")
         NaiveBayes, features independent given the class:
           class_prob ~ Dirichlet(1)

@@ -82,7 +82,8 @@ def plot_log_odds(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.plot_log_odds(posterior, X[::16], y[::16], classes=("Adelie", "Chinstrap"), sort=True)
+    >>> classes = ("Adelie", "Chinstrap")
+    >>> figure = nb.plot_log_odds(posterior, X[::16], y[::16], classes=classes, sort=True)
     """
     from bayesnb.pictures.picture import Line2D
 

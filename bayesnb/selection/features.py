@@ -172,7 +172,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> temperature = y + rng.normal(size=200)
-    >>> X = pd.DataFrame({f"thermometer {i}": temperature + 0.1 * rng.normal(size=200) for i in range(4)})
+    >>> names = [f"thermometer {number}" for number in range(4)]
+    >>> X = pd.DataFrame({name: temperature + 0.1 * rng.normal(size=200) for name in names})
     >>> X["humidity"] = y + rng.normal(size=200)
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found

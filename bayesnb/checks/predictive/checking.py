@@ -111,8 +111,8 @@ def check(
     >>> import bayesnb as nb
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b"], 50)
-    >>> x = rng.integers(0, 2, 100)
-    >>> found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), np.column_stack([x, x]), y), np.column_stack([x, x]), y)
+    >>> X = np.repeat(rng.integers(0, 2, (100, 1)), 2, axis=1)
+    >>> found = nb.check(nb.fit(nb.Bernoulli(), X, y), X, y)
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """
