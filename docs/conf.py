@@ -42,6 +42,7 @@ python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 codeautolink_concat_default = True  # the examples of a page are one session
 codeautolink_autodoc_inject = False
+suppress_warnings = ["codeautolink.match_block"]  # an example with a flag for doctest is not found in the page
 linkcode_resolve = reference.source_of
 
 # The pages of other libraries. Their lists of names come from the network, which a build without it does not need.
@@ -76,7 +77,7 @@ html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "bayesnb"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -2,7 +2,7 @@
 
 The picture of a plot function is what the example in its docstring draws. The page of the function shows it, and so do
 the gallery and the page of each result that draws itself with the function. The picture of a notebook is the first one
-among its outputs.
+among its outputs. Cards of pages that none of these fits have those of `sketches`.
 """
 
 import base64
@@ -12,10 +12,13 @@ import json
 import re
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import reference
+import sketches
 from docutils import nodes
 from docutils.statemachine import StringList
+from matplotlib.figure import Figure
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -37,16 +40,16 @@ def draw_all(app: Sphinx) -> None:
         if figure is None:
             logging.getLogger(__name__).warning("no example in the docstring of %s makes a `figure`", name)
         else:
-            buffer = BytesIO()
-            figure.savefig(buffer, format="png", dpi=RESOLUTION, bbox_inches="tight")
-            _write(file_of(name), buffer.getvalue())
+            _write(file_of(name), _png(figure))
+    for sketch in sketches.ALL:
+        _write(f"{sketch.__name__}.png", _png(sketch()))
     for path in sorted((Path(__file__).parent / "notebooks").glob("*.ipynb")):
         _write(f"{path.stem}.png", first_picture(path))
 
 
-def draw(name: str) -> object | None:
+def draw(name: str) -> Figure | None:
     """The last figure that the examples of a function's docstring make and call ``figure``."""
-    namespace: dict[str, object] = {}
+    namespace: dict[str, Any] = {}
     for example in doctest.DocTestParser().get_examples(inspect.getdoc(reference.find(name)) or ""):
         exec(compile(example.source, f"<example of {name}>", "single"), namespace)
     return namespace.get("figure")
@@ -102,6 +105,12 @@ class Gallery(SphinxDirective):
         container = nodes.Element()
         self.state.nested_parse(StringList(lines, "gallery"), self.content_offset, container)
         return container.children
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=RESOLUTION, bbox_inches="tight")
+    return buffer.getvalue()
 
 
 def _write(name: str, content: bytes) -> None:

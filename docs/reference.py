@@ -74,11 +74,20 @@ def homes(dotted: str, cls: type) -> list[str]:
 
 
 def warn_of_missing_names(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn, and so fail the build, when a public name has no place in the reference."""
+    """Warn, and so fail the build, when a public name has no place in the reference, no example or no See Also."""
     described = env.domains.python_domain.objects
     for name in public_names():
         if name not in described:
-            logging.getLogger(__name__).warning("public name %s is missing from docs/api/index.rst", name)
+            logging.getLogger(__name__).warning("public name %s is missing from docs/api/", name)
+    page = (Path(__file__).parent / "api" / "extend.rst").read_text("utf-8").split()
+    for cls in BASES:
+        for member in members_of(f"bayesnb.{cls.__name__}", cls)[0]:
+            if f"~{member}" not in page:
+                logging.getLogger(__name__).warning("method %s is missing from docs/api/extend.rst", member)
+    for name in public_names():
+        for section in ("See Also", "Examples"):
+            if f"{section}\n---" not in (inspect.getdoc(find(name)) or ""):
+                logging.getLogger(__name__).warning("the docstring of %s has no section %s", name, section)
 
 
 def source_of(domain: str, info: dict[str, str]) -> str | None:
