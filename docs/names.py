@@ -72,6 +72,10 @@ class LinkNames(SphinxTransform):
             link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=self.env.docname)
             literal.replace_self(link)
             link += literal
+        for link in self.document.findall(pending_xref):
+            # Docstrings call the package nb in single backticks, too.
+            if link["reftarget"].startswith("nb."):
+                link["reftarget"] = resolve(link["reftarget"], self.env.docname) or link["reftarget"]
 
 
 def resolve(code: str, page: str = "") -> str | None:

@@ -90,7 +90,7 @@ class Gallery(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The grid of cards."""
-        lines = [".. grid:: 1 2 2 3", "   :gutter: 3", ""]
+        lines = [".. grid:: 1 2 2 2", "   :gutter: 3", ""]
         for short in self.content:
             lines += [
                 f"   .. grid-item-card:: {short}",

@@ -75,7 +75,7 @@ def plot_proba(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.plot_proba(posterior, X[::25], y[::25])
+    >>> figure = nb.plot_proba(posterior, X[::50], y[::50])
     """
     from bayesnb.pictures.picture import Line2D
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,16 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 CHECK = ROOT / "docs" / "check_site.py"
-NEEDED = ("myst_nb", "numpydoc", "playwright", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx-mathjax-offline")
+NEEDED = (
+    "myst_nb",
+    "numpydoc",
+    "playwright",
+    "pydata_sphinx_theme",
+    "sphinx_codeautolink",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx-mathjax-offline",
+)
 
 
 def run(*command) -> subprocess.CompletedProcess:
@@ -66,6 +76,8 @@ FAULTS = {
     "formula is not set": "<span class='math left'>\\(x\\)</span>",
     "error in a formula: Missing argument for \\frac": "<span class='math'>\\(\\frac{1}\\)</span>",
     "error in a formula: \\nobody": "<span class='math'>\\(\\nobody\\)</span>",
+    "code wider than its block: 300 characters": f"<pre>{'x' * 300}</pre>",
+    "formula wider than the page": r"<div class='math'>\[" + " + ".join(["x"] * 120) + r"\]</div>",
     "wider than a phone": "<div style='width: 500px'>wide</div>",
 }
 
@@ -75,6 +87,7 @@ PAGE = r"""<!doctype html>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,">
 <script>window.MathJax = {{options: {{ignoreHtmlClass: "left"}}}}</script>
+<style>mjx-container[display="true"], pre {{overflow: auto}}</style>
 <script defer src="_static/mathjax/tex-chtml.js"></script>
 </head><body><main>
 <p id="here"><a href="#here">here</a> <a href="index.html">there</a> <span class="math">\(\theta_c\)</span></p>
@@ -97,3 +110,69 @@ def test_each_fault_is_found(tmp_path):
     for number, wrong in enumerate(FAULTS):
         lines = [line for line in checked.stdout.splitlines() if line.startswith(f"{number}.html: ")]
         assert any(wrong in line for line in lines), (wrong, lines)
+
+
+@pytest.mark.usefixtures("chromium")
+def test_a_search_that_misses_the_right_page_is_found(site, check_site):
+    report = check_site.Report()
+    with check_site.serve(site) as root, check_site.open_browser() as browser:
+        right = {"leave-one-out": "guide/checking", "nobody writes this": "about"}
+        check_site.check_search(browser.new_page(), root, report, right)
+    assert report == ["search.html: a search for 'nobody writes this' gives nothing, not about"]
+
+
+@pytest.fixture
+def documentation(extra, monkeypatch):
+    """Imports modules of docs/, which Sphinx finds in its own folder."""
+    monkeypatch.syspath_prepend(str(CHECK.parent))
+    return importlib.import_module
+
+
+@pytest.fixture
+def check_site(documentation):
+    return documentation("check_site")
+
+
+NAMED = {
+    "nb.loo": "bayesnb.loo",
+    "nb.NUTS(num_samples=2000)": "bayesnb.NUTS",
+    "NUTS()": "bayesnb.NUTS",
+    "GaussianNB": "bayesnb.estimators.GaussianNB",
+    "nb.NaiveBayes.from_frame(X, y)": "bayesnb.NaiveBayes.from_frame",
+    "Posterior.update": "bayesnb.Posterior.update",
+    "exact.predict_proba(X)": "bayesnb.Posterior.predict_proba",
+    "exact.plugin().predict_proba(X)": "bayesnb.ExactPosterior.plugin",
+    "update": "bayesnb.Posterior.update",
+    "predict_proba": "bayesnb.Posterior.predict_proba",
+    "loo_scores": "bayesnb.loo_scores",
+    "az.loo(tree)": "arviz.loo",
+}
+NOT_NAMED = ("loo", "loo(tree)", "mean", "class_probs", "concentration", "nb.nothing", "posterior.nothing", "a + b", "")
+
+
+def test_code_that_names_something_public_becomes_a_link(documentation):
+    names = documentation("names")
+    assert {code: names.resolve(code) for code in NAMED} == NAMED
+    assert [code for code in NOT_NAMED if names.resolve(code)] == []
+    assert names.resolve("partial_fit") is None
+    in_estimators = "bayesnb.estimators.NaiveBayesClassifier."
+    assert names.resolve("partial_fit", "guide/scikit-learn") == f"{in_estimators}partial_fit"
+    assert names.resolve("predict_proba", "guide/scikit-learn") == f"{in_estimators}predict_proba"
+
+
+def test_links_to_the_source_name_its_lines(documentation):
+    reference = documentation("reference")
+    address = reference.source_of("py", {"module": "bayesnb", "fullname": "Posterior.update"})
+    file, lines = re.fullmatch(rf"{re.escape(reference.SOURCE)}(.+)#L(\d+)-L\d+", address).groups()
+    assert "def update(" in (ROOT / file).read_text("utf-8").splitlines()[int(lines) - 1]
+    assert reference.source_of("py", {"module": "bayesnb", "fullname": "loo"}).startswith(
+        f"{reference.SOURCE}bayesnb/checks/loo.py#"
+    )
+
+
+def test_a_family_that_comes_with_the_package_lists_no_hooks(documentation):
+    reference = documentation("reference")
+    here, elsewhere = reference.members_by_class()["bayesnb.Gaussian"]
+    assert here == []
+    assert {member.partition(".")[2] for member in elsewhere} == reference.FOR_USERS_OF_FAMILIES
+    assert "Family.prior" in reference.members_by_class()["bayesnb.Family"][0]
