@@ -15,8 +15,8 @@ author = "The bayesnb developers"
 version = release = bayesnb.__version__
 
 extensions = [
+    "links",
     "myst_nb",
-    "names",
     "numpydoc",
     "pictures",
     "sphinx.ext.autodoc",

@@ -82,7 +82,8 @@ class ConjugateFamily(Family):
     ...     def cell_log_predictive(self, x):
     ...         a, b = self.concentration, self.rate
     ...         return jnp.log(a / b) - (a + 1) * jnp.log1p(x / b)
-    >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
+    >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), X, y)
     >>> posterior.predict_proba([[0.4]]).round(3)
     array([[0.78, 0.22]])
     """

@@ -67,7 +67,7 @@ def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int
     >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
     >>> exact = nb.fit(nb.Bernoulli(), X, y)
     >>> sampled = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(num_samples=500))
-    >>> figure = nb.plot_comparison(nb.compare(exact, sampled), columns=3)
+    >>> figure = nb.plot_comparison(nb.compare(exact, sampled))
     """
     from bayesnb.pictures.picture import Picture
 

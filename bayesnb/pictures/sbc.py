@@ -64,7 +64,7 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     --------
     >>> import bayesnb as nb
     >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
-    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100), columns=3)
+    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100))
     """
     from bayesnb.pictures.picture import Picture
 

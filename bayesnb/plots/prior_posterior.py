@@ -78,7 +78,7 @@ def plot_prior_posterior(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.Gaussian(), X[["body_mass_g"]], y)
-    >>> figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], columns=3)
+    >>> figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
     """
     from bayesnb.pictures.picture import Line2D
 

@@ -151,13 +151,13 @@ NOT_NAMED = ("loo", "loo(tree)", "mean", "class_probs", "concentration", "nb.not
 
 
 def test_code_that_names_something_public_becomes_a_link(documentation):
-    names = documentation("names")
-    assert {code: names.resolve(code) for code in NAMED} == NAMED
-    assert [code for code in NOT_NAMED if names.resolve(code)] == []
-    assert names.resolve("partial_fit") is None
+    links = documentation("links")
+    assert {code: links.resolve(code) for code in NAMED} == NAMED
+    assert [code for code in NOT_NAMED if links.resolve(code)] == []
+    assert links.resolve("partial_fit") is None
     in_estimators = "bayesnb.estimators.NaiveBayesClassifier."
-    assert names.resolve("partial_fit", "guide/scikit-learn") == f"{in_estimators}partial_fit"
-    assert names.resolve("predict_proba", "guide/scikit-learn") == f"{in_estimators}predict_proba"
+    assert links.resolve("partial_fit", "guide/scikit-learn") == f"{in_estimators}partial_fit"
+    assert links.resolve("predict_proba", "guide/scikit-learn") == f"{in_estimators}predict_proba"
 
 
 def test_links_to_the_source_name_its_lines(documentation):

@@ -1,4 +1,7 @@
-"""Code in the text that names something public becomes a link to its page in the reference."""
+"""Links that nobody writes: code that names something public leads to its page in the reference.
+
+The notebooks are in a folder beside docs/, which has a symbolic link to it. Links between them are put right here.
+"""
 
 import inspect
 import re
@@ -78,6 +81,19 @@ class LinkNames(SphinxTransform):
                 link["reftarget"] = resolve(link["reftarget"], self.env.docname) or link["reftarget"]
 
 
+class LinkNotebooks(SphinxTransform):
+    """Lead links between notebooks to their pages."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs: object) -> None:
+        """MyST follows the symbolic link, and finds the file outside of docs/."""
+        outside = f"{self.env.srcdir.parent}/"
+        for link in self.document.findall(pending_xref):
+            if link["reftarget"].startswith(f"{outside}notebooks/"):
+                link["reftarget"] = link["reftarget"].removeprefix(outside)
+
+
 def resolve(code: str, page: str = "") -> str | None:
     """The full name of the public thing that a piece of code names, or None.
 
@@ -107,8 +123,9 @@ def resolve(code: str, page: str = "") -> str | None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the transform."""
+    """Register the transforms."""
     app.add_transform(LinkNames)
+    app.add_transform(LinkNotebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
