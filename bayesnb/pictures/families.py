@@ -77,8 +77,8 @@ def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, 
     --------
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
-    >>> choice = nb.choose_families(X, y)
-    >>> figure = nb.plot_family_choice(choice, columns=["bill_length_mm", "body_mass_g"])
+    >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
+    >>> figure = nb.plot_family_choice(choice)
     """
     require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
     if len(choice.classes) > len(LINES):
