@@ -106,6 +106,32 @@ class TestMode:
             np.testing.assert_allclose(mode, modes[0], atol=1e-5)
 
 
+def test_of_many_rows_does_not_depend_on_the_rows_that_the_search_begins_with(rng):
+    """The search begins with 2,000 of the rows. Their second derivatives differ from those of all rows."""
+    likelihood = simulated(rng, 8000, 5, 30, scale=0.3)
+    weights = np.where(np.arange(8000) < 4000, 2.0, 1.0)
+    likelihood = ConditionalLikelihood(likelihood.log_ratio, likelihood.log_prior, likelihood.codes, weights)
+    parts = approximate(likelihood, priors(30, 5, shared=False), rng).parts
+    for part, tolerance in zip(parts, [0.05] * 5 + [1e-6], strict=True):
+        slope = gradient_of(likelihood, part.prior, part.mode)
+        factor = part.distribution.factor
+        free = part.mode != 0.0
+        assert np.abs(factor.T @ np.where(free, slope, 0.0)).max() < 1e-4
+        exact = likelihood.information(part.mode) + part.prior.precision
+        assert np.abs(np.linalg.eigvalsh(factor.T @ exact @ factor) - 1).max() < tolerance
+
+
+def test_rows_that_the_search_begins_with_may_all_have_weight_zero(rng):
+    likelihood = simulated(rng, 8000, 5, 30)
+    weights = np.zeros(8000)
+    weights[17] = 1.0
+    likelihood = ConditionalLikelihood(likelihood.log_ratio, likelihood.log_prior, likelihood.codes, weights)
+    of_all = approximate(likelihood, priors(30, 5, shared=False), rng)
+    of_one = approximate(likelihood.take(slice(17, 18)), priors(30, 5, shared=False), rng)
+    for one, other in zip(of_all.parts, of_one.parts, strict=True):
+        np.testing.assert_allclose(one.mode, other.mode, atol=1e-4)
+
+
 @dataclass
 class Quadratic:
     """A log likelihood that is quadratic, so that its posterior is a normal distribution restricted to w >= 0."""
