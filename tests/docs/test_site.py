@@ -7,8 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+import bayesnb as nb
 
 pytestmark = pytest.mark.slow
 
@@ -176,3 +179,43 @@ def test_a_family_that_comes_with_the_package_lists_no_hooks(documentation):
     assert here == []
     assert {member.partition(".")[2] for member in elsewhere} == reference.FOR_USERS_OF_FAMILIES
     assert "Family.prior" in reference.members_by_class()["bayesnb.Family"][0]
+
+
+def test_a_name_without_a_page_or_an_example_is_a_warning(documentation, monkeypatch):
+    reference = documentation("reference")
+    described = SimpleNamespace(objects=dict.fromkeys(reference.public_names()))
+    env = SimpleNamespace(domains=SimpleNamespace(python_domain=described))
+    warned = []
+    logger = SimpleNamespace(warning=lambda text, *values: warned.append(text % values))
+    monkeypatch.setattr(reference.logging, "getLogger", lambda name: logger)
+    reference.warn_of_missing_names(None, env)
+    assert warned == []
+    del described.objects["bayesnb.loo"]
+    monkeypatch.setattr(nb.plot_sbc, "__doc__", "No example.")
+    monkeypatch.setattr(nb.Family, "unheard_of", property(nb.Family.story.__get__, doc="A hook."), raising=False)
+    reference.warn_of_missing_names(None, env)
+    assert warned == [
+        "public name bayesnb.loo is missing from docs/api/",
+        "method Family.unheard_of is missing from docs/api/extend.rst",
+        "the docstring of bayesnb.plot_sbc has no section See Also",
+        "the docstring of bayesnb.plot_sbc has no section Examples",
+    ]
+
+
+def test_pictures_are_those_of_the_examples(site, documentation):
+    pictures = documentation("pictures")
+    gallery = (site / "gallery.html").read_text("utf-8")
+    for name in pictures.FUNCTIONS:
+        shown = f"_images/{pictures.file_of(name)}"
+        page = (site / "api" / "generated" / f"{name}.html").read_text("utf-8")
+        assert f'src="../../{shown}"' in page, name
+        assert f'src="{shown}"' in gallery, name
+        assert f'href="api/generated/{name}.html"' in gallery, name
+    result = (site / "api" / "generated" / "bayesnb.Comparison.html").read_text("utf-8")
+    assert 'src="../../_images/plot_comparison.png"' in result
+
+
+def test_examples_and_text_link_to_the_reference(site):
+    page = (site / "guide" / "checking.html").read_text("utf-8")
+    assert re.search(r'href="\.\./api/generated/bayesnb\.loo\.html[^>]*><code', page)
+    assert re.search(r'class="sphinx-codeautolink-a" href="\.\./api/generated/bayesnb\.fit\.html', page)
