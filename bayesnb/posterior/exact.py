@@ -88,15 +88,16 @@ class ExactPosterior(ClosedFormPosterior):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
-    >>> posterior = nb.fit(nb.Bernoulli(), X, y)
-    >>> posterior.predict_proba([[1, 1]]).round(3)
-    array([[0.75, 0.25]])
-    >>> round(posterior.log_evidence, 3)
-    -9.182
-    >>> posterior.families[0].concentration1
-    array([[3., 2.],
-           [1., 2.]])
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], ["a", "a", "b", "b"])
+    >>> posterior.mean()["x_prob"].tolist()
+    [[0.75], [0.25]]
+    >>> posterior.summary().round(2)
+                   mean    sd  lower  upper
+    parameter
+    class_prob[a]  0.50  0.19   0.20   0.80
+    class_prob[b]  0.50  0.19   0.20   0.80
+    x_prob[a, 0]   0.75  0.19   0.38   0.98
+    x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
 
     @in_float64

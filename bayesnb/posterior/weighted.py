@@ -64,8 +64,8 @@ class WeightedPosterior(Posterior):
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> weighted = nb.weight_features(posterior, X, y)
-    >>> weighted.feature_weights.weight.round(2)
-    array([1.38, 1.04, 0.8 , 0.21, 0.56, 0.75])
+    >>> weighted.feature_weights.weight[:3].round(1)
+    array([1.4, 1. , 0.8])
     """
 
     def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:

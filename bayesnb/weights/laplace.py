@@ -27,11 +27,8 @@ SUFFICIENT = 1e-4
 SHORTEST = 1e-12
 """Length of a step, in Newton steps, at which the search gives up to improve a point."""
 
-TOLERANCE = 0.05
-"""Relative error of the second derivatives, measured by the gradients at both ends of a step."""
-
-FAR, ROUGH = 1.0, 0.3
-"""Gain of a step, in nats, above which second derivatives may have this relative error."""
+TOLERANCE = 0.3
+"""Relative error of the second derivatives that a search uses, measured by the gradients at both ends of a step."""
 
 SMALL = 1e-6
 """Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
@@ -117,10 +114,9 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     parts = []
     # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
     with one_blas_thread():
-        # The second derivatives that the search begins with may be those of some of the rows.
-        search = find_mode(_start(likelihood, priors[-1], rng), priors[-1]).refreshed()
+        search = _start(likelihood, priors[-1], rng)
         for prior in reversed(priors):
-            search = find_mode(search, prior)
+            search = find_mode(search, prior).refreshed()
             parts.append(_expand(search, prior, rng))
     return Mixture(parts[::-1])
 
@@ -203,7 +199,7 @@ def find_mode(search: Search, prior: WeightPrior) -> Search:
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
     Control and Optimization* 20, 221-246). Second derivatives take most of the time. Those of an earlier point are used
-    as long as they predict the change of the gradient, within a tolerance; with many rows they serve all spreads.
+    as long as they predict the change of the gradient, within a tolerance.
 
     Parameters
     ----------
@@ -214,7 +210,7 @@ def find_mode(search: Search, prior: WeightPrior) -> Search:
     Returns
     -------
     Search
-        At the mode. Its second derivatives are accurate there to `TOLERANCE`.
+        At the mode. Its second derivatives may be those of an earlier point.
     """
     size, centre, precision = prior.num_weights, prior.mean, prior.precision
 
@@ -246,8 +242,7 @@ def find_mode(search: Search, prior: WeightPrior) -> Search:
         change = tried - search.point
         predicted = curvature @ change
         missed = (gradient_of(there) - gradient - predicted)[free]
-        tolerance = ROUGH if expected > FAR else TOLERANCE
-        stale = missed @ cho_solve(solved, missed) > tolerance**2 * (change @ predicted)
+        stale = missed @ cho_solve(solved, missed) > TOLERANCE**2 * (change @ predicted)
         search = there.refreshed() if stale and expected > SMALL else there
     return search
 
