@@ -59,6 +59,30 @@ class Calibration(Printed):
         Probability of the intervals.
     names : dict
         What the plot calls each model: their types, or "posterior" and "other" where these do not tell them apart.
+
+    See Also
+    --------
+    calibration : Calibration of the predicted probabilities.
+    plot_reliability : Reliability diagram.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found = nb.calibration(posterior, X, y)
+    >>> found.table["posterior"].round(3)
+    score
+    accuracy                       0.983
+    confidence                     0.982
+    log_score                     -0.057
+    brier                          0.034
+    reliability                    0.009
+    resolution                     0.612
+    uncertainty                    0.636
+    calibration_error              0.003
+    calibration_error_by_chance    0.008
+    Name: posterior, dtype: float64
     """
 
     table: pd.DataFrame
@@ -128,6 +152,12 @@ def calibration(
         If the first is neither a posterior nor a fitted estimator, or `other` cannot predict.
     ValueError
         If there are no rows, a label is not among the classes, or the other's classes or probabilities do not fit.
+
+    See Also
+    --------
+    Calibration : The result.
+    plot_reliability : Reliability diagram.
+    check : Posterior predictive checks.
 
     Notes
     -----

@@ -82,6 +82,23 @@ class Comparison(Printed):
         Absolute z above which a parameter counts as different.
     exact, sampled : Posterior
         What was compared.
+
+    See Also
+    --------
+    compare : Whether samples agree with the closed form.
+    plot_comparison : Exact densities over the draws.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> exact = nb.fit(nb.Bernoulli(), X, y)
+    >>> sampled = nb.from_samples(nb.Bernoulli(), exact.draws(num_draws=1000, key=1), X=X, y=y)
+    >>> found = nb.compare(exact, sampled)
+    >>> found.agree
+    True
+    >>> found.parts["num_against"].tolist()
+    [0, 0, 0]
     """
 
     agree: bool
@@ -165,6 +182,12 @@ def compare(
         If the first is not an exact posterior or the second not a sampled one.
     ValueError
         If they have other classes or parameters, there is one chain only, or every parameter is certain.
+
+    See Also
+    --------
+    Comparison : The result.
+    plot_comparison : Exact densities over the draws.
+    sbc : Simulation-based calibration of an inference.
 
     Notes
     -----

@@ -68,6 +68,12 @@ def loo(
         If the posterior is a point, a label is unknown, a length is wrong, there are no rows, or a row cannot have been
         among the data.
 
+    See Also
+    --------
+    loo_scores : Exact leave-one-out scores of the labels.
+    kfold : Cross-validation for any posterior.
+    compare_models : Probabilities and scores of several models.
+
     Notes
     -----
     Two scores differ from those of refits, and a warning says so. Hyperparameters that `EmpiricalBayes` learned keep
@@ -132,6 +138,23 @@ def loo_scores(
     -----
     UserWarning
         As `loo`.
+
+    See Also
+    --------
+    loo : Leave-one-out cross-validation, for ArviZ.
+    kfold : Cross-validation for any posterior.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> nb.loo_scores(posterior, X, y).round(3)
+    elpd_label     -21.838
+    elpd_joint   -5874.717
+    accuracy         0.983
+    brier            0.037
+    Name: leave-one-out, dtype: float64
     """
     exact = require_exact(posterior_of(posterior), "loo_scores")
     left_out = leave_one_out(exact, X, y, sample_weight)

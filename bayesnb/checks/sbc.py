@@ -90,6 +90,21 @@ class SBC(Printed):
         The model simulated from, hyperparameters in numbers.
     inference : object
         The inference under test.
+
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    plot_sbc : Differences of the PIT values from uniform ones.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> found = nb.sbc(model, num_simulations=100)
+    >>> found.uniform
+    True
+    >>> found.table.columns.tolist()
+    ['mean_pit', 'sd_pit', 'p_value']
     """
 
     uniform: bool
@@ -187,6 +202,12 @@ def sbc(
     ValueError
         If the model is not bound and no table is given, a hyperparameter follows the scale of data that are not
         given, the inference gives a point or cannot solve the problem, or a number is out of range.
+
+    See Also
+    --------
+    SBC : The result.
+    plot_sbc : Differences of the PIT values from uniform ones.
+    compare : Whether samples agree with the closed form.
 
     Notes
     -----

@@ -58,6 +58,22 @@ class Sensitivity(Printed):
         and the ``likelihood``'s power.
     prior, likelihood : tuple of float
         The two powers of each.
+
+    See Also
+    --------
+    sensitivity : Sensitivity to prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> found = nb.sensitivity(nb.fit(nb.Bernoulli(), X, y))
+    >>> found.table["diagnosis"].iloc[:3]
+    parameter
+    class_prob[a]    -
+    class_prob[b]    -
+    x_prob[a, 0]     -
+    Name: diagnosis, dtype: str
     """
 
     table: pd.DataFrame
@@ -137,6 +153,11 @@ def sensitivity(
     ValueError
         If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
 
+    See Also
+    --------
+    Sensitivity : The result.
+    plot_prior_posterior : Prior and posterior density of each parameter.
+
     Notes
     -----
     Power-scaling and the thresholds: Kallioinen, Paananen, Bürkner and Vehtari (2024), *Statistics and Computing* 34,
@@ -155,7 +176,8 @@ def sensitivity(
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10, classes=["a"])
+    >>> X, y = [[0]] * 9 + [[1]], ["a"] * 10
+    >>> posterior = nb.fit(nb.Bernoulli(20, 2), X, y, classes=["a"])
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """

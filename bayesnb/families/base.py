@@ -109,6 +109,21 @@ class Family(Params, ABC):
         For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
         occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
         By default the table's own values are the categories.
+
+    See Also
+    --------
+    ConjugateFamily : Families with a conjugate prior.
+    ExponentialFamily : Families that state natural parameters.
+    NaiveBayes : The description of a model.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> family = nb.Gaussian(loc=0.0)
+    >>> isinstance(family, nb.Family)
+    True
+    >>> family.hyperparameters()
+    {'loc': 0.0, 'kappa': 0.1, 'concentration': 1.0, 'rate': None}
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"

@@ -51,6 +51,11 @@ class EmpiricalBayes(Inference):
     ValueError
         If no hyperparameter is learned, a family has no closed form, or the evidence has no maximum.
 
+    See Also
+    --------
+    Exact : The closed form.
+    NUTS : Draws by the no-U-turn sampler.
+
     Examples
     --------
     >>> import bayesnb as nb

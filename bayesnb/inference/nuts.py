@@ -95,6 +95,13 @@ class NUTS(Inference):
     ValueError
         If a setting is out of range.
 
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    compare : Whether samples agree with the closed form.
+    enable_compilation_cache : Keep compiled functions on disk.
+
     Notes
     -----
     The prior distribution of a parameter determines its unconstrained coordinate, for families outside the package as
@@ -102,6 +109,14 @@ class NUTS(Inference):
     stick-breaking if all concentrations are at least one, and else as log-gamma variables in a coordinate with light
     tails. The coordinate of a Gaussian class mean is its distance from the posterior's centre in standard deviations.
     The closed form only tunes the coordinates; the density is that of prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(num_samples=500))
+    >>> posterior.draws()["x_prob"].shape
+    (4, 500, 2, 2)
     """
 
     num_warmup: int | None = None

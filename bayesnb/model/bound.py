@@ -70,6 +70,11 @@ class BoundModel(Printed):
     ValueError
         If the class prior or the feature inclusion has the wrong number of entries.
 
+    See Also
+    --------
+    NaiveBayes : The description of a model.
+    NaiveBayes.bind : Give a model the columns and classes of a table.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -74,6 +74,11 @@ def plot_comparison(
     TypeError, ValueError
         If `comparison` is not what `nb.compare` returns, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    compare : Whether samples agree with the closed form.
+    Comparison : The result.
+
     Examples
     --------
     >>> import bayesnb as nb

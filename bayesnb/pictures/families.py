@@ -81,6 +81,19 @@ def plot_family_choice(
     TypeError, ValueError
         If `choice` is not what `nb.choose_families` returns, a column or class is unknown, a column has one family
         only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    FamilyChoice : The result.
+    plot_densities : Predictive densities of numbers.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
+    >>> figure = nb.plot_family_choice(choice)
     """
     from bayesnb.pictures.picture import Line2D
 

@@ -61,6 +61,11 @@ def plot_feature_evidence(
         If `evidence` is not what `nb.feature_evidence` returns, a feature is unknown, or `backend`, `axes` and
         `figsize` do not fit.
 
+    See Also
+    --------
+    feature_evidence : The evidence that a feature depends on the class.
+    plot_mutual_information : Mutual information with intervals.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -54,6 +54,24 @@ def plot_feature_selection(selection: Selection, *, max_steps: int = 60, ax: Any
     TypeError, ValueError
         If `selection` is not what `nb.select_features` returns, no change of the features raised the score, or `ax` and
         `figsize` do not fit.
+
+    See Also
+    --------
+    select_features : Drop the features that do not help.
+    FeatureSelection : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> temperature = y + rng.normal(size=200)
+    >>> names = [f"thermometer {number}" for number in range(4)]
+    >>> X = pd.DataFrame({name: temperature + 0.1 * rng.normal(size=200) for name in names})
+    >>> X["humidity"] = y + rng.normal(size=200)
+    >>> figure = nb.plot_feature_selection(nb.select_features(nb.Gaussian(), X, y))
     """
     require_result(selection, Selection, "selection", "nb.select_features(model, X, y)")
     if len(selection.table) == 1:

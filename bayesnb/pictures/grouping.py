@@ -54,6 +54,19 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = 
     ------
     TypeError, ValueError
         If `grouping` is not what `nb.group_columns` returns, no columns were merged, or `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    ColumnGrouping : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "flipper_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> figure = nb.plot_column_grouping(grouping)
     """
     from bayesnb.pictures.picture import Patch
 

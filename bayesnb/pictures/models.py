@@ -60,6 +60,11 @@ def plot_model_comparison(
     TypeError, ValueError
         If `comparison` is not what `nb.compare_models` returns, or `backend`, `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    compare_models : Probabilities and scores of several models.
+    ModelComparison : The result.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -73,6 +73,11 @@ def plot_check(
     TypeError, ValueError
         If `check` is not what `nb.check` returns, no statistic is defined, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    check : Posterior predictive checks.
+    Check : The result.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -101,6 +101,11 @@ def plot_reliability(
         If `calibration` is not what `nb.calibration` returns, there is no such kind or scale, or `names`, `axes` and
         `figsize` do not fit.
 
+    See Also
+    --------
+    calibration : Calibration of the predicted probabilities.
+    Calibration : The result.
+
     Examples
     --------
     >>> import bayesnb as nb

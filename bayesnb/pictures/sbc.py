@@ -68,6 +68,17 @@ def plot_sbc(
     ------
     TypeError, ValueError
         If `sbc` is not what `nb.sbc` returns, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    SBC : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100))
     """
     require_result(sbc, Uniformity, "sbc", "nb.sbc(model, inference)")
     table = sbc.table

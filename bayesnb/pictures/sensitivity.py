@@ -72,6 +72,12 @@ def plot_sensitivity(
         If `sensitivity` is not what `nb.sensitivity` returns, a parameter is unknown, or `backend`, `ax` and `figsize`
         do not fit.
 
+    See Also
+    --------
+    sensitivity : Sensitivity to prior and likelihood.
+    Sensitivity : The result.
+    plot_prior_posterior : Prior and posterior density of each parameter.
+
     Examples
     --------
     >>> import bayesnb as nb

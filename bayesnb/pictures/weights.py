@@ -69,6 +69,11 @@ def plot_weights(
         If `posterior` is not what `nb.weight_features` returns, a feature is unknown, features are named that all share
         one weight, or `backend`, `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    WeightedPosterior : A posterior with weights of features.
+
     Examples
     --------
     >>> import bayesnb as nb

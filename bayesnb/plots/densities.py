@@ -98,6 +98,11 @@ def plot_densities(
         If a column or a class is unknown, all columns are those of count vectors, X comes without y or y without X,
         or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    plot_prior_posterior : Prior and posterior density of each parameter.
+    plot_family_choice : Densities under the first two families.
+
     Notes
     -----
     The information of a column about the class is the mutual information under the predictive distribution,

@@ -84,6 +84,12 @@ def plot_evidence(
     TypeError, ValueError
         As for `Posterior.explain`, or if `backend`, `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    Posterior.explain : The numbers of the picture.
+    plot_log_odds : Log odds of rows with intervals.
+    telling_features : The values that favour a class most.
+
     Examples
     --------
     >>> import bayesnb as nb

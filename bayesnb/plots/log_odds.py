@@ -88,6 +88,12 @@ def plot_log_odds(
         If there are more than two classes and no pair is named, a class is unknown, there are no rows, `y` or `labels`
         does not fit them, or `backend`, `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    Posterior.log_joint_draws : The log densities under draws.
+    plot_proba : Class probabilities of rows with intervals.
+    plot_evidence : The log odds of one row, feature by feature.
+
     Examples
     --------
     >>> import bayesnb as nb

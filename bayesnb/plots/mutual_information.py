@@ -63,6 +63,10 @@ def plot_mutual_information(
         If the first argument is neither, options come with a frame, which has them already, a feature is unknown, the
         information of every feature is NaN, or `backend`, `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+
     Examples
     --------
     >>> import bayesnb as nb

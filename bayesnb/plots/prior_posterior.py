@@ -144,6 +144,12 @@ def plot_prior_posterior(
         If the posterior is a point, a site is unknown or known for certain, a class is unknown, there is nothing to
         learn, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    ExactPosterior.marginals : The marginal densities.
+    sensitivity : Sensitivity to prior and likelihood.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -105,6 +105,12 @@ def plot_proba(
         If there are no rows, `y` or `labels` does not fit them, a class is unknown, there are more than eight classes,
         or `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    Posterior.predict_proba : Class probabilities.
+    Posterior.proba_interval : The intervals.
+    plot_log_odds : Log odds of rows with intervals.
+
     Examples
     --------
     >>> import bayesnb as nb

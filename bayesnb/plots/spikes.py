@@ -83,6 +83,11 @@ def plot_spikes(
         If there is no such block, or several and none is named; if a class is unknown; if `tolerance` is not from 0 to
         1; or if `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    plot_telling_features : The values that favour each class most.
+
     Notes
     -----
     A spike of the class c tells most if it contributes most to the Kullback-Leibler divergence of the class from the

@@ -63,6 +63,11 @@ def plot_telling_features(
         If the first argument is none of these, options come with a frame, which has them already, a class is unknown,
         no feature speaks for any class, or `backend`, `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    telling_features : The values that favour a class most.
+    plot_evidence : The log odds of one row, feature by feature.
+
     Examples
     --------
     >>> import bayesnb as nb

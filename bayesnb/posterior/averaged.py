@@ -51,6 +51,19 @@ class AveragedPosterior(ClosedFormPosterior):
         Posterior of each block, a parameter for every class, and one for all of them (class axis of length one).
     class_posterior : ClassPrior
         Posterior of the class probabilities.
+
+    See Also
+    --------
+    ExactPosterior.averaged : How to get one from an exact posterior.
+    feature_evidence : The evidence that a feature depends on the class.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y).averaged(0.5)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.692, 0.308]])
     """
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:

@@ -39,6 +39,23 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         Model and statistics of the data; None where the parameters were given without data.
     inference : object or None
         The inference that made the posterior; None if its draws or parameters were given.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    ExactPosterior : The posterior in closed form.
+    SampledPosterior : The posterior as draws.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> posterior.predict(X[:2])
+    array(['Adelie', 'Adelie'], dtype='<U9')
+    >>> posterior.predict_proba(X[:1]).round(3)
+    array([[1., 0., 0.]])
     """
 
     adds_up: ClassVar[bool] = True

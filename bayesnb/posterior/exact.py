@@ -93,6 +93,12 @@ class ExactPosterior(ClosedFormPosterior):
     class_posterior : ClassPrior
         Posterior of the class probabilities.
 
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    AveragedPosterior : The posterior averaged over subsets of the features.
+
     Examples
     --------
     >>> import bayesnb as nb

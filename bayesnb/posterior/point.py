@@ -26,6 +26,20 @@ class PointPosterior(Posterior):
     ----------
     parameters : ModelParameters
         The values, no leading axes.
+
+    See Also
+    --------
+    MAP : The mode of the posterior.
+    MLE : Maximum likelihood.
+    from_parameters : A posterior of known parameters.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.MAP())
+    >>> posterior.predict_proba([[1, 1]])
+    array([[0.75, 0.25]])
     """
 
     def __init__(

@@ -37,6 +37,21 @@ class SampledPosterior(SpreadPosterior):
         The draws, leading axes (chain, draw).
     sample_stats : dict
         The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names; empty for draws of another sampler.
+
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    from_samples : A posterior from draws of another sampler.
+    compare : Whether samples agree with the closed form.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> draws = nb.fit(nb.Bernoulli(), X, y).draws(num_draws=500)
+    >>> posterior = nb.from_samples(nb.Bernoulli(), draws, X=X, y=y)
+    >>> posterior.num_draws
+    500
     """
 
     def __init__(

@@ -49,6 +49,20 @@ class WeightedPosterior(Posterior):
         The posterior without weights.
     feature_weights : FeatureWeights
         The modes and the draws.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    plot_weights : Weights with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> weighted = nb.weight_features(posterior, X, y)
+    >>> weighted.feature_weights.weight[:3].round(1)
+    array([1.4, 1. , 0.8])
     """
 
     def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:

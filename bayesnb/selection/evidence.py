@@ -71,6 +71,11 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
         If there are no data, a family is not conjugate, a hyperparameter is learned, the priors of a column differ by
         class (the shared parameter would have none), or a probability is not from 0 to 1.
 
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+    AveragedPosterior : The posterior averaged over subsets of the features.
+
     Notes
     -----
     A Bayes factor depends on the prior: the wider it is, the more the factor favours the shared parameter (Murphy 2012,

@@ -50,6 +50,27 @@ class FamilyChoice(Printed):
         By column, the families in the order of `table`.
     data : LabelledTable
         The table, its labels and weights.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    plot_family_choice : Densities under the first two families.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X, y)
+    >>> choice
+    Families by the evidence, each beside the best of the others:
+                            family    second log_bayes_factor
+    column
+    island             Categorical
+    bill_length_mm       LogNormal  Gaussian             -2.1
+    bill_depth_mm        LogNormal  Gaussian             -2.3
+    flipper_length_mm    LogNormal  Gaussian             -0.6
+    body_mass_g          LogNormal  Gaussian             -1.5
+    sex                Categorical
     """
 
     model: NaiveBayes
@@ -180,6 +201,12 @@ def choose_families(
     -----
     UserWarning
         If the families chosen probably mislead; as for `NaiveBayes.from_frame`.
+
+    See Also
+    --------
+    FamilyChoice : The result.
+    plot_family_choice : Densities under the first two families.
+    NaiveBayes.from_frame : A model with a family for each column.
 
     Notes
     -----

@@ -51,6 +51,19 @@ class FeatureSelection(Printed):
         difference, paired by rows. The last step is the best subset that was found.
     notes : tuple of str
         Why the best subset was not kept, and which rows do not count in the score.
+
+    See Also
+    --------
+    select_features : Drop the features that do not help.
+    plot_feature_selection : The score, step by step.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> found = nb.select_features(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found.kept
+    ('island', 'bill_length_mm', 'bill_depth_mm', 'body_mass_g')
     """
 
     model: Model
@@ -122,6 +135,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         If rows do not count in the score, because their label has probability zero without them, whatever the features:
         under ``class_probs="empirical"``, the only row of a class.
 
+    See Also
+    --------
+    FeatureSelection : The result.
+    plot_feature_selection : The score, step by step.
+    feature_evidence : The evidence that a feature depends on the class.
+    weight_features : Weights for features that are not independent.
+
     Notes
     -----
     The score of the subset that is kept is too high, because the subset was chosen by it. To measure how well the
@@ -148,7 +168,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> temperature = y + rng.normal(size=200)
-    >>> X = pd.DataFrame({f"thermometer {i}": temperature + 0.1 * rng.normal(size=200) for i in range(4)})
+    >>> names = [f"thermometer {number}" for number in range(4)]
+    >>> X = pd.DataFrame({name: temperature + 0.1 * rng.normal(size=200) for name in names})
     >>> X["humidity"] = y + rng.normal(size=200)
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found

@@ -50,6 +50,20 @@ class ColumnGrouping(Printed):
         By the name of each block that was merged, its columns.
     notes : tuple of str
         Which columns and blocks were not tried, and why the search ended.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    plot_column_grouping : The log evidence, merge by merge.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> grouping.blocks
+    {'bill_length_mm & body_mass_g': ('bill_length_mm', 'body_mass_g')}
     """
 
     model: Model
@@ -134,6 +148,13 @@ def group_columns(
     -----
     UserWarning
         If columns have missing cells: they are not merged, because a joint block is fitted to whole rows.
+
+    See Also
+    --------
+    ColumnGrouping : The result.
+    plot_column_grouping : The log evidence, merge by merge.
+    MultivariateGaussian : Numbers that depend on each other.
+    JointCategorical : Categories that depend on each other.
 
     Notes
     -----

@@ -46,6 +46,23 @@ class ModelComparison(Printed):
         ArviZ's ELPDData of each model, for ``arviz.compare``.
     notes : tuple of str
         Reasons why a number is missing or needs care.
+
+    See Also
+    --------
+    compare_models : Probabilities and scores of several models.
+    plot_model_comparison : Probabilities and scores of the models.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> size = X[["bill_length_mm", "body_mass_g"]]
+    >>> found = nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, size, y)
+    >>> found.table["model_probability"].round(3)
+    model
+    log-normal    0.974
+    normal        0.026
+    Name: model_probability, dtype: float64
     """
 
     table: pd.DataFrame
@@ -112,6 +129,12 @@ def compare_models(
     ValueError
         If there are fewer than two models, a posterior was fitted to other data than X and y, or the prior is not a
         probability for each model.
+
+    See Also
+    --------
+    ModelComparison : The result.
+    plot_model_comparison : Probabilities and scores of the models.
+    loo : Leave-one-out cross-validation, for ArviZ.
 
     Notes
     -----

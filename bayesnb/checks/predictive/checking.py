@@ -58,6 +58,12 @@ def check(
         If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
         a statistic, or count vectors hold fractions, which cannot be drawn.
 
+    See Also
+    --------
+    Check : The result.
+    plot_check : Histograms of the statistics.
+    calibration : Calibration of the predicted probabilities.
+
     Notes
     -----
     In a replicate each row keeps its label, its missing cells and its totals of count vectors; all other cells are
@@ -109,8 +115,8 @@ def check(
     >>> import bayesnb as nb
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b"], 50)
-    >>> x = rng.integers(0, 2, 100)
-    >>> found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), np.column_stack([x, x]), y), np.column_stack([x, x]), y)
+    >>> X = np.repeat(rng.integers(0, 2, (100, 1)), 2, axis=1)
+    >>> found = nb.check(nb.fit(nb.Bernoulli(), X, y), X, y)
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """

@@ -40,6 +40,20 @@ class Check(Printed):
         Statistics of which only a small p-value is extreme: the ``shape`` lines.
     advice : mapping from str to str
         For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
+
+    See Also
+    --------
+    check : Posterior predictive checks.
+    plot_check : Histograms of the statistics.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found = nb.check(posterior, X, y, num_replicates=200)
+    >>> found.extreme
+    ('dependence', 'dependence[Adelie]', 'dependence[Chinstrap]', 'dependence[Gentoo]')
     """
 
     table: pd.DataFrame
