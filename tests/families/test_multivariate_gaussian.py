@@ -338,6 +338,34 @@ class TestInverseWishart:
             parts = [integrate.quad(integrand, *ends, epsabs=1e-14)[0] for ends in pairwise(points)]
             assert found[c, i, j] == pytest.approx(sum(parts), abs=1e-9)
 
+    @pytest.mark.parametrize("units", [(1.0, 1e4, 1.0), (1.0, 1e-4, 1e-4), (1e-3, 1.0, 1e3)], ids=str)
+    def test_a_change_of_units_changes_no_probability(self, units):
+        """Coefficients of one column on another may be of any size."""
+        per_element = np.outer(units, units)
+        element, changed = (CovarianceElement(self.DF, scale) for scale in (self.SCALES, self.SCALES * per_element))
+        for value in (-0.02, 0.1, 0.7, 4.0):
+            at = np.full((2, 3, 3), value)
+            np.testing.assert_allclose(changed.cdf(at * per_element), element.cdf(at), rtol=1e-9, atol=1e-11)
+            with np.errstate(divide="ignore"):
+                density = changed.log_prob(at * per_element) + np.log(per_element)
+                np.testing.assert_allclose(density, element.log_prob(at), rtol=1e-8, atol=1e-8)
+
+    def test_a_variance_is_positive(self):
+        element = CovarianceElement(self.DF, self.SCALES)
+        variances = np.eye(3, dtype=bool)
+        for value in (-1.0, 0.0):
+            with np.errstate(divide="ignore"):
+                log_density = element.log_prob(np.full((2, 3, 3), value))
+            assert (log_density[:, variances] == -np.inf).all()
+            assert np.isfinite(log_density[:, ~variances]).all()
+            assert (element.cdf(np.full((2, 3, 3), value))[:, variances] == 0).all()
+
+    def test_moments_that_are_not_finite(self):
+        """A variance with d degrees of freedom has a mean from d > 2 on, and a variance from d > 4 on."""
+        element = CovarianceElement(np.array([[4.0], [4.5], [6.0], [6.5]]), np.array([SCALE] * 4))
+        np.testing.assert_array_equal((element.mean == np.inf).all(axis=(1, 2)), [True, False, False, False])
+        np.testing.assert_array_equal((element.variance == np.inf).all(axis=(1, 2)), [True, True, True, False])
+
     def test_quantiles_and_densities_belong_to_them(self):
         element = CovarianceElement(self.DF, self.SCALES)
         level = np.array([0.01, 0.3, 0.5, 0.97])[:, None, None, None]
