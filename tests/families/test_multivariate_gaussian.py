@@ -20,7 +20,7 @@ from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, dra
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
 from bayesnb.inference.coordinates.normal import AnchoredVector
-from bayesnb.statistics.scatter import Scatter, scatter
+from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
 COLUMNS = ["u", "v", "w"]
 SCALE = np.array([[2.0, 0.5, -0.3], [0.5, 1.0, 0.1], [-0.3, 0.1, 0.7]])
@@ -445,6 +445,41 @@ class TestGaps:
                 part = mean[c][seen], covariance[c][np.ix_(seen, seen)]
                 by_scipy = stats.multivariate_normal(*part).logpdf(row[seen]) if len(seen) else 0.0
                 assert found[i, c] == pytest.approx(by_scipy, rel=1e-11, abs=1e-12)
+
+    def test_the_density_of_statistics_is_the_sum_over_rows(self, rng):
+        """Many means and covariances at once, in NumPy and in JAX; the second class has no row."""
+        x, weight = rng.normal(size=(12, 3)), rng.uniform(0.2, 3.0, 12)
+        statistics = scatter(x, weight[:, None] * [1.0, 0.0])
+        mean, root = rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 2, 3, 3))
+        covariance = root @ root.swapaxes(-1, -2) + np.eye(3)
+        expected = [
+            weight @ stats.multivariate_normal(*one).logpdf(x) for one in zip(mean[:, 0], covariance[:, 0], strict=True)
+        ]
+        with jax.enable_x64(True):
+            for xp in (np, jnp):
+                parameters = {"mean": xp.asarray(mean), "covariance": xp.asarray(covariance)}
+                found = np.asarray(GIVEN.log_likelihood(parameters, jax.tree.map(xp.asarray, statistics)))
+                np.testing.assert_allclose(found[:, 0, 0], expected, rtol=1e-10)
+                np.testing.assert_array_equal(found[:, 1, 0], 0.0)
+
+    @pytest.mark.usefixtures("float64")
+    def test_the_predictive_distribution_is_the_density_of_rows(self, rng):
+        X, y = table(rng)
+        (family,) = nb.fit(block(), X, y).families
+        x = X.to_numpy()[:7]
+        found = family.predictive().log_prob(x[:, None])
+        np.testing.assert_allclose(found, family.row_log_predictive(x), rtol=1e-9)
+
+    def test_rows_on_a_device_are_counted_as_in_numpy(self, rng):
+        x, codes = 100.0 + rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+        x[:, 1] = 7.3
+        membership = np.eye(3)[codes] * rng.uniform(0.2, 3.0, (40, 1))
+        missing = np.vstack([x, np.full((1, 3), np.nan)]), np.append(codes, 0), np.vstack([membership, np.zeros(3)])
+        expected = scatter(x, membership)
+        with jax.enable_x64(True):
+            found = jax.jit(device_scatter)(*missing)
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11)
 
     def test_densities_under_draws_are_those_of_each_draw(self, rng):
         X, _ = table(rng, 15)
