@@ -275,6 +275,20 @@ class TestLeaveOneOut:
                 slow = leave_one_out(posterior, X, y, None)
             np.testing.assert_allclose(slow.joint, fast[family.df].joint, rtol=1e-9)
 
+    @pytest.mark.parametrize(("scale", "fast"), [(1e-2, True), (1e-9, False)])
+    def test_a_row_without_which_columns_are_proportional_goes_the_general_way(self, rng, scale, fast):
+        """The spread that remains without the row is that of the prior."""
+        X, y = table(rng, 24)
+        X["v"] = 2 * X["u"] + np.where(X.index == 5, 10.0, 0.0)
+        family = nb.MultivariateGaussian(loc=0.0, kappa=0.3, df=4.5, scale=scale * np.eye(3))
+        posterior = nb.fit(block(family), X, y)
+        (prior,), (counted,) = posterior.problem.resolved.families, posterior.problem.statistics.blocks
+        found = prior.row_log_left_out(X.to_numpy(), (y == "b").astype(int), counted)
+        assert (found is not None) == fast
+        refit = nb.fit(block(family), X.drop(index=5), np.delete(y, 5))
+        expected = refit.log_joint(X.iloc[[5]])[0, int(y[5] == "b")]
+        assert leave_one_out(posterior, X, y, None).joint[5] == pytest.approx(expected, rel=1e-5)
+
     @pytest.mark.parametrize("family", [GIVEN, nb.MultivariateGaussian()])
     def test_rows_that_were_never_there(self, rng, family):
         X, y = table(rng, 24)
