@@ -20,6 +20,8 @@ from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, dra
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
 from bayesnb.inference.coordinates.normal import AnchoredVector
+from bayesnb.inference.targets import target_of
+from bayesnb.sources.memory import read_table
 from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
 COLUMNS = ["u", "v", "w"]
@@ -443,6 +445,23 @@ class TestCoordinates:
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
         np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("labelled", [True, False])
+def test_chains_move_around_the_closed_form(rng, labelled):
+    """That of all rows; a row without a label is in the class that it is far nearer to."""
+    X, y = table(rng, 40)
+    X = X + 1e4 * (y == "b")[:, None]
+    weights = rng.uniform(0.5, 2.0, 40)
+    known = np.where(labelled | (np.arange(40) % 3 > 0), y.astype(object), None)
+    beginning = target_of(read_table(block(GIVEN), X, known, weights)).begin(rng, 3)
+    (posterior,) = nb.fit(block(GIVEN), X, y, sample_weight=weights).families
+    coordinate = beginning.coordinates["0.mean"]
+    np.testing.assert_allclose(coordinate.centre, posterior.loc, rtol=1e-9)
+    np.testing.assert_allclose(coordinate.ratio, np.broadcast_to(np.sqrt(GIVEN.kappa / posterior.kappa), (2, 3)))
+    covariance = beginning.coordinates["0.covariance"]
+    np.testing.assert_allclose(covariance.root @ covariance.root.swapaxes(1, 2), posterior.scale, rtol=1e-9)
 
 
 class TestGaps:
