@@ -54,7 +54,8 @@ clean: ## remove the virtual environment and what the targets wrote
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[demo]"
 	@touch $@
 
-.venv/test: .venv/base pyproject.toml
+# The version is in bayesnb/__init__.py, and the installed metadata must have the same.
+.venv/test: .venv/base pyproject.toml bayesnb/__init__.py
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,lint]"
 	@touch $@
 

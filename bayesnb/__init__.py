@@ -20,7 +20,7 @@ with _warnings.catch_warnings():
         if _name.count(".") == 2 and not hasattr(_numpyro.distributions, _name.rpartition(".")[2]):
             setattr(_numpyro.distributions, _name.rpartition(".")[2], _sys.modules[_name])
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,

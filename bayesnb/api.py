@@ -331,6 +331,19 @@ def from_samples(
     ------
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> X, y, rng = [[1], [1], [0], [0]], ["a", "a", "b", "b"], np.random.default_rng(0)
+    >>> samples = {
+    ...     "class_prob": rng.dirichlet([3.0, 3.0], size=4000),
+    ...     "x_prob": rng.beta([[3.0], [1.0]], [[1.0], [3.0]], size=(4000, 2, 1)),
+    ... }
+    >>> posterior = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), samples, X=X, y=y)
+    >>> posterior.predict_proba([[1]]).round(1)
+    array([[0.8, 0.2]])
     """
     problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
     resolved = problem.resolved
@@ -343,9 +356,9 @@ def from_samples(
         )
     for name, value in resolved.sites.by_name(parameters).items():
         if not np.isfinite(value).all():
-            raise ValueError(f"the draws of {name!r} are not all finite")
+            raise ValueError(f"the draws of {name!r} are not all finite: leave these draws out, or sample again")
     if parameters.class_prob.size == 0:
-        raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: there is no draw")
+        raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give at least one draw")
     check_support(resolved, parameters)
     if leading == 1:
         parameters = jax.tree.map(lambda value: value[None], parameters)
@@ -364,6 +377,6 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
 
 
 def _warn_of_one_class(problem: Problem, classes: Any) -> None:
-    """Warn of labels of one class; who names the classes knows that there is one."""
+    """Warn of labels of one class, unless the user named the classes."""
     if classes is None:
         warn_of_one_class(problem.model.schema.classes)

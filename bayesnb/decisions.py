@@ -171,6 +171,6 @@ def _require_finite(losses: np.ndarray, actions: list[Any], labels: list[Any]) -
     if wrong.any():
         a, c = (int(index[0]) for index in np.nonzero(wrong))
         raise ValueError(
-            f"the loss of deciding {actions[a]!r} where {labels[c]!r} is true is {losses[a, c]}: losses are finite "
-            "numbers, and a large one forbids"
+            f"the loss of deciding {actions[a]!r} where {labels[c]!r} is true is {losses[a, c]}: give finite "
+            "numbers; a large one excludes the action"
         )

@@ -126,7 +126,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
 
 
 def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
-    """Refuse a prior that gives several classes or columns one parameter.
+    """Raise an error if a prior gives several classes or columns one parameter.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Are the class probabilities believable?
+"""Are the class probabilities calibrated?
 
 Of the rows that get a class with probability 0.8, eight in ten should have that class. Naive Bayes counts dependent
 features twice, so that its probabilities are too close to 0 and 1. The numbers here measure by how much.
@@ -103,7 +103,7 @@ def calibration(
     posterior : Posterior or fitted estimator
         Exact, sampled or point.
     X : table, shape (rows, columns)
-        Rows that the posterior was not fitted to; on the others it looks better than it is.
+        Rows that the posterior was not fitted to. On the others its scores are too good.
     y : labels of shape (rows,) or str
     other : Posterior, array of shape (rows, classes), or classifier, optional
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
@@ -113,7 +113,7 @@ def calibration(
     prob : float, default 0.89
         Probability of the intervals of the observed frequencies.
     key : int or JAX key, default 0
-        For the calibration error that chance makes.
+        For ``calibration_error_by_chance``.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def calibration(
     first order, because r and f minimise S. The bins and signs of the calibration error are taken as known. This makes
     its standard error too large if predictions are calibrated.
 
-    Where features depend on each other, naive Bayes is too sure. `weight_features` corrects this. Give the posterior
+    If features depend on each other, naive Bayes is overconfident. `weight_features` corrects this. Give the posterior
     without weights as `other` to compare the probabilities before and after.
 
     Examples

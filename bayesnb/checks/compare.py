@@ -57,7 +57,7 @@ class Comparison:
         Whether the tests find no difference between the draws and the exact posterior. False if they find one, and also
         if the draws do not suffice for the tests; `verdict` says which.
     verdict : str
-        The answer in words.
+        YES, NO or UNDECIDED, with the reasons, in a sentence.
     reasons : tuple of str
         The differences that the tests found, or why the draws do not suffice for the tests; empty if they agree.
     table : pandas.DataFrame
@@ -134,7 +134,7 @@ def compare(
         Rows whose class probabilities are compared too. The log density of six of them is also tested;
         without X, six rows are simulated from the exact posterior predictive distribution.
     error_rate : float, default 0.001
-        Probability of a NO to draws that are right. The documentation gives the measured one.
+        Probability of a NO to right draws. The user guide has the measured one.
     key : int or JAX key, default 0
         For simulated rows, and for the independent draws from the closed form that log densities are compared with.
 
@@ -158,12 +158,12 @@ def compare(
 
     Notes
     -----
-    Four parts share the error rate evenly (three where no X is given):
+    Four groups of tests share the error rate evenly (three if no X is given):
 
     1. Parameters. Each draw goes through the exact marginal distribution function, u = F(theta), which is uniform if
        the draws are right. With v = 2 u - 1, the Legendre polynomials :math:`\sqrt 3 v`, :math:`\sqrt 5 (3 v^2 - 1)/2`,
        :math:`\sqrt 7 (5 v^3 - 3 v) / 2` and :math:`3 (35 v^4 - 30 v^2 + 3) / 8` have mean zero and variance one; the
-       mean of each over the draws, times the root of its effective number of draws, is a z.
+       mean of each over the draws, times the square root of its ESS, is a z.
     2. Densities. The log likelihood and log p(x, y | theta) of six rows, as ranks among 40,000 independent draws from
        the closed form: the first two polynomials.
     3. Dependence. Parameters are mapped to numbers that are independent under the exact posterior (a variance, then the
@@ -171,9 +171,9 @@ def compare(
        tested, and whether the spread of a parameter depends on another one after this map.
     4. p(y=c | x, theta) of each row of X and class, as ranks among independent draws: the first two polynomials.
 
-    Inside a part, each of m tests gets 1/m of the share (Bonferroni). If each z is standard normal, that bounds the
-    probability of a wrong NO for any dependence between the tests. Effective numbers of draws follow Vehtari et al.
-    (2021), *Bayesian Analysis* 16(2).
+    In a group, each of m tests gets 1/m of the share (Bonferroni). If each z is standard normal, this bounds the
+    probability of a wrong NO for any dependence between the tests. The ESS follows Vehtari et al. (2021), *Bayesian
+    Analysis* 16(2).
 
     Examples
     --------
@@ -282,9 +282,9 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
     if against:
         return f"NO, the samples do not agree with the closed form: {'; '.join(against)}."
     if unclear:
-        return f"UNDECIDED, the draws cannot tell: {'; '.join(unclear)}."
+        return f"UNDECIDED, the draws do not suffice: {'; '.join(unclear)}."
     return (
-        f"YES, the samples agree with the closed form: none of {num_tests} tests speaks against (error rate "
+        f"YES, the samples agree with the closed form: none of {num_tests} tests rejects (error rate "
         f"{error_rate:g}). A shift of one parameter by less than {smallest_shift:.2g} posterior standard "
         "deviations could have been missed."
     )

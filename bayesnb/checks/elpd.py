@@ -62,7 +62,7 @@ def remark_on_impossible_rows(impossible: np.ndarray) -> list[str]:
     return [
         f"{_named(lost)}: the estimate from the other rows is exactly 0 or 1 somewhere and leaves probability zero "
         "under every class, so that the score is that of the class probabilities. A posterior (nb.Exact(), nb.NUTS()) "
-        "does not have this trouble"
+        "gives every row a probability"
     ]
 
 

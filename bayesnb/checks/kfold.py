@@ -51,7 +51,7 @@ def kfold(
 ) -> ELPDDataLOOKFold:
     """K-fold cross-validation: each fold is predicted by a fit to the rows of the others.
 
-    Any inference can be judged, and models without a closed form can be compared by their scores.
+    It scores any model with any inference, so that models without a closed form can be compared with others.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def kfold(
         For a model, all rows. For a posterior, the rows that it was fitted to, or some of them; the others stay in
         every training set.
     y : labels of shape (rows,) or str
-        Every row has one.
+        Every row needs one.
     inference : Inference, optional
         For a model only: `Exact()` by default, or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EmpiricalBayes()`.
     k : int, default 10
@@ -72,7 +72,7 @@ def kfold(
     sample_weight : array, shape (rows,), optional
         The weights of the fit. A row counts once in the score, whatever its weight.
     key : int or JAX key, default 0
-        For the folds drawn, and for the inference of a model, which gets a key of its own for each fold.
+        For the folds drawn, and for the inference of a model, which gets a separate key for each fold.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def kfold(
     The statistics of a fold are subtracted from those of all rows, and the inference runs on the rest: a model with k
     folds costs k + 1 runs, one of them on all rows for ``p``. Columns, classes and categories are those of all rows.
     Frequencies, defaults that follow the data's scale and hyperparameters that `EmpiricalBayes` learns are those of the
-    training part. Numbers that were given are held. A progress bar shows the folds of a sampled inference, as its
-    setting `progress` says.
+    training part. Numbers that were given are kept. A progress bar shows the folds of a sampled inference; its
+    setting `progress` controls this.
 
     Examples
     --------

@@ -73,9 +73,9 @@ class SBC:
     uniform : bool
         Whether the verdict is YES: no test rejects uniform PIT values, and at most a tenth of the fits have problems.
     verdict : str
-        The answer in words: YES, NO, or UNDECIDED if the PIT values are uniform but more fits have problems.
+        YES, NO, or UNDECIDED if the PIT values are uniform but more fits have problems, in a sentence.
     table : pandas.DataFrame
-        A row per scalar parameter and one for ``log_likelihood``: ``mean_pit`` (0.5 if right; above, the posterior lies
+        A row per scalar parameter and one for ``log_likelihood``: ``mean_pit`` (0.5 if right; above, the posterior is
         too low), ``sd_pit`` (0.289 if right; above, the posterior is too narrow), ``p_value`` of the test of
         uniformity.
     pit : pandas.DataFrame
@@ -84,7 +84,7 @@ class SBC:
         Problems of the fits: a row per simulation and a column of booleans per kind (divergences, E-BFMI, tree depth,
         R-hat, bulk ESS). All are False for an inference that does not sample.
     error_rate : float
-        Probability of a wrong no, divided evenly among the tests.
+        Probability of a wrong NO, divided evenly among the tests.
     num_rows : int
         Rows of each simulated table.
     model : BoundModel
@@ -155,16 +155,16 @@ def sbc(
 ) -> SBC:
     r"""Simulation-based calibration of an inference.
 
-    Each simulation draws parameters from the prior and a table from these, conditions on the table, and notes where in
-    the posterior every parameter lies, and the log likelihood of the table. If the inference is right, the values are
-    uniform.
+    Each simulation draws parameters from the prior and a table from the parameters. It conditions on the table, and
+    computes the probability integral transform (PIT) of every parameter, and of the log likelihood of the table, in the
+    posterior. If the inference is right, the PIT values are uniform.
 
     Parameters
     ----------
     model : NaiveBayes, BoundModel or Family
         Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
     inference : Inference, optional
-        The inference to test; by default `Exact` where every family is conjugate, and `NUTS` elsewhere. Of `NUTS` one
+        The inference to test; by default `Exact` if every family is conjugate, else `NUTS`. Of `NUTS` one
         chain is run per simulation, with the other settings as they are.
     num_simulations : int, default 200
         At least 20.
@@ -179,7 +179,7 @@ def sbc(
     progress : bool, optional
         Whether to show a progress bar; by default as `NUTS` does.
     error_rate : float, default 0.01
-        Probability of saying no to a right inference.
+        Probability of a NO to a right inference.
 
     Returns
     -------
@@ -191,14 +191,14 @@ def sbc(
     TypeError
         If `model` is not a model, or `inference` not an inference.
     ValueError
-        If the model is not bound and no table comes with it, a hyperparameter follows the scale of data that are not
+        If the model is not bound and no table is given, a hyperparameter follows the scale of data that are not
         given, the inference gives a point or cannot solve the problem, or a number is out of range.
 
     Notes
     -----
     Talts, Betancourt, Simpson, Vehtari and Gelman (2018), *Validating Bayesian inference algorithms with
-    simulation-based calibration*, arXiv:1804.06788. The log likelihood as a test quantity sees errors that single
-    parameters do not, such as a posterior that ignores the data: Modrák et al. (2023), *Bayesian Analysis* 20(2),
+    simulation-based calibration*, arXiv:1804.06788. The log likelihood as a test quantity finds errors that single
+    parameters do not show, such as a posterior that ignores the data: Modrák et al. (2023), *Bayesian Analysis* 20(2),
     461-488. Exact posteriors give the PIT of a parameter in closed form. Draws are thinned to 100, among which the true
     value has rank r, and the PIT is (r + u) / 101 with u uniform. ArviZ's ``pot_c`` tests uniformity (Tesso and Vehtari
     2026), with the error rate shared evenly by all tests (Bonferroni).
@@ -206,10 +206,10 @@ def sbc(
     A fit has a problem if `Diagnostics.problems` finds one: divergences, an E-BFMI below 0.3, trajectories cut off,
     and, with limits wider than for a fit alone, an R-hat above 1.05 or a bulk ESS below 50. The verdict states
     their number. If more than a tenth of the fits have problems, a YES becomes UNDECIDED: a sampler that misses
-    the same part of every posterior may still rank uniformly.
+    the same part of every posterior may still give uniform ranks.
 
-    Calibration is not precision: the prior itself is calibrated in each of its parameters, and a small mistake in a
-    hyperparameter needs many simulations to be seen.
+    A posterior that is calibrated in each parameter need not be the right one: the prior itself is calibrated in this
+    sense. A small mistake in a hyperparameter needs many simulations to be found.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     if X is None:
         if isinstance(model, NaiveBayes):
             raise ValueError(
-                "the model does not know its columns and classes yet: give X and y, or bind it with model.bind(X, y)"
+                "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"
             )
         found = model.open_hyperparameter()
         if found is not None:
@@ -378,13 +378,13 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
             f"{shown_p(worst.p_value)}, mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and "
             f"0.29).{trouble}"
         )
-    no_test = f"none of {num_tests} tests speaks against (error rate {error_rate:g})"
+    no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
     if _too_many(problems):
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
-    return f"YES, the posterior is calibrated as far as {num_simulations} simulations tell: {no_test}.{trouble}"
+    return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
 
 
 def _too_many(problems: pd.DataFrame) -> bool:

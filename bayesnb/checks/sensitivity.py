@@ -96,15 +96,15 @@ def sensitivity(
     posterior : ExactPosterior or fitted estimator
         Of families that state `flat_prior` or define `power_scaled`, as those of this package do.
     X : table, shape (rows, columns), optional
-        Rows whose predictive class probabilities are followed too.
+        Rows whose predictive class probabilities are computed too.
     prior, likelihood : tuple of float, default (0.8, 1.25)
         A power below one and a power above one, between which the finite differences are taken.
 
     Returns
     -------
     Sensitivity
-        The diagnosis is "prior-data conflict" where both sensitivities reach 0.05, "strong prior / weak likelihood"
-        where only that to the prior does, else "-".
+        The diagnosis is "prior-data conflict" if both sensitivities reach 0.05, "strong prior / weak likelihood" if
+        only that to the prior does, else "-".
 
     Raises
     ------
@@ -126,7 +126,7 @@ def sensitivity(
     range of the draws. Here the range is that between the quantiles 1/4001 and 4000/4001, which 4000 draws span. The
     sensitivity is the mean over both powers a of the distance over :math:`|\log_2 a|`.
 
-    Priors are scaled as they were resolved: a default that follows the data is taken as if it had been given.
+    A default that depends on the data is scaled with its number, as if it had been given.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _require_exact(posterior: Posterior) -> ExactPosterior:
         )
     if not isinstance(posterior, ExactPosterior):
         raise TypeError(
-            f"the posterior is a {type(posterior).__name__}, which has no spread to be sensitive: weight the draws of "
+            f"the posterior is a {type(posterior).__name__}, which has no spread: weight the draws of "
             'nb.NUTS() with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
             f"{or_closed_form(posterior.model)}"
         )

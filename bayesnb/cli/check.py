@@ -1,4 +1,4 @@
-"""``bayesnb check``: does a table look like what a fitted model draws?"""
+"""``bayesnb check``: does a fitted model draw tables like this one?"""
 
 from typing import Annotated
 

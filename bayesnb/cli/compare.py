@@ -34,7 +34,7 @@ def compare_command(
     chains: Annotated[int, typer.Option(min=2, help="Number of chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
 ) -> None:
-    """Fit one naive Bayes model in closed form and with NUTS, and say whether they agree.
+    """Fit one naive Bayes model in closed form and with NUTS, and print whether they agree.
 
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """

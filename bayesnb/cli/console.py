@@ -34,7 +34,7 @@ def errors_in_a_line() -> Iterator[None]:
         warnings.simplefilter("always")
         try:
             yield
-        except BrokenPipeError:  # the reader of the output has seen enough
+        except BrokenPipeError:  # the reader of the output has closed it
             raise
         except (ValueError, TypeError, OSError) as error:
             _tell(caught)

@@ -53,7 +53,7 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
     table : str
         Path of the file, or ``"penguins"``.
     missing : list of str, optional
-        Marks of missing cells, besides those that pandas knows.
+        Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
 
@@ -120,8 +120,8 @@ def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[st
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories, or its family probably misleads; what the latter advises in
-        Python is told in options too.
+        If a column holds dates, which count as categories, or its family probably misleads. The warning gives the
+        options of the command line too.
     """
     require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):

@@ -205,7 +205,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             table = self._check_table(X)
             labels = self._every_label(y, table, "forget")
             check_known(labels, self.classes_)
-            # A new category gets a count of zero, so that `take_away` refuses a row that has it.
+            # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
             problem = self._extend(self._problem, table)
             weight = self._weight(sample_weight, table)
             problem, counted = count_more(problem, table, labels, weight)

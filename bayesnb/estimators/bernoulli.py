@@ -34,7 +34,7 @@ class BernoulliNB(Smoothed):
         Class probabilities.
     inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
     predictive : "exact" or "plugin", default "exact"
-        Average over the posterior, or plug in its mean.
+        Average over the posterior, or use its mean as the parameters.
     feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
         Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
         subsets of the features (`bayesnb.AveragedPosterior`). Fitted attributes of features still describe the counts

@@ -209,7 +209,7 @@ def _whole_numbers(X: np.ndarray) -> np.ndarray:
     if lost.any():
         row, column = (int(index[0]) for index in np.nonzero(lost))
         warn(
-            f"column {column}, row {row}: {X[row, column]:g} is no category and is cut to a whole number, as "
+            f"column {column}, row {row}: {X[row, column]:g} is not a category and is cut to a whole number, as "
             "scikit-learn does; NaiveBayesClassifier reads measurements as such",
             UserWarning,
         )

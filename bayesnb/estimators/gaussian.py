@@ -32,7 +32,7 @@ class GaussianNB(Estimator):
         Class probabilities; by default the class frequencies.
     var_smoothing : float, default 1e-9
         `epsilon_`, which is added to the plug-in variances, as a share of the largest variance of a feature. The exact
-        predictive needs no such safeguard and ignores the default; a larger value adds as much variance there, too.
+        predictive does not need it and ignores the default; a larger value adds as much variance there too.
     prior : Gaussian, optional
         The prior on mean and variance.
     inference, predictive, feature_inclusion, unlabelled, decay, random_state

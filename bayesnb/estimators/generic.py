@@ -22,7 +22,7 @@ class NaiveBayesClassifier(Estimator):
     """Any naive Bayes model as an estimator; by default one whose families the labels choose.
 
     After the fit, columns of a data frame that the fit did not have are ignored, as `Posterior.predict` and
-    scikit-learn's ``ColumnTransformer`` do. The columns of the fit must all be there, in their order.
+    scikit-learn's ``ColumnTransformer`` do. All columns of the fit must be there, in their order.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class NaiveBayesClassifier(Estimator):
         As for `BernoulliNB`.
     feature_weights : {"each", "shared"}, optional
         Whether to learn a weight for each feature, or one that all share, as `bayesnb.weight_features` does, so that
-        features that depend on each other do not make the probabilities too sure. The weights are learned from all rows
-        together: `partial_fit` and `forget` are errors. It needs a label for every row, a posterior
-        that is no point, and ``predictive="exact"``.
+        dependent features do not make the probabilities overconfident. The weights are learned from all rows together:
+        `partial_fit` and `forget` are errors. It needs a label for every row, an inference that gives more than a
+        point estimate, and ``predictive="exact"``.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class NaiveBayesClassifier(Estimator):
         if isinstance(self.model, Family):
             return NaiveBayes(self.model)
         if not isinstance(self.model, Model):
-            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None for a choice")
+            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None to choose families")
         return self.model
 
     def _check_table(self, X: Any) -> Table:

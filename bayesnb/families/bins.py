@@ -22,7 +22,7 @@ class Bins:
     """The parts of the real line: the tail below the bins, the bins in order, and the tail above.
 
     Within a bin the density is uniform. In a tail, at the distance d from the bins, it is s / (s + d)², with s the
-    width of the bin beside it: half of the tail lies within that width.
+    width of the bin beside it: half of the tail is within that width.
 
     Attributes
     ----------

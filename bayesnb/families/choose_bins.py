@@ -46,7 +46,7 @@ def chosen_edges(
     values, place = np.unique(x[counted], return_inverse=True)
     number = np.bincount(place, None if weights is None else weights[counted], minlength=len(values))
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    # Twice the range, because the edges lie beyond it.
+    # Twice the range, because the edges are outside it.
     if not np.isfinite(2 * (high - low)):
         raise ValueError(
             f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
@@ -92,7 +92,7 @@ def resolution(values: np.ndarray) -> float:
 def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:
     """Edges from half a step below the first value to half a step above the last.
 
-    The inner edges of `num_bins` bins of equal width are moved to whole steps from the lowest edge, so that they lie
+    The inner edges of `num_bins` bins of equal width are moved to whole steps from the lowest edge, so that they are
     half-way between the values of a lattice.
     """
     low, high = float(first - step / 2), float(last + step / 2)

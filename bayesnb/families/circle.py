@@ -31,8 +31,8 @@ class Winding(transforms.ParameterFreeTransform):
 
     Its sum over all turns, :math:`\sum_k f(z + 2 \pi k)`, is five for every z, so that draws of the angle follow the
     right distribution. Chains start within half a turn of zero, where f is even: a chain that never visits another turn
-    is right too. A density on the circle goes on through pi, where a sampler meets no wall. On the whole line, without
-    an end anywhere, a trajectory would go on for ever where the data tell nothing of the angle.
+    is right too. A density on the circle has no boundary at pi. The five turns have ends, because on the whole line a
+    trajectory would never turn back if the data did not determine the angle.
     """
 
     domain = constraints.real

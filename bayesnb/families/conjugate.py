@@ -371,7 +371,7 @@ class ConjugateFamily(Family):
         """
         if not self.flat_prior:
             raise TypeError(
-                f"what becomes of the prior of {type(self).__name__} when it is raised to a power is not known: state "
+                f"the prior of {type(self).__name__} raised to a power has no known closed form: state "
                 "flat_prior, or define power_scaled(statistics, power) in the class, or weight draws with "
                 "arviz.psense_summary on posterior.to_datatree(X, y)"
             )

@@ -87,7 +87,7 @@ class DirichletMultinomial(Family):
     Hamilton and Madison (seventy function words and the rest, ten-fold), where the best pairs reach -121.4 and -184.1
     and the multinomial -141.2 and -197.9. Of the newsgroups' labels 73.7 % are predicted, by the multinomial 72.1 %.
 
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
     Concentrations may be large: measured against 60 digits, a log density at concentrations of 1e14 has an error of
     2e-14 at 100 tokens and 1e-11 at 1e9. The error in the tokens is that of `Multinomial`.
 

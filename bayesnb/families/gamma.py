@@ -57,11 +57,11 @@ class Gamma(Concentrated):
 
     Notes
     -----
-    Zeros are refused, because their density is zero or infinite. The default k is the approximation of Minka (2002),
+    Zeros are errors, because their density is zero or infinite. The default k is the approximation of Minka (2002),
     *Estimating a Gamma distribution*, to the maximum likelihood estimate, within 1.5 % of it.
 
-    NUTS needs many steps where a posterior is narrow: means that are known to 1e-5 of themselves take some hundred
-    steps a draw, and beyond 1e-6 trajectories are cut off with a warning. `Gaussian` is then the better family.
+    NUTS needs many steps if a posterior is narrow: some hundred steps a draw at a relative standard deviation of the
+    mean of 1e-5. Beyond 1e-6 trajectories are cut off, with a warning. `Gaussian` is then the better family.
 
     Examples
     --------

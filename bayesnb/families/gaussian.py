@@ -39,9 +39,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     Gaussian distribution*, section 6; Gelman et al. (2013), section 3.3.
 
     Hyperparameters that are not given follow the data, so that the unit of a column changes no prediction. With s² the
-    variance of the whole column, all classes together: `loc` is the column's mean, `kappa` is 0.1 (class means spread
-    about three within-class standard deviations), `concentration` is 1 and `rate` is 0.1 s² (half of the prior lies
-    below a within-class variance of 0.14 s²). A constant column takes its own magnitude for s.
+    variance of the whole column, all classes together: `loc` is the column's mean, `kappa` is 0.1 (the prior
+    standard deviation of a class mean is about three within-class ones), `concentration` is 1 and `rate` is 0.1 s²
+    (half of the prior is below a within-class variance of 0.14 s²). A constant column takes its own magnitude for s.
 
     Parameters
     ----------
@@ -66,9 +66,19 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     mean in standard deviations, a log density has an error of about 1e-16 r z. Measured against 50 digits, up to z = 4:
     4e-10 at r = 1e6, 6e-8 at 1e8, 5e-6 at 1e10, 3e-4 at 1e12; the rounding of the cells to float64 alone causes 3e-10,
     2e-8, 8e-7 and 8e-5. Beyond 1e12 a fit raises an error: subtract a number near the mean before the cells become
-    float64. A change of unit does not change r and the error. Cells beyond 1e150 are refused, because float64 does not
-    hold sums of their squares. Without `rate`, so are columns that spread by less than 3e-146, because it rounds their
-    variance.
+    float64. A change of unit changes neither r nor the error.
+
+    Cells beyond 1e150 are an error, because float64 does not hold sums of their squares. Without `rate`, columns with a
+    standard deviation below 3e-146 are an error too, because float64 rounds their variance.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Gaussian(), [[1.1], [1.4], [0.9], [3.9], [4.2], [4.4]], ["a"] * 3 + ["b"] * 3)
+    >>> posterior.predict_proba([[1.2], [2.7], [None]]).round(2)
+    array([[1.  , 0.  ],
+           [0.43, 0.57],
+           [0.5 , 0.5 ]])
     """
 
     loc: Hyperparameter = None

@@ -42,7 +42,7 @@ class Geometric(SuccessFamily):
     -----
     Cells count failures. Subtract one from a column of numbers of trials, which begins at 1.
 
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
     Measured against 60 digits, a log predictive density has an error of 2e-14 for counts up to 2**53 after up to 1e12
     cells, and a relative error of 1e-13 for concentrations from 1e-100 to 1e15. Evidences have a relative error of
     7e-15.

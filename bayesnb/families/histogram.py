@@ -30,29 +30,33 @@ class Histogram(ConjugateFamily):
 
     The parts are the K bins between the edges :math:`e_0 < \dots < e_K` and a tail on each side. Within a bin,
     :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = s / (s + d)^2` with s the
-    width of the bin beside the tail: a Lomax (Pareto II) density of shape one, half of whose mass lies within that
-    width, so that every number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
+    width of the bin beside the tail. This is a Lomax (Pareto II) density of shape one. Half of its mass is within that
+    width, and every number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
     :math:`\mathrm{Dirichlet}(\alpha + N_{cj\cdot})` and the predictive density
     :math:`g_k(x)\, (\alpha + N_{cjk}) / \sum_l (\alpha + N_{cjl})`: Murphy (2012), *Machine Learning: a Probabilistic
     Perspective*, Eqs. 3.41 and 3.51; Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 23.1.
 
-    It is a density, per unit of the column, so that its evidence compares with that of `Gaussian`. Bins coded by hand
-    as `Categorical` have probabilities, which do not compare.
+    It is a density per unit of the column, so that its evidence compares with that of `Gaussian`. The evidence of bins
+    coded as `Categorical` does not.
 
-    Without `edges`, a model takes them from the table that it is bound to, column by column: bins of equal width, from
-    half of the column's resolution below its smallest value to as much above its largest. The extreme values, at least
-    one and a hundredth of the distinct values on each side, are left to the tails if that has the higher evidence. The
-    resolution is the smallest distance of values that differ. Edges are whole steps of it apart, so that they lie
-    half-way between the values of a lattice, and no bin is narrower: a narrower bin around one value would raise the
-    evidence without limit. The number of bins is `num_bins`, or the one among 5, 10, 20, 50 and 100 that has the
-    highest evidence. A change of unit changes no prediction. Labels are not looked at.
+    Without `edges`, a model takes them from the table that it is bound to, column by column and without the labels:
 
-    Such edges are constants of the bound model: updates, `loo` and `kfold` keep them, and the evidence is given these
-    edges. An evidence is then too high by as much as the choice among ten sets of edges can gain, log 10 nats, and by
-    what the ends of the range tell, against a model whose numbers were fixed before; one class against several, or one
-    subset of features against another, have the same edges and compare without that. Rows that come in pieces
-    (`fit_batches`, `fit_parquet`, Dask) are not seen before they are counted: give `edges`, from a sample for example
-    (`from_column`), or bind the model to a table in memory first.
+    - Bins have equal width, from half of the column's resolution below its smallest value to as much above its largest.
+      The resolution is the smallest distance between two different values.
+    - The extreme values on each side, a hundredth of the distinct ones and at least one, are left to the tails if they
+      have few cells and the evidence is then higher.
+    - Edges are whole steps of the resolution apart, half-way between the values of a lattice. No bin is narrower,
+      because a narrower bin around one value would raise the evidence without limit.
+    - The number of bins is `num_bins`, or the one of highest evidence among 5, 10, 20, 50 and 100.
+
+    A change of unit changes no prediction. Such edges are constants of the bound model: updates, `loo` and `kfold` keep
+    them. The evidence is that of a model with these edges. Against a model whose numbers were fixed before the data, it
+    is too high by log 10 nats at most for the choice among ten sets of edges, and by some nats for the ends of the
+    range. Hypotheses about one column, such as one class against several, have the same edges and compare without this
+    excess.
+
+    Rows in pieces (`fit_batches`, `fit_parquet`, Dask) are not seen before they are counted: give `edges`, from a
+    sample for example (`from_column`), or bind the model to a table in memory first.
 
     Parameters
     ----------

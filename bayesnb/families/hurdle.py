@@ -39,17 +39,16 @@ class Hurdle(ConjugateFamily):
     .. math:: p(x \mid \theta, \phi) = (1 - \theta)^{[x = 0]}\, \big(\theta\, f(x \mid \phi)\big)^{[x \ne 0]}, \quad
               \theta_{cj} \sim \mathrm{Beta}(a, b), \quad \phi_{cj} \sim \text{prior of the inner family}
 
-    Whether a cell is zero is a `Bernoulli` column, and the cells other than zero are a column of the inner family in
-    which zeros are missing cells. Prior and likelihood are products of the two, and so is every result: the evidence
-    and the density of a row are their products, the posterior updates both. The defaults of the inner family follow the
-    cells other than zero. Cragg (1971), *Econometrica* 39(5), 829-844; Mullahy (1986), *Journal of Econometrics* 33(3),
-    341-365.
+    Whether a cell is zero is a `Bernoulli` column. The cells other than zero are a column of the inner family, in which
+    zeros are missing cells. Prior and likelihood are products of the two, and so are posterior, evidence and predictive
+    density. The defaults of the inner family follow the cells other than zero. Cragg (1971), *Econometrica* 39(5),
+    829-844; Mullahy (1986), *Journal of Econometrics* 33(3), 341-365.
 
     The inner family describes single numbers, has a closed form, and gives zero the probability zero, as `Gaussian`
-    does: a zero is then never its own. A family of counts from zero would give zeros of both kinds, and is refused.
+    does. A family of counts has zeros of its own and is an error.
 
-    A density at zero is a probability, and elsewhere one per unit of the column. An evidence is therefore compared with
-    that of another `Hurdle`, not with that of the inner family alone: `compare_models` says so.
+    The density is a probability at zero, and a density per unit of the column elsewhere. Its evidence therefore
+    compares with that of another `Hurdle`, and not with that of the inner family alone.
 
     Parameters
     ----------
@@ -337,13 +336,13 @@ def _require_inner(family: Any) -> None:
         )
     if family.support.is_discrete and np.all(family.support(np.zeros(()))):
         raise ValueError(
-            f"Hurdle({name}()): {name} has zeros of its own, so that a zero would be of two kinds: use nb.{name}() "
-            "alone, or a family of numbers other than zero"
+            f"Hurdle({name}()): {name} has zeros of its own, so that two kinds of zeros would look alike: use "
+            f"nb.{name}() alone, or a family of numbers other than zero"
         )
     both = {*OWN, "nonzero_prob"} & {*family.hyperparameters(), *family.parameter_names()}
     if both:
         raise ValueError(
-            f"Hurdle({name}()): {name} and Hurdle both have {min(both)!r}, which results could not tell apart: rename "
+            f"Hurdle({name}()): {name} and Hurdle both have {min(both)!r}, one name in results for two things: rename "
             f"it in {name}"
         )
 

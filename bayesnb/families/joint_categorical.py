@@ -48,9 +48,9 @@ class JointCategorical(ConjugateFamily):
     Dirichlet distribution it and the held probabilities are Dirichlet too, with the concentration :math:`\alpha` times
     the number of unseen combinations. Later rows, in `Posterior.update`, may bring combinations and categories.
 
-    At a prediction, missing cells are summed out: a row has the probability of all combinations that agree with its
-    observed cells, :math:`(\alpha M + \sum N_{ck}) / (\alpha K + N_c)` if M agree. A fit to partly observed rows has no
-    closed form, and is refused.
+    A prediction sums missing cells out: a row has the probability of all combinations that agree with its observed
+    cells, :math:`(\alpha M + \sum N_{ck}) / (\alpha K + N_c)` if M agree. In a fit they are an error, because the
+    posterior given partly observed rows has no closed form.
 
     Parameters
     ----------
@@ -72,24 +72,25 @@ class JointCategorical(ConjugateFamily):
 
     Notes
     -----
-    The evidence follows the concentration. With the default it compares with that of separate `Categorical` columns:
-    the priors differ in dependence, and hardly in what they say of a column alone. With 1 for each combination, the
-    prior outweighs the rows where there are many combinations, and separate columns have the higher evidence although
-    they depend on each other. The default predicts well where few combinations have most of the rows. Where rows are
-    spread over nearly all combinations, 1 predicts better; `EmpiricalBayes` finds a number from the data, for a
-    distribution in its place. `bayesnb.sensitivity` shows how much the posterior follows it.
+    The evidence depends on the concentration. With the default it compares with that of separate `Categorical` columns:
+    the priors differ in dependence, and hardly in the prior of a single column. With 1 for each of many combinations,
+    the prior outweighs the rows, and separate columns have the higher evidence even if they depend on each other.
 
-    The number of combinations grows as the product of the numbers of categories. A million are the most.
+    The default predicts well if few combinations have most of the rows. If the rows are spread over nearly all
+    combinations, 1 predicts better. `EmpiricalBayes` learns the number, if a distribution is given in its place.
+    `bayesnb.sensitivity` shows how much the posterior depends on it.
 
-    Rows that a posterior simulates spread over the unseen combinations evenly, each on its own, as do the replicates
-    of `bayesnb.check`. `BoundModel.simulate` and `bayesnb.sbc` draw a probability for every combination instead. Draws
-    of mutual information take the unseen combinations as one.
+    The number of combinations is the product of the numbers of categories, a million at most.
+
+    `Posterior.simulate` and the replicates of `bayesnb.check` draw each unseen combination with the same probability.
+    `BoundModel.simulate` and `bayesnb.sbc` draw a probability for every combination instead. Draws of mutual
+    information treat the unseen combinations as one.
 
     Numerical domain: all weights and concentrations, as for `Categorical`.
 
     Examples
     --------
-    In one class the two answers agree, in the other they differ. Neither answer alone tells the classes apart.
+    In one class the two answers agree, in the other they differ. Neither answer alone separates the classes.
 
     >>> import bayesnb as nb
     >>> answers = [["yes", "yes"], ["no", "no"], ["yes", "yes"], ["yes", "no"], ["no", "yes"], ["no", "yes"]]

@@ -62,7 +62,7 @@ class Multinomial(ConjugateFamily):
 
     Notes
     -----
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
     Documents of more than 4 million tokens use a form that does not cancel. Measured against 60 digits, with documents
     that have the proportions of their class, the predictive log density has an error of 5e-11 at 1e4 tokens, 2e-8 at
     4e6, and above 3e-12 at 1e8 and 3e-10 at 1e12, also for concentrations of 1e14. That of given word probabilities has
@@ -71,7 +71,7 @@ class Multinomial(ConjugateFamily):
 
     Examples
     --------
-    Forty words in the proportions of the first class. Plugging in the mean word probabilities would claim 0.999999.
+    Forty words in the proportions of the first class. The plug-in of the mean word probabilities gives 0.999999.
 
     >>> import bayesnb as nb
     >>> posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1, 0], [1, 3, 0]], ["a", "b"])

@@ -52,7 +52,7 @@ class MultivariateGaussian(ConjugateFamily):
     :math:`\nu - p + 1` degrees of freedom, location m and scale matrix
     :math:`\Psi (\kappa + 1) / (\kappa (\nu - p + 1))` (Murphy 2007, Eq. 258).
 
-    A row to predict may lack cells of the block: its density is the marginal of those that are there. A fit needs rows
+    A row to predict may lack cells of the block: its density is the marginal of the observed ones. A fit needs rows
     with all cells of the block, because the posterior given other rows has no closed form.
 
     Hyperparameters that are not given follow the data, so that the unit of a column changes no prediction. With s² the
@@ -94,7 +94,7 @@ class MultivariateGaussian(ConjugateFamily):
 
     Examples
     --------
-    The classes differ only in the sign of the correlation. Columns that are independent cannot tell them apart.
+    The classes differ only in the sign of the correlation, which independent columns cannot use.
 
     >>> import numpy as np
     >>> import bayesnb as nb

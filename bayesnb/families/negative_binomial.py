@@ -71,7 +71,7 @@ class NegativeBinomial(TotalCountFamily):
 
     Notes
     -----
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
     With q the smaller one of r and the mean of the cells, from 1e-6 to 1e12 for r and from 0.1 to 1e15 for the mean, a
     log predictive density has an error, measured against 60 digits, of 2e-14 for q up to 10, 8e-14 at 1e3, 2e-12 at
     1e6, 9e-11 at 1e9 and 5e-9 at 1e12. A density under a given probability has an error of 7e-12 for q = 1e3 and 5e-10

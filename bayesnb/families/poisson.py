@@ -52,11 +52,20 @@ class Poisson(RateFamily):
 
     Notes
     -----
-    Numerical domain: counts up to 2**53, beyond which float64 does not hold every whole number. Such a cell is refused.
+    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
     Log densities are taken in the saddle-point form of Loader (2000), *Fast and accurate computation of binomial
     probabilities*, whose error is about 1e-16 times the distance between a count and its mean. Measured against 60
     digits, up to 30 standard deviations from the mean: 2e-13 at counts of 1e3, 1e-11 at 1e6, 1e-10 at 1e9, 2e-9 at
     1e11, 2e-8 at 1e13, 8e-7 at 9e15. Evidences have an error of about 1e-16 times the log Bayes factor of the column.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Poisson(), [[3], [0], [4], [9], [7], [12]], ["a"] * 3 + ["b"] * 3)
+    >>> posterior.predict_proba([[2], [8], [None]]).round(2)
+    array([[0.96, 0.04],
+           [0.06, 0.94],
+           [0.5 , 0.5 ]])
     """
 
     concentration: Hyperparameter = 1.0

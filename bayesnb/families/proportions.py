@@ -54,11 +54,11 @@ class Beta(Concentrated):
 
     Notes
     -----
-    Zeros and ones are refused, because their density is zero or infinite. The default k is that of Johnson, Kotz and
+    Zeros and ones are errors, because their density is zero or infinite. The default k is that of Johnson, Kotz and
     Balakrishnan (1995), *Continuous Univariate Distributions*, volume 2, section 25.4, an approximation to the maximum
     likelihood estimate. It follows from the geometric means of x and of 1 - x.
-    Where one of the exponents is far below one, most of the distribution is nearer to an end than float64 can tell;
-    simulated cells are then the number nearest to 0 or 1.
+    If one of the exponents is far below one, most of the distribution is nearer to an end than float64 resolves.
+    Simulated cells are then the number nearest to 0 or 1.
 
     Examples
     --------

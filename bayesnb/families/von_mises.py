@@ -38,9 +38,9 @@ class VonMises(Concentrated):
     nearly a normal distribution of variance :math:`1 / \kappa`. The same rotation of all cells changes no prediction.
     The posterior has no closed form: `NUTS` draws from it, and `MAP` and `MLE` find a maximum.
 
-    The circle has no ends. The sampler's coordinate goes on through pi, and draws of a direction are given within half
-    a turn of their mean direction, so that their mean and interval are those of numbers on a line. Draws near pi may
-    thus be a little larger than pi.
+    The circle has no ends. The sampler moves across pi without a boundary. Draws of a direction are given within half a
+    turn of their mean direction, so that means and intervals are those of numbers on a line. Draws near pi may
+    therefore be a little larger than pi.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class VonMises(Concentrated):
 
     Notes
     -----
-    Angles outside -pi to pi are refused, because they may be degrees. ``numpy.deg2rad(x)`` gives radians and
+    Angles outside -pi to pi are errors, because they may be degrees. ``numpy.deg2rad(x)`` gives radians and
     ``numpy.angle(numpy.exp(1j * x))`` moves radians into the interval. A time of day in hours is
     ``(hours - 12) * numpy.pi / 12``. The default k is the approximation of Banerjee, Dhillon, Ghosh and Sra (2005),
     *Journal of Machine Learning Research* 6, 1345-1382, to the maximum likelihood estimate.

@@ -123,7 +123,7 @@ class Exponential(RateFamily):
             weight = observed * weights[rows, None, None]
             own = weight * (codes[rows, None] == np.arange(held.shape[1]))[..., None]
             others, rest = pooled.n - weight, pooled.total - weight * cells
-            # Where only a rounding error or nothing is left, the general way knows what to do.
+            # The general way handles rows after which only a rounding error, or nothing, is left.
             n, total = statistics.n - own, statistics.total - own * cells
             clear = (others > 0) & (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
             a = self.concentration + n

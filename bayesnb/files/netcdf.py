@@ -15,7 +15,7 @@ from bayesnb.files.replace import replace_file
 __all__ = ["Arrays", "read_file", "require_backend", "write_file"]
 
 FORMAT = 3
-"""Version of the file's layout; a reader refuses a newer one.
+"""Version of the file's layout; a newer one is an error.
 
 Format 1 has sums of -log x! for Poisson columns. Formats 1 and 2 have no seal, but a checksum of text and arrays in the
 attribute ``sha256``.

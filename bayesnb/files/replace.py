@@ -10,7 +10,7 @@ __all__ = ["replace_file"]
 
 
 def replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
-    """Write a file beside its place, then put it there in one step.
+    """Write a file to a temporary path in the same folder, then give it the final path in one step.
 
     At each moment the path names the old file or the new one, whole, whatever interrupts the writer and however many
     processes write to it. Who has the old file open goes on reading it. A process that is killed while it writes may
@@ -31,7 +31,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
-        raise OSError(f"{str(path)!r} is no file that can be replaced: give the path of a file")
+        raise OSError(f"{str(path)!r} is not a file that can be replaced: give the path of a file")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to save into: make it first")
     temporary = target.with_name(f".bayesnb-{uuid4().hex}.tmp")

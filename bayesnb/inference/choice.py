@@ -1,4 +1,4 @@
-"""The inference that a user asks for."""
+"""The inference that a user gives, or the default."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["as_inference"]
 
 
 def as_inference(inference: Any) -> Inference:
-    """The inference asked for, `Exact()` by default.
+    """The inference that is given, `Exact()` by default.
 
     Raises
     ------

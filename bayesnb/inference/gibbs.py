@@ -36,12 +36,11 @@ class Gibbs(Inference):
         p(y_i = c \mid x_i, \pi, \theta) \propto \pi_c \prod_j p(x_{ij} \mid \theta_{cj}), \qquad
         \pi, \theta \mid x, y \sim \text{the posterior of labelled rows.}
 
-    It needs conjugate families, and no gradient, no step size and no compiling; sparse rows stay sparse. All chains run
-    together in NumPy. (NumPyro's ``Gibbs`` kernel would compile each sweep and needs dense arrays.) Each chain starts
-    on its own near an optimum. The better the features tell the classes apart, the faster the chains mix. Where every
-    row has a label, the draws are independent.
+    It needs conjugate families. All chains run together in NumPy, nothing is compiled, and sparse rows stay sparse.
+    Each chain starts on its own near an optimum. The better the features separate the classes, the faster the chains
+    mix. If every row has a label, the draws are independent.
 
-    Classes without a labelled row and with the same prior are exchangeable. They are relabelled so that a label means
+    Classes without a labelled row and with the same prior are exchangeable. They are reordered so that a label means
     the same in all draws: each draw's classes take the order in which its probabilities of the rows' labels agree most
     with those of the draw of highest density (Papastamoulis and Iliopoulos 2010, *Journal of Computational and
     Graphical Statistics* 19(2), 313-331, with probabilities in place of labels).

@@ -48,31 +48,24 @@ MOST_STEPS, MOST_CELLS = 250, 2**22
 
 @dataclass(frozen=True)
 class NUTS(Inference):
-    """Draws from the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014), NumPyro's, on the statistics.
+    """Draws from the posterior by NumPyro's No-U-Turn sampler (Hoffman and Gelman 2014), for any family.
 
-    Where hyperparameters are learned, only they are sampled, against the closed-form evidence, and the parameters are
-    drawn exactly given each draw of them: this has few dimensions, and avoids the funnel in the joint density of
+    The sampler reads sufficient statistics. Their density equals that of the rows up to a constant, so that a step
+    costs the same at a thousand rows and at a billion. It runs in float64. On a processor each chain has a thread; on a
+    GPU all chains run side by side. Another fit of the same shape does not compile again.
+
+    Chains start at draws from a tempered posterior, which is wider than the posterior, as R-hat requires. If every
+    family has a closed form, draws from it give the scale of each parameter, and warm-up adapts only the step size. The
+    sampled density and the acceptance do not use the closed form.
+
+    If hyperparameters are learned, only they are sampled, from their posterior under the closed-form evidence. The
+    parameters are drawn exactly given each draw. This has few dimensions, and avoids the funnel in the joint density of
     hyperparameters and parameters. The parameters of families without a closed form are sampled together with the
     hyperparameters.
 
-    The density is that of the statistics, which equals that of the rows up to a constant: a step costs the same at a
-    thousand rows and at a billion. On a processor each chain has a thread, on a GPU all chains run side by side, in
-    float64; another fit of the same shape does not compile again. Chains start at draws from a tempered posterior,
-    overdispersed for R-hat to mean something.
-
-    Where every family has a closed form, draws from it give the scale of each parameter, and warm-up adapts only the
-    step size. The density that is sampled, and what is accepted, do not use the closed form.
-
-    The sampler moves in unconstrained coordinates, which are chosen by the prior distribution of each parameter, for
-    families outside the package as well. Probabilities with a Dirichlet or Beta prior are represented by logarithms,
-    which do not underflow: by stick-breaking if all concentrations are at least one, and else as log-gamma variables in
-    a coordinate with light tails. The coordinate of a Gaussian class mean is its distance from the posterior's centre
-    in standard deviations. The closed form only tunes the coordinates; the density is that of prior and likelihood.
-
-    Rows without a label enter with the label summed out, and then a step costs in proportion to their number. All
-    chains start near one optimum; where a class has no labelled row, near the best of ten random ones. Classes without
-    a labelled row and with the same prior are exchangeable; they are relabelled so that a label means the same in all
-    draws.
+    Rows without a label enter with the label summed out, and the time of a step grows with their number. All chains
+    start near one optimum; if a class has no labelled row, near the best of ten random ones. Classes without a labelled
+    row and with the same prior are exchangeable; they are reordered so that a label means the same in all draws.
 
     Parameters
     ----------
@@ -101,6 +94,14 @@ class NUTS(Inference):
     ------
     ValueError
         If a setting is out of range.
+
+    Notes
+    -----
+    The prior distribution of a parameter determines its unconstrained coordinate, for families outside the package as
+    well. Probabilities with a Dirichlet or Beta prior are represented by logarithms, which do not underflow: by
+    stick-breaking if all concentrations are at least one, and else as log-gamma variables in a coordinate with light
+    tails. The coordinate of a Gaussian class mean is its distance from the posterior's centre in standard deviations.
+    The closed form only tunes the coordinates; the density is that of prior and likelihood.
     """
 
     num_warmup: int | None = None

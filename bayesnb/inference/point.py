@@ -54,18 +54,27 @@ class MLE(_PointEstimate):
     An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. If the data do not
     determine a parameter, or the likelihood grows without bound, no estimate exists and `fit` raises an error.
 
-    Where labels are missing, their sum is maximised by EM, as for `MAP`. That of Gaussian columns grows without bound
-    as a class shrinks to a single cell; what EM finds is a local maximum.
+    If labels are missing, EM maximises the likelihood summed over them, as for `MAP`. With Gaussian columns this
+    likelihood grows without bound as a class shrinks to a single cell, and EM finds a local maximum.
 
     Parameters
     ----------
     max_iterations : int, default 2000
-        Iterations of EM; of no account where every row has a label.
+        Iterations of EM; not used if every row has a label.
 
     Warns
     -----
     ConvergenceWarning
         If EM has not converged.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> estimate = nb.fit(nb.Bernoulli(), [[1], [1], [0], [1]], ["a", "a", "b", "b"], nb.MLE())
+    >>> estimate.mean()["x_prob"].tolist()
+    [[1.0], [0.5]]
+    >>> estimate.predict_proba([[0]])
+    array([[0., 1.]])
     """
 
     def check(self, problem: Problem) -> None:
@@ -82,7 +91,10 @@ class MLE(_PointEstimate):
         n = statistics.classes.n
         known = problem.resolved.class_prior.probs
         if known is None and n.sum() == 0:
-            raise ValueError("all weights are zero: no maximum likelihood estimate of the class probabilities exists")
+            raise ValueError(
+                "all weights are zero, so that the class probabilities have no maximum likelihood estimate: give "
+                "positive weights, or class_probs"
+            )
         blocks = []
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
             estimate = block.family.maximum_likelihood(counted)
@@ -101,22 +113,29 @@ class MAP(_PointEstimate):
     With uniform priors it is the maximum likelihood estimate; a concentration below one can leave the density
     unbounded, for which `fit` raises an error.
 
-    Where labels are missing, the density with the labels summed out is maximised by EM (Dempster, Laird and Rubin 1977,
-    *Journal of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000,
-    *Machine Learning* 39, 103-134): each row counts in every class for the probability of that label, the estimate is
-    made as if from labelled rows, and so on until no probability of a label changes by more than 1e-7. The density
-    never decreases, and the result is a local maximum: the one reached from the predictions of the labelled rows or, if
-    a class has no labelled row, from the best of ten random starts.
+    If labels are missing, EM maximises the density with the labels summed out (Dempster, Laird and Rubin 1977, *Journal
+    of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000, *Machine
+    Learning* 39, 103-134). Each iteration weights a row in every class by the probability of that label, and estimates
+    the parameters as from labelled rows. It ends when no probability of a label changes by more than 1e-7. The density
+    never decreases, and the result is a local maximum. The start is the prediction of the labelled rows or, if a class
+    has no labelled row, the best of ten random starts.
 
     Parameters
     ----------
     max_iterations : int, default 2000
-        Iterations of EM; of no account where every row has a label.
+        Iterations of EM; not used if every row has a label.
 
     Warns
     -----
     ConvergenceWarning
         If EM has not converged.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> estimate = nb.fit(nb.Bernoulli(2.0, 2.0), [[1], [1], [0], [1]], ["a", "a", "b", "b"], nb.MAP())
+    >>> estimate.mean()["x_prob"].tolist()
+    [[0.75], [0.5]]
     """
 
     def check(self, problem: Problem) -> None:

@@ -47,11 +47,11 @@ __all__ = ["BoundModel", "bind"]
 
 @dataclass(frozen=True, repr=False)
 class BoundModel:
-    """A model that knows the columns, classes and categories of a table.
+    """A model bound to the columns, classes and categories of a table.
 
-    `NaiveBayes.bind` gives one, and `Posterior.model` is one, with numbers for all hyperparameters. It is fitted as its
-    description is, except that columns and categories stay those of its own table, and classes too unless a fit names
-    others. Two bound models are equal if their descriptions are.
+    `NaiveBayes.bind` gives one, and `Posterior.model` is one, with numbers for all hyperparameters. A fit of it keeps
+    the columns and categories of its table, and the classes unless the fit names others. Two bound models are equal if
+    their descriptions are.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class BoundModel:
         Columns, classes and categories.
     blocks : tuple of Block
         The columns in groups of one family and one array shape, in the order of all statistics and parameters. A
-        hyperparameter that is learned has a one in its place; `learned` says where.
+        hyperparameter that is learned is a one here; `learned` holds its place.
 
     Raises
     ------

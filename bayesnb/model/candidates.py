@@ -45,7 +45,7 @@ COUNTS: Mapping[str, ConjugateFamily] = {
 """Families of whole numbers with few values.
 
 A Geometric is a NegativeBinomial(1), and a Poisson one of infinite total_count, so that these cover the variances from
-that of a Poisson upwards. The edges of a histogram of whole numbers lie half-way between them, so that its density at a
+that of a Poisson upwards. The edges of a histogram of whole numbers are half-way between them, so that its density at a
 whole number is the probability of that number.
 """
 
@@ -92,7 +92,8 @@ class Candidate:
 def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
     """The families that can hold a column of a table; none if no cell is observed.
 
-    They hold the rows of weight zero, too, because a fit to the table refuses cells that the family cannot hold.
+    They hold the rows of weight zero, too, because a fit to the table raises an error for a cell that the family cannot
+    hold.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
 def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]:
     if ((cells == 0) | (cells == 1)).all():
         return (Candidate("Bernoulli", Bernoulli()),)
-    # An infinite cell is no number of any family. The fit refuses it, with an error that names column and row.
+    # No family holds an infinite cell. The fit raises an error that names column and row.
     if weights.sum() < MIN_CELLS or np.isinf(cells).any():
         return (Candidate("Gaussian", Gaussian(), smooth=True),)
     few = _are_few_whole_numbers(cells)
@@ -150,8 +151,8 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
 def _of_edges(name: str, cells: np.ndarray, weights: np.ndarray) -> float:
     """Log of the share of edges that the cells leave open, for a histogram, whose edges were taken from the cells.
 
-    They are one of ten sets. Beside these, n uniform cells tell either end of their range to a share 1 / n of it, or to
-    a step of the resolution, where that is coarser.
+    They are one of ten sets. Besides, n uniform cells determine each end of their range to a share 1 / n of it, or to a
+    step of the resolution, if that is coarser.
     """
     values = _distinct(cells, weights)
     if name != "Histogram" or not len(values):

@@ -18,7 +18,7 @@ __all__ = ["choose_features", "doubts_of_choice"]
 def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
-    A column without an observed cell, of which the evidence says nothing, gets the family of its type.
+    A column without an observed cell has the same evidence under every family, and gets the family of its type.
     """
     chosen = chosen_candidates(rows, columns.open)
     warn_of_choice(doubts_of_choice(columns.table, chosen))
@@ -28,7 +28,7 @@ def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Fami
 
 
 def doubts_of_choice(table: Table, chosen: Mapping[int, Candidate]) -> Iterator[Doubt]:
-    """What speaks against the families that were chosen for some columns of a table, by position."""
+    """Doubts about the families that were chosen for some columns of a table, by position."""
     for position, candidate in chosen.items():
         name: Column = table.names[position]
         if table.kind(position) == "category":

@@ -81,7 +81,7 @@ def labelled_table(table: Table, y: Any, sample_weight: Any, *, may_miss: bool) 
 def chosen_candidates(rows: LabelledTable, positions: Sequence[int]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     found = {position: candidates(rows.table, position, rows.weights) for position in positions}
-    # Where there is one candidate, its evidence decides nothing.
+    # The evidence of a single candidate is not needed.
     compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
     chosen = {position: each[0] for position, each in found.items() if each}
     return chosen | {position: each[0].candidate for position, each in compared.items()}

@@ -1,4 +1,4 @@
-"""Columns whose guessed or chosen family may not fit: found in their cells, and told in one warning."""
+"""Columns whose guessed or chosen family may not fit: found in their cells, and listed in one warning."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ FEW_VALUES = 20
 """Whole numbers of so many distinct values or fewer may be codes, grades or counts."""
 
 SAMPLED = 10_000
-"""About so many cells of a column of numbers, evenly spaced, say whether all are worth a look."""
+"""About so many cells of a column of numbers, evenly spaced, decide whether all cells are checked."""
 
 MOST = 0.5
 """A share of the cells above this is most of them."""
@@ -40,8 +40,8 @@ REMEDIES = {
     "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
     MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
     "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
-    DISTINCT: "most values are distinct, and categories are taken (Categorical), which say nothing of values not seen. "
-    "Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
+    DISTINCT: "most values are distinct, and categories are taken (Categorical), for which unseen values count as "
+    "missing. Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
 """For each kind of doubt what it is, which family was taken, and what to write instead."""

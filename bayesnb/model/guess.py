@@ -27,7 +27,7 @@ def guess_features(columns: OpenColumns) -> dict[Any, Family]:
 
 
 def guess_family(table: Table, position: int) -> tuple[Family, list[Doubt]]:
-    """Family that the type of a column suggests, and what speaks against it."""
+    """Family that the type of a column suggests, and the doubt about it."""
     kind, name = table.kind(position), table.names[position]
     if kind == "boolean":
         return Bernoulli(), []

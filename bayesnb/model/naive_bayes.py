@@ -134,8 +134,8 @@ class NaiveBayes(Description):
 
         Notes
         -----
-        Families that are chosen by the labels have looked at the data to which the model is then fitted. Its evidence
-        is too high by at most the log of the number of candidates for each column; see `choose_families`.
+        Families that the labels choose depend on the data to which the model is then fitted. Its evidence is too high,
+        by at most the log of the number of candidates for each column; see `choose_families`.
 
         Examples
         --------

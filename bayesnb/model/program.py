@@ -18,7 +18,7 @@ __all__ = ["refuse_subsets", "run_program"]
 
 
 def refuse_subsets(feature_inclusion: Any) -> None:
-    """Refuse a model that averages over subsets of its features.
+    """Raise an error for a model that averages over subsets of its features.
 
     Raises
     ------
@@ -26,8 +26,8 @@ def refuse_subsets(feature_inclusion: Any) -> None:
     """
     if feature_inclusion is not None:
         raise ValueError(
-            "the program has a parameter for every class and no subsets of features to average over: take it of the "
-            "model without feature_inclusion, or average in closed form, nb.fit(model, X, y)"
+            "the program has a parameter for every class and no subsets of features to average over: take that of "
+            "the model without feature_inclusion, or average in closed form, nb.fit(model, X, y)"
         )
 
 

@@ -29,10 +29,10 @@ BISECTIONS = 60
 class AveragedPosterior(ClosedFormPosterior):
     r"""The posterior in closed form, averaged over all subsets of the features.
 
-    A feature either has a parameter for every class, or all classes share one. With D features that makes
-    :math:`2^D` models, over which a prior probability of inclusion :math:`p_d` for each feature is a distribution; all
-    of them are averaged in one pass, because the sum over subsets is a product over features (Dash and Cooper 2002,
-    *Exact model averaging with naive Bayesian classifiers*, ICML, 91-98):
+    A feature either has a parameter for every class, or all classes share one. With D features there are :math:`2^D`
+    such models, and the prior probabilities of inclusion :math:`p_d` are a distribution over them. One pass averages
+    all of them, because the sum over subsets is a product over features (Dash and Cooper 2002, *Exact model averaging
+    with naive Bayesian classifiers*, ICML, 91-98):
 
     .. math::
         p(y=c \mid x, D) \propto p(c \mid D) \prod_d \left[ w_d \, p(x_d \mid c, D) + (1 - w_d) \, p(x_d \mid D)

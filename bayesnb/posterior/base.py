@@ -39,7 +39,7 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
     """Whether `log_joint_of` is the sum of the log class probabilities and `feature_log_density` of all features."""
 
     def require_model(self, verb: str) -> None:
-        """Refuse a posterior that belongs to no distribution of the features.
+        """Raise an error if the posterior belongs to no distribution of the features.
 
         Parameters
         ----------
@@ -82,23 +82,23 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         num_draws: int | None = None,
         key: Any = 0,
     ) -> Any:
-        r"""Why this row? The log odds of two classes, and what each feature contributes to them.
+        r"""The log odds of two classes in a row, and what each feature contributes to them.
 
         .. math::
             \log \frac{p(y=c \mid x, D)}{p(y=k \mid x, D)} = \log \frac{p(c \mid D)}{p(k \mid D)}
             + \sum_j \log \frac{p(x_j \mid c, D)}{p(x_j \mid k, D)}
 
-        Good (1950, *Probability and the Weighing of Evidence*, chapter 6) calls a term of the sum the weight of
-        evidence of the cell. Turing's unit of it is the deciban, ten times the logarithm to base ten: about the
-        smallest difference in evidence that a person notices. Ten decibans multiply the odds by ten.
+        A term of the sum is the weight of evidence of the cell (Good 1950, *Probability and the Weighing of Evidence*,
+        chapter 6). Turing's unit is the deciban, ten times the logarithm to base ten: ten decibans multiply the odds by
+        ten.
 
         Parameters
         ----------
         X_row : table of shape (1, columns), array or list of shape (columns,), or pandas.Series
             One row, such as ``X.iloc[[0]]``.
         class_, against : label, optional
-            The class that positive numbers speak for, and that which negative ones speak for; by default the most
-            probable class of the row, and the most probable other one.
+            Positive numbers support the first class, negative ones the second. By default the most probable class of
+            the row, and the most probable other one.
         unit : {"nats", "bits", "decibans"}, default "nats"
         prob : float, default 0.89
             Posterior probability of the intervals.
@@ -121,8 +121,8 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
                 of the two classes in `predict_log_proba`, to rounding.
             ``lower``, ``upper``
                 Equal-tailed interval of the same log odds under single draws of the parameters. NaN for a point
-                estimate, whose parameters have no spread. ``log_odds`` averages densities and not their logarithms, so
-                that it may lie outside the interval of a class with few data.
+                estimate, whose parameters have no spread. ``log_odds`` averages densities and not their logarithms. In
+                a class with few data it may therefore be outside the interval.
 
         Raises
         ------

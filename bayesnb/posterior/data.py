@@ -148,8 +148,8 @@ class DataOfFit:
         problem = self.require_data(verb)
         if self.inference is None:
             raise ValueError(
-                f"{verb} would need the sampler that made these draws: run it again on the new data and hand them over "
-                "with nb.from_samples, or use nb.fit(model, X, y)"
+                f"{verb} would need the sampler that made these draws: run it again on the new data and give its "
+                "draws to nb.from_samples, or use nb.fit(model, X, y)"
             )
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
         return problem, self.inference

@@ -169,8 +169,8 @@ class Draws(ABC):
         pandas.DataFrame
             A row for each row of X, by position: ``total``; ``aleatoric``, which would be left if the parameters were
             known; and ``epistemic``, their difference, the mutual information between label and parameters. The last
-            shows which labels are worth asking for (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005;
-            Houlsby, Huszár, Ghahramani and Lengyel 2011, arXiv:1112.5745, who call it BALD).
+            shows which rows are worth labelling, in active learning (Lindley 1956, *Annals of Mathematical Statistics*
+            27, 986-1005; Houlsby, Huszár, Ghahramani and Lengyel 2011, arXiv:1112.5745, who call it BALD).
 
         Raises
         ------

@@ -78,6 +78,20 @@ class ExactPosterior(ClosedFormPosterior):
         Posterior of each block of the model, the same types as the priors.
     class_posterior : ClassPrior
         Posterior of the class probabilities.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], ["a", "a", "b", "b"])
+    >>> posterior.mean()["x_prob"].tolist()
+    [[0.75], [0.25]]
+    >>> posterior.summary().round(2)
+                   mean    sd  lower  upper
+    parameter
+    class_prob[a]  0.50  0.19   0.20   0.80
+    class_prob[b]  0.50  0.19   0.20   0.80
+    x_prob[a, 0]   0.75  0.19   0.38   0.98
+    x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
 
     @in_float64

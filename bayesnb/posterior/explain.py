@@ -191,7 +191,7 @@ def _odds(log_density: np.ndarray, pair: tuple[int, int]) -> np.ndarray:
 
 
 def _rest(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """What the parts on the last axis lack of a total; nothing where both are infinite."""
+    """The total minus the parts on the last axis; zero where both are infinite."""
     with np.errstate(invalid="ignore"):
         rest = total - parts.sum(axis=-1)
     return np.where(np.isnan(rest), 0.0, rest)

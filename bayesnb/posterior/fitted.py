@@ -28,8 +28,8 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     Raises
     ------
     TypeError
-        If it is neither. Pipelines and searches are refused too, because the table that they get is not the one that
-        their estimator gets.
+        If it is neither, or a pipeline or a search, because the table that these get is not the one that their
+        estimator gets.
     ValueError
         If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
         posterior.

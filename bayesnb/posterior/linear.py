@@ -1,4 +1,4 @@
-"""The linear rule that tells two classes apart by 0/1 features."""
+"""The linear rule for two classes of 0/1 features."""
 
 import numpy as np
 
@@ -12,7 +12,9 @@ def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]
     """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
     classes = model.schema.classes
     if len(classes) != 2:
-        raise ValueError(f"there are {len(classes)} classes {classes.tolist()}: a linear rule separates two")
+        raise ValueError(
+            f"there are {len(classes)} classes {classes.tolist()}, and a linear rule needs two: fit two of them"
+        )
     for block in model.blocks:
         if not block.is_binary:
             raise ValueError(

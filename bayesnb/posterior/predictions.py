@@ -88,7 +88,7 @@ class Predictions(ABC):
         array, shape (rows, classes)
             log p(x, y=c | data), the parameters integrated out of the product (Murphy 2012, Eqs. 3.64-3.65). For a Dask
             array or data frame, here and in the methods of prediction, a Dask array in the same partitions, computed
-            when it is asked for.
+            lazily.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Predictions(ABC):
         loss : array of shape (classes, classes) or pandas.DataFrame, optional
             ``loss[a, c]``, the loss of deciding for a where c is true, both in the order of `classes`. The columns of a
             frame are the labels that may be true, in any order, and its index the actions, which need not be labels:
-            ``"refer"``, say, with the loss of asking somebody else.
+            for example ``"refer"`` with the cost of a referral.
         confidence : float, optional
             Abstain where no label has at least this probability, above 0 and at most 1.
         abstain : scalar, default None
@@ -179,7 +179,7 @@ class Predictions(ABC):
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
-        """Weights and bias of the linear rule that tells two classes apart by 0/1 features.
+        """Weights and bias of the linear rule for two classes of 0/1 features.
 
         Returns
         -------

@@ -147,7 +147,7 @@ class SampledPosterior(SpreadPosterior):
         draws = self.num_draws if num_draws is None else whole_number("num_draws", num_draws)
         if chains > self.num_chains or draws > self.num_draws:
             raise ValueError(
-                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: ask for no "
+                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: give no "
                 "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
         kept = self._kept(draws)

@@ -14,7 +14,7 @@ Unseen = Mapping[Any, Mapping[Any, int]]
 
 @dataclass(frozen=True)
 class Counted:
-    """Statistics of rows, and the cells whose categories the model does not know; the sum is that of all the rows."""
+    """Statistics of rows, and the cells whose categories are not in the model; the sum is that of all the rows."""
 
     statistics: ModelStatistics
     unseen: Unseen

@@ -73,7 +73,7 @@ def warn_lost(number: int, first: int) -> None:
     """Warn of rows that no class can have, given how many and the position of one."""
     warn(
         f"{number} row(s), the first of them row {first}, have probability zero "
-        "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. A posterior "
-        "that is no point (nb.NUTS(), or nb.Exact() for conjugate families) does not have this trouble",
+        "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. Use "
+        "nb.NUTS(), or nb.Exact() for conjugate families, which give every row a probability",
         UserWarning,
     )

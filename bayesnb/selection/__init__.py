@@ -1,1 +1,1 @@
-"""Which features tell the classes apart, and which model describes the data?"""
+"""Which features depend on the class, and which model describes the data?"""

@@ -143,7 +143,7 @@ def choose_families(
 ) -> FamilyChoice:
     r"""Compare the families that can hold each column, and choose one for each.
 
-    Every column is looked at on its own. The evidence of a family is the density of the column's cells given the
+    Each column is chosen separately. The evidence of a family is the density of the column's cells given the
     labels, the parameters integrated out:
 
     .. math:: \log p(x_{\cdot j} \mid y, \text{family}) = \sum_c \log \int \prod_{i: y_i = c}
@@ -160,7 +160,7 @@ def choose_families(
     exclude : sequence, optional
         Columns to leave out, such as a row identifier.
     families : mapping from column to Family, optional
-        Families that are not chosen.
+        Families that are given and not compared.
     criterion : {"evidence", "labels"}, default "evidence"
         ``"labels"`` takes, column by column until nothing changes, the family with the highest leave-one-out log score
         of the labels (`loo_scores`, ``elpd_label``), beginning with the families of the highest evidence. It needs the
@@ -193,35 +193,33 @@ def choose_families(
       cells: `Gaussian`. Nothing is compared.
     - whole numbers of at most 20 different values: `Histogram`; if none is negative, `Poisson`, `Geometric` and
       `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; if some are zero, `Hurdle` of a histogram. The edges
-      of the bins lie half-way between the numbers, so that all these are probabilities of whole numbers.
+      of the bins are half-way between the numbers, so that all these are probabilities of whole numbers.
     - other numbers, whole ones of more values such as ages among them: `Gaussian`, `Histogram`; `LogNormal` if all are
       positive; `Exponential` if none is negative; and `Hurdle` of each if some are zero. These are densities per unit
       of the column.
 
-    No column is compared as a category and as a number: the categories of a column are known only from its cells, a
-    knowledge worth thousands of nats. `Binomial` is not a candidate, because the largest count of a table is no bound
-    for other rows.
+    No column is compared as a category and as a number: the categories would be known from the cells, which is worth
+    thousands of nats. `Binomial` is not a candidate, because other rows may have a larger count than the largest of a
+    table.
 
-    A density has no probability at zero, and a hurdle no density. They are compared as they describe cells that are
-    recorded with a resolution, the smallest distance d of values that differ: the probability of zero under a hurdle is
-    spread on a width d, and so is a density of probability / d there. `log_evidence` of a hurdle is therefore that of
-    `nb.fit` minus log d for each zero. A change of unit changes all candidates alike.
+    A hurdle gives zero a probability, a density gives it none. They are compared at the resolution of the column, the
+    smallest distance d of values that differ: a zero of probability p has the density p / d. `log_evidence` of a hurdle
+    is therefore that of `nb.fit` minus log d for each zero. A change of unit changes all candidates by the same number.
 
-    The edges of a `Histogram` are taken from the cells, and its evidence given them is too high: it would win in 63 %
-    of columns of 60 normal numbers. `log_evidence` is therefore less by log 10, since the edges are one of ten sets,
-    and by 2 log min(n, m), since n uniform cells tell either end of their range to a share 1 / n of it, or to one of
-    the m steps of the resolution within it. The priors are those of the families' defaults. Those of `Gaussian`,
-    `LogNormal`, `Exponential` and `Poisson` follow the scale of the column, which is worth a nat or two: log Bayes
-    factors of less than about two decide nothing.
+    The edges of a `Histogram` are taken from the cells, and its evidence given them is too high: in 63 % of columns of
+    60 normal numbers it is above that of a `Gaussian`. `log_evidence` is therefore less by log 10, since the edges are
+    one of ten sets, and by 2 log min(n, m) for the two ends of the range, with n cells and m steps of the resolution.
+    The priors are the families' defaults. Those of `Gaussian`, `LogNormal`, `Exponential` and `Poisson` follow the
+    scale of the column, which is worth one or two nats: log Bayes factors of less than about two decide nothing.
 
-    The families chosen have looked at the labels. The evidence of the model is too high by at most the log of the
+    The families were chosen with the labels. The evidence of the model is too high by at most the log of the
     number of candidates for each column: a model that gives K candidates the same prior probability has an evidence of
     at least 1 / K of the highest. K is at most seven, so that this is at most 1.95 nats a column, however many rows
     there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row rarely changes the
     choice. Those that ``criterion="labels"`` maximised are a little too high.
 
-    A family chosen for positive numbers or counts refuses other cells in later rows; `NaiveBayesClassifier` counts them
-    as missing. Give another one with `families` if such cells may come.
+    A family chosen for positive numbers or counts raises an error for other cells in later rows; `NaiveBayesClassifier`
+    counts them as missing. If such cells may come, give another family with `families`.
 
     Examples
     --------

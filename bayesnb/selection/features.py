@@ -79,7 +79,7 @@ class FeatureSelection:
 @warns_once
 @in_float64
 def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any = None) -> FeatureSelection:
-    r"""Keep the features with which each row's label is predicted best from the other rows.
+    r"""Keep the features that predict the labels best, by exact leave-one-out.
 
     The score of a subset S of the features is the exact leave-one-out log score of the labels, `loo_scores`'s
     ``elpd_label``:
@@ -114,7 +114,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     Raises
     ------
     TypeError
-        If the model is no model, or X no table.
+        If `model` is not a model, or X not a table.
     ValueError
         If a family has no closed form; a hyperparameter is learned; y has one class only, lacks a label, or has not one
         for each row; the model averages over subsets of its features (`feature_inclusion`) and rows have weights; no
@@ -128,13 +128,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
 
     Notes
     -----
-    The score of the subset that is kept is too high, because the subset was chosen by it. Only rows that did not choose
-    the features say how well the model predicts: select them anew in each training part of a cross-validation.
+    The score of the subset that is kept is too high, because the subset was chosen by it. To measure how well the
+    model predicts new rows, select the features anew in each training part of a cross-validation.
 
-    Naive Bayes counts features that repeat each other several times, and is then too sure. The search drops such
+    Naive Bayes counts features that repeat each other several times, and is then overconfident. The search drops such
     repeats. A feature that is dropped may still depend on the class (`feature_evidence`).
 
-    If the features are independent given the class, mostly all of them are kept. In 200 tables of 60 rows and ten
+    If the features are independent given the class, usually all of them are kept. In 200 tables of 60 rows and ten
     `Bernoulli` columns, the probability of each class and column uniform from 0 to 1, features were dropped from ten
     tables, and the log score of new labels changed by -0.0002 nats a row on average (standard error 0.0002). If the
     best subset were kept in any case, it would change by -0.014.

@@ -13,7 +13,7 @@ __all__ = ["grouped_model"]
 
 
 def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
-    """The model with joint blocks, each where its first column was; columns beside them keep their families.
+    """The model with joint blocks, each where its first column was; other columns keep their families.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class ColumnGrouping:
     Attributes
     ----------
     model : NaiveBayes or BoundModel
-        The model with joint blocks in the place of the columns that were merged; the model given if none were.
+        The model with joint blocks in place of the columns that were merged; the given model if none were.
     table : pandas.DataFrame
         A row for each merge, in their order: ``first`` and ``second``, the columns or blocks that were merged;
         ``family``, that of their block; ``log_bayes_factor``, the log evidence of the block minus those of the two;
@@ -102,7 +102,7 @@ def group_columns(
 
     Columns of real numbers, `Gaussian`, become blocks of `MultivariateGaussian`; columns of categories and of zeros and
     ones, `Categorical` and `Bernoulli`, become blocks of `JointCategorical`. Joint blocks of these two families that
-    the model has already may grow. All other columns stay as they are, and a number is never merged with a category.
+    the model already has may grow. All other columns stay as they are, and a number is never merged with a category.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def group_columns(
 
     Notes
     -----
-    Hyperparameters are carried over so that each column on its own keeps its prior:
+    Hyperparameters are chosen so that each column keeps its prior:
 
     - ``Gaussian(loc, kappa, concentration, rate)`` becomes ``MultivariateGaussian(loc, kappa, df, scale)`` with df
       twice the concentration plus the number of columns minus one, and a diagonal scale of twice the rates. Defaults
@@ -154,9 +154,9 @@ def group_columns(
     Where a block has more columns than a class has rows, the prior is still proper, and the evidence falls. A greedy
     search may miss the best of all partitions.
 
-    The groups are chosen by the data, which the evidence of the model does not know. If the first model has D columns
-    of one kind, every merge is one of at most D (D - 1) / 2 and the end is one more possibility. The evidence averaged
-    over all these choices is honest, and is at most the log of their number lower for each merge and for the end:
+    The groups are chosen with the data, so that the evidence of the model is too high. If the first model has D columns
+    of one kind, every merge is one of at most D (D - 1) / 2, and the end of the search is one more possibility. The
+    evidence averaged over all these choices is lower by at most the log of their number for each merge and for the end:
     3.8 nats each with ten columns. Log Bayes factors below that decide little. Leave-one-out scores of the model are
     nearly unaffected, because one row rarely changes a merge. Cross-validation with new groups in each fold measures
     it.

@@ -87,7 +87,7 @@ def compare_models(
     The evidence :math:`p(D \mid M)`, all parameters integrated out, measures how well a model with its prior predicts
     features and labels without data; the posterior probability of a model is proportional to the evidence times the
     prior one (Murphy 2012, section 5.3). The leave-one-out score measures how well it predicts labels from features and
-    all other rows (`loo`). They answer different questions and may disagree.
+    all other rows (`loo`). The two may disagree.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def compare_models(
     data. Otherwise ``model_probability`` is NaN, a note says why, and the models are ordered by ``elpd``:
 
     - Models that read different columns, or the same column as a measurement and as a category, have no common scale.
-      To ask whether a column is worth having, keep it in both models, in one of them with ``feature_inclusion`` zero.
+      To find out whether a column is useful, keep it in both models, in one of them with ``feature_inclusion`` zero.
     - A prior whose numbers were taken from the data gives the data a higher density. Evidences of such models are
       compared only if ``prior_saw`` is the same, and never if it contains ``"maximised"``, since a maximum
       rises with every hyperparameter that is learned.
@@ -195,13 +195,13 @@ def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
 
 
 def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Posterior:
-    """The posterior of X and y; one that was fitted to other data is refused."""
+    """The posterior of X and y; one that was fitted to other data is an error."""
     if isinstance(given, Model | Family):
         return fit(given, X, y, sample_weight=sample_weight)
     given = posterior_of(given, repr(name))
     if given.problem is None:
         raise ValueError(
-            f"{name!r} was given its parameters or draws without data, so that nothing says what it was fitted to: use "
+            f"{name!r} was given its parameters or draws without data, so that its data are unknown: use "
             "nb.fit(model, X, y)"
         )
     try:

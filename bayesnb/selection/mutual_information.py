@@ -29,8 +29,8 @@ def mutual_information(
 
     (Murphy 2012, Eq. 3.76), a sum over the values of a discrete feature and an integral over those of a Gaussian one.
     Rank features by ``estimate``, and use ``p_value`` to test whether a feature has any information. Do not use
-    ``mean`` and ``at_posterior_mean`` for this: mutual information is never negative, so that noise and the prior pull
-    them up. Five classes and ten categories of pure noise have a posterior mean of 0.19 nats at 100 rows.
+    ``mean`` and ``at_posterior_mean`` for this: mutual information is never negative, so that noise and the prior make
+    them too large. Five classes and ten categories of pure noise have a posterior mean of 0.19 nats at 100 rows.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def mutual_information(
         ``at_posterior_mean``
             Information at the posterior means of the parameters, as in textbooks.
         ``mean``
-            Posterior mean of the information, pulled up by noise and prior.
+            Posterior mean of the information, too large because of noise and prior.
 
         The first four depend on the labelled rows of the posterior, and not on the prior or the inference. They are NaN
         without data (`from_parameters`), for a family that does not define a maximum of its likelihood, and for a
@@ -93,7 +93,7 @@ def mutual_information(
     probability that a chi-squared variable of df degrees of freedom exceeds x = df I / E, and the ends of the interval
     are the noncentralities, divided by 2 N, for which x has a tail probability of (1 - `prob`) / 2. For Bernoulli and
     categorical columns E is exact, a sum over hypergeometric cells; elsewhere it is df / (2 N), where df is the number
-    of parameters of a cell times (classes - 1). Classes and categories that do not occur do not count, nor do
+    of parameters of a cell times (classes - 1). Classes and categories that do not occur are ignored. So are
     classes in which the likelihood has no maximum, such as a Gaussian with equal cells. A cell of weight two counts as
     two cells; columns with weights that are not whole numbers use df / (2 N). The user guide has measured coverages and
     sizes.

@@ -1,4 +1,4 @@
-"""The features of a model of which some columns are dropped or merged; the columns beside them keep their families."""
+"""The features of a model of which some columns are dropped or merged; the other columns keep their families."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -40,8 +40,8 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
 
     Notes
     -----
-    ``SelectKBest`` refuses text and missing cells before it calls a score function. For such columns use scikit-learn's
-    ``SelectFromModel``, which reads nothing itself, with an ``importance_getter`` that returns
+    ``SelectKBest`` raises an error for text and missing cells before it calls a score function. For such columns use
+    scikit-learn's ``SelectFromModel``, which reads nothing itself, with an ``importance_getter`` that returns
     ``nb.mutual_information(fitted)["estimate"].to_numpy()`` of the fitted estimator; the user guide has an example.
 
     Examples

@@ -1,4 +1,4 @@
-"""Which features speak most for each class?"""
+"""Which features are the strongest evidence for each class?"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Values of one feature, or words, that may speak for a class.
+    """Values of one feature, or words, that may be evidence for a class.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ def telling_features(
     num_draws: int | None = None,
     key: Any = 0,
 ) -> pd.DataFrame:
-    r"""The features that speak most for each class, with intervals.
+    r"""The features that are the strongest evidence for each class, with intervals.
 
-    A value x of a feature speaks for the class c, against all others together, with the log odds
+    A value x of a feature is evidence for the class c, against all others together, with the log odds
 
     .. math:: \log p(x \mid c, D) - \log \sum_{k \neq c} \frac{p(k \mid D)}{1 - p(c \mid D)} \, p(x \mid k, D),
 
@@ -77,7 +77,7 @@ def telling_features(
     ----------
     posterior : Posterior or fitted estimator
     num : int, default 10
-        Most rows for each class.
+        Largest number of rows for each class.
     unit : {"nats", "bits", "decibans"}, default "nats"
     prob : float, default 0.89
         Posterior probability of the intervals.
@@ -93,7 +93,7 @@ def telling_features(
         ``attrs``.
 
         ``class``, ``feature``
-            The class, and the column, the word or the joint block that speaks for it.
+            The class, and the column, the word or the joint block that is evidence for it.
         ``value``
             The category, or 0 or 1; None for a word, a number and a joint block.
         ``log_odds``
@@ -103,9 +103,9 @@ def telling_features(
         ``lower``, ``upper``
             Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
 
-        Only features that speak for the class are there: those with log odds above zero. They are in the order of
+        Only features with log odds above zero are listed, in the order of
         ``lower``, or of ``log_odds`` for a point estimate. Words that are rare in the data have large log odds with
-        wide intervals, and therefore come after words about which the data leave less doubt.
+        wide intervals, and therefore come after words with narrower intervals.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def telling_features(
         raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
     classes = posterior.classes.tolist()
     if len(classes) < 2:
-        raise ValueError(f"there is one class, {classes[0]!r}: a feature speaks for a class against another")
+        raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
     found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
     features = [feature for some in found for feature in some.features]
     values = [value for some in found for value in some.values]

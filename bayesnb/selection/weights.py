@@ -48,15 +48,15 @@ def weight_features(
     sample_weight: Any = None,
     key: Any = 0,
 ) -> WeightedPosterior:
-    r"""Learn a weight for each feature, so that dependent features do not count as if each were new evidence.
+    r"""Learn a weight for each feature, so that dependent features do not make predictions overconfident.
 
-    Naive Bayes adds up the evidence of its features as if they were independent given the class. Where they are not,
-    its probabilities are too close to 0 and 1, however many rows there are. Weights mend it when rows are predicted:
+    Naive Bayes adds up the evidence of its features as if they were independent given the class. If they are not,
+    its probabilities are too close to 0 and 1, however many rows there are. Weights correct the predictions:
 
     .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
 
     The likelihood of the weights w and of the offsets b takes each row's label, and the exact densities of the row's
-    features given the **other** rows. Densities of rows that are among the data would flatter every feature. No rows
+    features given the **other** rows. Densities of rows that are among the data are too high for every feature. No rows
     are held out, and nothing is fitted again.
 
     Parameters
@@ -96,7 +96,7 @@ def weight_features(
 
     Notes
     -----
-    The prior lets the data say how much the features depend on each other, and how much they differ in that:
+    The prior has a level and a spread of the weights, which are learned too:
 
     .. math::
         \tau &\sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, & \eta &\sim N(1, 1), \\

@@ -63,6 +63,6 @@ def count_batches(
         problem = problem.add(counted.statistics)
         unseen = add_unseen(unseen, counted.unseen)
     if empty:
-        raise ValueError("there are no rows (in the second reading, if there were some before): give at least one")
+        raise ValueError("there are no rows (or none in the second reading): give at least one")
     warn_unseen(unseen)
     return problem

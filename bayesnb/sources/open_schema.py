@@ -157,14 +157,14 @@ class OpenSchema:
         again = "or a callable that returns a fresh iterator, which is then read twice"
         if self.classes is None:
             raise ValueError(
-                "batches is an iterator, which can be read only once, and which classes there are is not known: give "
+                "batches is an iterator, which can be read only once, and its classes are unknown: give "
                 f"classes=[...], {again}"
             )
         for _, family, listed in categorical_columns(self.model.features, self._columns):
             if family.other and listed is None:
                 raise ValueError(
-                    "batches is an iterator, which can be read only once, and Categorical(other=True) needs to know "
-                    f"which categories have a place of their own: give Categorical(categories=...), {again}"
+                    "batches is an iterator, which can be read only once, and Categorical(other=True) needs "
+                    f"the categories that are counted separately: give Categorical(categories=...), {again}"
                 )
 
     def find(self, batch: Batch) -> Found:

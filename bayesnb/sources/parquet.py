@@ -112,7 +112,7 @@ class ParquetFiles:
             extra = [name for name in there if name not in {*names, target, sample_weight}]
             if columns is None and extra:
                 raise ValueError(
-                    f"{path} has the column {extra[0]!r}, which {found[0]} has not: name the columns to "
+                    f"{path} has the column {extra[0]!r}, which {found[0]} does not have: name the columns to "
                     "read, columns=[...]"
                 )
         if target in names:

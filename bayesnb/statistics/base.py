@@ -31,7 +31,7 @@ class Statistics(ABC):
       `without_rounding` and `split`.
     - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
     - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
-      `Family.possible`, which `forget` asks whether any table has what is left.
+      `Family.possible`, with which `forget` checks that some table could have the statistics that are left.
 
     A file holds the arrays and the name of the class. `load` takes the class itself from the family.
     """

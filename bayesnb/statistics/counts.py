@@ -52,8 +52,8 @@ class Counts(Statistics):
     total : array, shape (classes, columns) or (classes, columns, categories)
         Weighted sum of the cells, or of their category indicators.
     log_base : array, shape of `n`
-        Weighted sum of log h(x), the part of the log density that no parameter enters (minus log x! for a Poisson
-        count); evidence needs it, posteriors do not.
+        Weighted sum of log h(x), the part of the log density without a parameter (minus log x! for a Poisson count).
+        Evidences need it, posteriors do not.
     """
 
     n: Any

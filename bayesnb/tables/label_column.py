@@ -42,7 +42,7 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     if any(y in ([name] if columns is None else columns) for name, columns in _named(features or {})):
         raise ValueError(
             f"column {y!r} holds the labels, and the model has it as a feature: leave it out of the model, with "
-            f"from_frame(..., exclude=[{y!r}]) where the model was guessed"
+            f"from_frame(..., exclude=[{y!r}]) for a guessed model"
         )
     if is_dask(X):
         return X.drop(columns=[y]), X[y]
@@ -72,6 +72,6 @@ def _require_column(name: str, columns: Iterable[Any]) -> None:
         )
     if name not in columns:
         raise ValueError(
-            f"y is {name!r}, which is no column of X{near_matches(name, columns)}: name the column of the labels among "
-            f"{listed(columns)}, or give a label for each row"
+            f"y is {name!r}, which is not a column of X{near_matches(name, columns)}: name the column of the labels, "
+            f"one of {listed(columns)}, or give a label for each row"
         )

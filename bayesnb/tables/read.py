@@ -50,7 +50,7 @@ def as_table(X: Any) -> Table:
     if is_dask(X):
         raise TypeError(
             "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
-            "anything else bring rows that fit into memory, X.compute()"
+            "all else give rows in memory, X.compute()"
         )
     if scipy.sparse.issparse(X):
         if X.ndim != 2:

@@ -58,6 +58,6 @@ def as_csr(X: Any) -> Any:
     """
     result = scipy.sparse.csr_array(X)
     if X.format == "csr":
-        # SciPy checks this once for X and keeps the answer on X.
+        # SciPy checks this once for X and keeps the result on X.
         result.has_canonical_format = X.has_canonical_format
     return without_duplicates(result)

@@ -19,7 +19,7 @@ __all__ = ["within_support"]
 def within_support(table: Table, families: Mapping[int, Family]) -> Table:
     """The table with cells outside the support of their column's family as missing ones.
 
-    It is for families that were chosen by other rows, of which the user may not know.
+    It is for families that other rows chose, which the user may not expect.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """The likelihood of labels under weights of features and offsets of classes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from bayesnb.rows import PIECE_CELLS, row_pieces
 
 __all__ = ["ConditionalLikelihood"]
 
-type Parts = tuple[np.ndarray, np.ndarray]
-"""Second derivatives of the weights, and of weights and offsets."""
+type Parts = tuple[Any, ...]
+"""Numbers and arrays that some rows add to a sum."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +60,24 @@ class ConditionalLikelihood:
 
     def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The log likelihood and its gradient, shape (features + classes,), at weights followed by offsets."""
-        log_likelihood, residual = self._proba(point)
-        np.negative(residual, out=residual)
-        residual[self.codes, np.arange(len(self.codes))] += 1.0
-        residual *= self.row_weights
-        of_weights = sum(rest @ ratio for ratio, rest in zip(self.log_ratio, residual[1:], strict=True))
-        return float(self.row_weights @ log_likelihood), np.concatenate([of_weights, residual.sum(axis=1)])
+        return self._sum(_value_and_gradient, point)
 
     def information(self, point: np.ndarray) -> np.ndarray:
         """Minus the second derivatives, shape (features + classes, features + classes)."""
-        _, proba = self._proba(point)
-        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
-        pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
-        found = in_order(lambda rows: self._information_of(rows, proba[:, rows]), pieces)
-        squares, crossed = reduce(_added, found)
-        mass = proba * self.row_weights
-        of_offsets = np.diag(mass.sum(axis=1)) - mass @ proba.T
+        squares, crossed, of_offsets = self._sum(_information, point)
         return np.block([[squares, crossed], [crossed.T, of_offsets]])
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: slice | np.ndarray) -> Self:
         """The likelihood of some rows."""
         return type(self)(self.log_ratio[:, rows], self.log_prior[:, rows], self.codes[rows], self.row_weights[rows])
 
-    def _proba(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
+        """The sum of the parts of all rows, computed in pieces by several threads."""
+        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
+        pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
+        return reduce(_added, in_order(lambda rows: part(self.take(rows), point), pieces))
+
+    def proba(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log probability of each row's label (rows,), and class probabilities (classes, rows)."""
         weights, offsets = point[: self.num_features], point[self.num_features :]
         scores = self.log_prior + offsets[:, None]
@@ -93,20 +89,35 @@ class ConditionalLikelihood:
         proba /= total
         return of_label - np.log(total), proba
 
-    def _information_of(self, rows: slice, proba: np.ndarray) -> Parts:
-        """The parts of the weights, and of weights and offsets, that some rows add."""
-        log_ratio, row_weights = self.log_ratio[:, rows], self.row_weights[rows, None]
-        mass = row_weights * proba.T
-        # Mean over the classes of the log ratios of each row.
-        mean = np.zeros(log_ratio.shape[1:])
-        squares, crossed = np.zeros((self.num_features,) * 2), np.zeros((self.num_features, self.num_classes))
-        for c, ratio in enumerate(log_ratio, start=1):
-            weighted = ratio * mass[:, c, None]
-            squares += weighted.T @ ratio
-            crossed[:, c] = weighted.sum(axis=0)
-            mean += ratio * proba[c, :, None]
-        return squares - (mean * row_weights).T @ mean, crossed - mean.T @ mass
+
+def _value_and_gradient(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
+    log_likelihood, residual = rows.proba(point)
+    np.negative(residual, out=residual)
+    residual[rows.codes, np.arange(len(rows.codes))] += 1.0
+    residual *= rows.row_weights
+    of_weights = sum(rest @ ratio for ratio, rest in zip(rows.log_ratio, residual[1:], strict=True))
+    return rows.row_weights @ log_likelihood, np.concatenate([of_weights, residual.sum(axis=1)])
+
+
+def _information(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
+    """The parts of the weights, of weights and offsets, and of the offsets.
+
+    Each row adds the covariance, over the classes, of its log ratios and of the indicators of the classes. The log
+    ratios are centred before they are squared: where one class is nearly certain, the difference of two sums of
+    squares would lose digits.
+    """
+    _, proba = rows.proba(point)
+    root = np.sqrt(rows.row_weights * proba)
+    mean = np.einsum("crj,cr->rj", rows.log_ratio, proba[1:])
+    centred = np.empty((rows.num_classes, *mean.shape))
+    np.negative(mean, out=centred[0])
+    np.subtract(rows.log_ratio, mean, out=centred[1:])
+    centred *= root[..., None]
+    crossed = np.einsum("crj,cr->jc", centred, root)
+    stacked = centred.reshape(-1, rows.num_features)
+    mass = rows.row_weights * proba
+    return stacked.T @ stacked, crossed, np.diag(mass.sum(axis=1)) - mass @ proba.T
 
 
 def _added(one: Parts, other: Parts) -> Parts:
-    return one[0] + other[0], one[1] + other[1]
+    return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -24,7 +24,7 @@ SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Values of the spread of the weights around their level."""
 
 NODES = 4001
-"""Nodes of the integral over the level; twenty lie where the probability of a spread of .05 rises."""
+"""Nodes of the integral over the level; twenty are where the probability of a spread of .05 rises."""
 
 
 @dataclass(frozen=True)

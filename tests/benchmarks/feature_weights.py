@@ -192,7 +192,7 @@ def verdicts(tables: Tables) -> list[str]:
         higher = [name for name, (difference, error) in gaps.items() if difference > 2 * error]
         lower = [name for name, (difference, error) in gaps.items() if difference < -2 * error]
         lines.append(
-            f"- Beside {opponent}: the higher log score on {wins} of {len(gaps)} tables. By more than two standard "
+            f"- Against {opponent}: the higher log score on {wins} of {len(gaps)} tables. By more than two standard "
             f"errors it is higher on {_listed(higher)} and lower on {_listed(lower)}."
         )
     return lines

@@ -2,7 +2,7 @@
 
 Draws are four chains of a thousand. Every parameter is an autoregressive series in its exact distribution, with the
 effective number of draws that is asked for, so that the draws are right; the defects spoil them. Every run has new
-data, new draws and a new key. Counted is how often a test speaks against, and beside it how often the verdict is
+data, new draws and a new key. It counts how often a test rejects, and how often the verdict is
 UNDECIDED, because the effective numbers or R-hat found in the draws ask for more.
 
 Two models, both with two classes of six rows: G has four columns of measurements (17 free parameters), B eight columns
@@ -71,7 +71,7 @@ CASES = [
 
 
 def one_run(case: Case, ess: float, run: int) -> tuple[nb.Comparison, list[bool]]:
-    """The comparison, and for each error rate whether a test speaks against."""
+    """The comparison, and for each error rate whether a test rejects."""
     rng = np.random.default_rng([zlib.crc32(case.name.encode()), int(ess), run])
     model, X, y = case.data(rng)
     exact = nb.fit(model, X, y)
@@ -83,7 +83,7 @@ def one_run(case: Case, ess: float, run: int) -> tuple[nb.Comparison, list[bool]
 
 
 def against(parts: Any, error_rate: float) -> bool:
-    """Whether a test speaks against at this error rate, by the numbers of tests and the largest z of each part."""
+    """Whether a test rejects at this error rate, by the numbers of tests and the largest z of each part."""
     level = error_rate / len(parts) / parts["num_tests"]
     return bool((parts["largest_z"] > -ndtri(level / 2)).any())
 
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def cell(case: Case, ess: float, runs: int) -> str:
-    """Shares of runs: a test speaks against at the first rate, at the second, and the verdict is UNDECIDED."""
+    """Shares of runs: a test rejects at the first rate, at the second, and the verdict is UNDECIDED."""
     results = [one_run(case, ess, run) for run in range(runs)]
     shares = np.mean([result for _, result in results], axis=0)
     undecided = np.mean([found.verdict.startswith("UNDECIDED") for found, _ in results])

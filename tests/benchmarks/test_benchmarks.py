@@ -64,14 +64,14 @@ def test_wins_are_counted_and_those_beyond_two_standard_errors_named(weighted):
     verdicts = [line.split(": the higher log score on ") for line in benchmark.verdicts(tables)]
     counts = {opponent: (wins.split(". ")[0], wins.split("it is ")[1]) for opponent, wins in verdicts}
     assert counts == {
-        "- Beside the same without weights": ("2 of 2 tables", "higher on 1 (one) and lower on none."),
-        "- Beside one exponent": ("0 of 2 tables", "higher on none and lower on none."),
-        "- Beside scikit-learn's best naive Bayes, chosen after the test": (
+        "- Against the same without weights": ("2 of 2 tables", "higher on 1 (one) and lower on none."),
+        "- Against one exponent": ("0 of 2 tables", "higher on none and lower on none."),
+        "- Against scikit-learn's best naive Bayes, chosen after the test": (
             "1 of 2 tables",
             "higher on 1 (one) and lower on 1 (two).",
         ),
-        "- Beside logistic regression": ("2 of 2 tables", "higher on none and lower on none."),
-        "- Beside boosted trees": ("0 of 2 tables", "higher on none and lower on 2 (one, two)."),
+        "- Against logistic regression": ("2 of 2 tables", "higher on none and lower on none."),
+        "- Against boosted trees": ("0 of 2 tables", "higher on none and lower on 2 (one, two)."),
     }
 
 

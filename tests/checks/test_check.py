@@ -414,7 +414,7 @@ def test_extreme_lines_name_a_next_step_that_exists(simulated):
     assert "dependence" in found.extreme
     for shown in (repr(found), found._repr_html_()):
         assert "nb.group_columns(model, X, y), or drop those that repeat others" in " ".join(shown.split())
-        assert "nb.weight_features and nb.select_features make predictions believable" in " ".join(shown.split())
+        assert "nb.weight_features and nb.select_features improve the class probabilities" in " ".join(shown.split())
     assert found.table.loc["dependence", "p_value"] == 0.0
     assert found.table.loc["dependence", "p_value_mcse"] == pytest.approx(0.5**0.5 / 100, rel=0.02)
 

@@ -91,7 +91,7 @@ def test_federalist_knows_two_choices_of_words():
         nb.datasets.federalist("all")
 
 
-def test_federalist_counts_are_in_the_wheel(tmp_path):
+def test_tables_and_their_sources_are_in_the_wheel(tmp_path):
     root = Path(nb.__file__).parents[1]
     if not (root / "pyproject.toml").is_file():
         pytest.skip("the package is installed without its sources")
@@ -99,6 +99,9 @@ def test_federalist_counts_are_in_the_wheel(tmp_path):
     built = next(builder.WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"]))
     with zipfile.ZipFile(built) as wheel:
         assert wheel.read("bayesnb/datasets/federalist.csv") == COUNTS.read_bytes()
+        assert wheel.read("bayesnb/datasets/penguins.csv") == nb.datasets.penguins_path().read_bytes()
+        sources = wheel.read("bayesnb/datasets/README.md").decode("utf-8")
+    assert all(path.name in sources for path in COUNTS.parent.glob("*.csv"))
 
 
 def test_penguins_are_those_of_the_published_table():

@@ -29,13 +29,6 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.slow
-def test_example_in_readme():
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=FLAGS)
-    assert result.attempted > 8
-    assert result.failed == 0
-
-
 @pytest.mark.parametrize("name", sorted(nb.__all__))
 def test_every_public_name_is_documented(name):
     thing = getattr(nb, name)

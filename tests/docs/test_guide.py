@@ -1,4 +1,4 @@
-"""The pages of the documentation: their examples run, and their links lead somewhere."""
+"""The README and the pages of the documentation: their examples run, and their links lead somewhere."""
 
 import doctest
 import re
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
 TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and page.stem != "index"]
 LONG = {
     "add-a-family",
@@ -24,7 +25,7 @@ LONG = {
 
 
 def name(page):
-    return str(page.relative_to(DOCS))
+    return str(page.relative_to(ROOT))
 
 
 def without_code(text):

@@ -343,7 +343,7 @@ def test_it_refuses_an_inner_family_that_has_its_names():
         concentration1: Any = 1.0
 
     with pytest.raises(
-        ValueError, match="both have 'concentration1', which results could not tell apart: rename it in"
+        ValueError, match="both have 'concentration1', one name in results for two things: rename it in"
     ):
         nb.Hurdle(Same())
 

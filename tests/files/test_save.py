@@ -127,10 +127,10 @@ def test_a_folder_that_may_not_be_written_to(saved: Path, monkeypatch: pytest.Mo
 def test_paths_that_name_no_file(saved: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no folder '.*missing' to save into: make it first"):
         posterior().save(saved.parent / "missing" / "posterior.nc")
-    with pytest.raises(OSError, match=r"is no file that can be replaced: give the path of a file"):
+    with pytest.raises(OSError, match=r"is not a file that can be replaced: give the path of a file"):
         posterior().save(saved.parent)
     if os.name == "posix":
-        with pytest.raises(OSError, match=r"'/dev/null' is no file that can be replaced"):
+        with pytest.raises(OSError, match=r"'/dev/null' is not a file that can be replaced"):
             posterior().save("/dev/null")
     assert_untouched(saved)
 

@@ -373,3 +373,24 @@ def test_labels_chosen_by_the_epistemic_part_teach_more():
         ]
         gains.append(score[0] - score[1])
     assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.slow
+def test_chosen_rows_give_wrong_frequencies_of_several_columns():
+    """Ten yes-or-no columns: a hundred rows as they come give frequencies that a hundred chosen rows do not give."""
+    rng = np.random.default_rng(0)
+    truth, y = rng.uniform(size=(2, 10)), rng.integers(0, 2, 1000)
+    X = (rng.uniform(size=(1000, 10)) < truth[y]).astype(float)
+    error = {}
+    for way in ("random", "epistemic"):
+        posterior, left = nb.fit(nb.Bernoulli(), X[:4], y[:4], classes=[0, 1]), np.arange(1000) >= 4
+        for step in range(96):
+            value = rng.uniform(size=1000)
+            if way == "epistemic":
+                value = posterior.uncertainty(X, num_draws=50, num_chains=1, key=step)["epistemic"].to_numpy()
+            row = int(np.where(left, value, -1.0).argmax())
+            left[row] = False
+            posterior = posterior.update(X[[row]], y[[row]])
+        error[way] = np.abs(posterior.mean()["x_prob"] - truth).mean()
+    assert error["random"] < 0.06
+    assert error["epistemic"] > 2 * error["random"]

@@ -45,7 +45,7 @@ class TestFit:
         dd = pytest.importorskip("dask.dataframe")
         found = nb.fit(MODEL, dd.from_pandas(FRAME, npartitions=3), "kind")
         np.testing.assert_allclose(found.predict_proba(X), nb.fit(MODEL, X, Y).predict_proba(X), rtol=1e-12)
-        with pytest.raises(ValueError, match=r"'kinds', which is no column of X \(did you mean 'kind'\?\)"):
+        with pytest.raises(ValueError, match=r"'kinds', which is not a column of X \(did you mean 'kind'\?\)"):
             nb.fit(MODEL, dd.from_pandas(FRAME, npartitions=3), "kinds")
 
     def test_a_sparse_frame(self):
@@ -62,7 +62,7 @@ class TestFit:
     def test_batches(self, fitted):
         found = nb.fit_batches(MODEL, [(FRAME[:3], "kind"), (FRAME[3:], "kind")])
         np.testing.assert_allclose(found.predict_proba(X), fitted.predict_proba(X), rtol=1e-12)
-        with pytest.raises(ValueError, match="batch 1: y is 'sort', which is no column of X"):
+        with pytest.raises(ValueError, match="batch 1: y is 'sort', which is not a column of X"):
             nb.fit_batches(MODEL, [(FRAME[:3], "kind"), (FRAME[3:], "sort")])
 
 
@@ -128,7 +128,7 @@ class TestVerbs:
             figure = draw(fitted, FRAME, "kind")
             expected = draw(fitted, X, Y)
             assert len(figure.axes) == len(expected.axes)
-            with pytest.raises(ValueError, match="'sort', which is no column"):
+            with pytest.raises(ValueError, match="'sort', which is not a column"):
                 draw(fitted, FRAME, "sort")
 
 
@@ -142,7 +142,8 @@ class TestRefused:
             lambda table, y: nb.check(fitted, table, y),
             lambda table, y: nb.calibration(fitted, table, y),
         ):
-            with pytest.raises(ValueError, match=r"y is 'a', which is no column of X.*'mass', 'eggs', or give a label"):
+            listed = r"y is 'a', which is not a column of X.*'mass', 'eggs', or give a label"
+            with pytest.raises(ValueError, match=listed):
                 call(X[:1], "a")
             with pytest.raises(TypeError, match=r"y is the text 'a'.*the columns of X have no names: give a label for"):
                 call(X[:1].to_numpy(), "a")

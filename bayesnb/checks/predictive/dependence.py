@@ -15,8 +15,8 @@ __all__ = ["MERGE_OR_DROP", "column", "dependence"]
 
 MERGE_OR_DROP = (
     "merge columns that depend on each other, nb.group_columns(model, X, y), or drop those that repeat others; "
-    "nb.weight_features and nb.select_features make predictions believable; nb.calibration on new rows says whether it "
-    "matters"
+    "nb.weight_features and nb.select_features improve the class probabilities; nb.calibration on new rows says "
+    "whether it matters"
 )
 
 ANOTHER_FAMILY = (

@@ -22,7 +22,7 @@ class Walks(NamedTuple):
     ----------
     prior : Walk
     posterior : Walk
-        The closed form, or an approximation of the posterior; shows where most of the posterior lies.
+        The closed form, or an approximation of the posterior; shows where most of the posterior is.
     labelled : Walk
         The closed form given only the labelled rows; shows how heavy the tails are, because a row without a label need
         not belong to a class.
