@@ -189,7 +189,7 @@ def _left_out(
     missing = xp.isnan(x)
     cells = constant[codes] + concentration[codes] * xp.log1p(-((x - loc[codes]) ** 2) * share[codes])
     shares = (x - mean[codes]) ** 2 * spread[codes]
-    return xp.where(missing, 0.0, cells).sum(axis=-1), xp.where(missing, 0.0, shares).max()
+    return xp.where(missing, 0.0, cells).sum(axis=1), xp.where(missing, 0.0, shares).max()
 
 
 _compiled_left_out = jax.jit(_left_out)

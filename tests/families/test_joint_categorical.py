@@ -441,7 +441,9 @@ class TestDraws:
         cube = cube.reshape(2, 2, 4)
         rows = np.array([[0, 1], [1, 3], [1, 0]])
         observed = np.array([[True, True], [False, True], [True, False]])
-        found = CombinationOfCategories(jnp.asarray(prob[None]), combinations, observed[:, None]).log_prob(rows[:, None])
+        found = CombinationOfCategories(jnp.asarray(prob[None]), combinations, observed[:, None]).log_prob(
+            rows[:, None]
+        )
         expected = [cube[:, 0, 1], cube[:, :, 3].sum(axis=1), cube[:, 1].sum(axis=1)]
         np.testing.assert_allclose(np.exp(found), expected, rtol=1e-10)
 
