@@ -12,10 +12,9 @@ import scipy.special
 import scipy.stats
 
 import bayesnb as nb
-from bayesnb.checks.predictive.lmoments import _resolution
 from bayesnb.checks.predictive import lmoments
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights
+from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights, _resolution
 
 ALL_TIED = np.ones(3, dtype=bool)
 
