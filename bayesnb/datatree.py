@@ -31,13 +31,13 @@ def tree_of_draws(
     model: BoundModel,
     parameters: ModelParameters,
     sample_stats: Mapping[str, np.ndarray],
-    X: Any = None,
-    y: Any = None,
+    X: Any,
+    y: Any,
     *,
-    predictions: Any = None,
+    predictions: Any,
     library: str,
     inference: str,
-    key: Any = 0,
+    key: Any,
 ) -> xr.DataTree:
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` lists its groups.
 

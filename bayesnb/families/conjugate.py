@@ -230,7 +230,7 @@ class ConjugateFamily(Family):
             return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(
                 self._log_predictive_of_counts, num_classes
             )
-        return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
+        return np.column_stack([cells.sum(axis=1) for cells in self._log_predictive_by_class(x)])
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
         """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one."""

@@ -280,9 +280,9 @@ class JointCategorical(ConjugateFamily):
         weights, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
         excess = weights - multiplicity
         with np.errstate(invalid="ignore", divide="ignore"):
-            mode = excess / excess.sum(axis=-1, keepdims=True)
-        flat = (excess == 0).all(axis=-1, keepdims=True)
-        unbounded = (excess < 0).any(axis=-1, keepdims=True) & (self._combinations.number > 1)
+            mode = excess / excess.sum(axis=1, keepdims=True)
+        flat = (excess == 0).all(axis=1, keepdims=True)
+        unbounded = (excess < 0).any(axis=1, keepdims=True) & (self._combinations.number > 1)
         return {"prob": np.where(flat, multiplicity / self._combinations.number, np.where(unbounded, np.nan, mode))}
 
     def of_each_column(self) -> Categorical:

@@ -32,7 +32,7 @@ from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.class_probabilities import _excess, probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.same_problem import differences
-from bayesnb.families.pit import pit
+from bayesnb.families.pit import independent_pit, pit
 from bayesnb.keys import as_key, random_generator
 
 
@@ -121,6 +121,14 @@ def test_components_of_a_dirichlet_vector_become_independent(concentration):
     scores = u[..., :3].reshape(4000, 6)
     assert all(stats.kstest(column, "uniform").pvalue > 0.001 for column in scores.T)
     assert np.abs(np.corrcoef(scores.T) - np.eye(6)).max() < 4.5 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize(
+    "distribution", [dist.Poisson(3.0), dist.MultivariateStudentT(5.0, scale_tril=np.eye(2)), dist.Delta(2.0)], ids=repr
+)
+def test_draws_without_a_uniform_number_have_none(distribution, rng):
+    draws = np.full((5, *distribution.event_shape), 2.0)
+    np.testing.assert_array_equal(independent_pit(distribution, draws, rng), np.full(draws.shape, np.nan))
 
 
 def test_a_mean_is_taken_given_its_variance():
@@ -417,6 +425,16 @@ def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
     exact = nb.fit(model, X, y)
     with pytest.raises(ValueError, match="every parameter is certain"):
         nb.compare(exact, nb.from_samples(model, exact.draws(), X=X, y=y))
+
+
+def test_simulated_documents_are_as_long_as_those_of_the_data():
+    X, y = np.array([[3, 4, 0], [1, 0, 2], [7, 4, 0]]), [0, 1, 1]
+    exact = nb.fit(nb.Multinomial(), X, y)
+    (documents,) = densities.simulated_rows(exact, jax.random.key(0)).chunk
+    np.testing.assert_array_equal(documents.sum(axis=1), 7)
+    empty = nb.fit(nb.Multinomial(), X, y, sample_weight=[0.0] * 3)
+    (documents,) = densities.simulated_rows(empty, jax.random.key(0)).chunk
+    np.testing.assert_array_equal(documents.sum(axis=1), 1)
 
 
 def test_the_log_density_of_rows_is_that_of_scipy():

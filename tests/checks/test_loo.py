@@ -305,6 +305,14 @@ def test_some_of_the_rows(mixed):
     )
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_one_of_the_rows(case, rng):
+    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
+    posterior = nb.fit(nb.NaiveBayes(case.default), X, y)
+    found, all_rows = loo(posterior, X[[5]], y[[5]]), loo(posterior, X, y)
+    np.testing.assert_allclose(found.elpd_i.values, all_rows.elpd_i.values[[5]], rtol=1e-10)
+
+
 def test_rows_that_were_never_there(mixed):
     features, X, y = mixed
     posterior = nb.fit(nb.NaiveBayes(features), X, y)

@@ -408,6 +408,29 @@ class TestStatisticsFromOutside:
                 posterior.forget(self.X[:number], self.y[:number])
 
 
+def bare(kind: type[Any]) -> type[Any]:
+    return kind
+
+
+@pytest.mark.parametrize(
+    "decorate",
+    [bare, dataclass(frozen=True), jax.tree_util.register_pytree_node_class],
+    ids=["no decorator", "no registration", "no dataclass"],
+)
+def test_both_decorators_of_a_family_are_asked_for(decorate: Any) -> None:
+    @decorate
+    class Waits(Exponential):
+        def tree_flatten(self) -> Any:
+            return (self.concentration, self.rate), None
+
+        @classmethod
+        def tree_unflatten(cls, _: None, leaves: Any) -> Any:
+            return cls(*leaves)
+
+    with pytest.raises(TypeError, match=r"^Waits is .*@jax\.tree_util\.register_dataclass and, below it, @dataclass"):
+        nb.NaiveBayes(Waits())
+
+
 def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
     outside, twin = PAIRS["coins"].posteriors
     assert_same(outside.decision_boundary(), twin.decision_boundary())
