@@ -124,7 +124,9 @@ def test_components_of_a_dirichlet_vector_become_independent(concentration):
 
 
 @pytest.mark.parametrize(
-    "distribution", [dist.Poisson(3.0), dist.MultivariateStudentT(5.0, scale_tril=np.eye(2)), dist.Delta(2.0)], ids=repr
+    "distribution",
+    [dist.Poisson(3.0), dist.MultivariateStudentT(5.0, scale_tril=np.eye(2)), dist.Delta(2.0)],
+    ids=lambda distribution: type(distribution).__name__,
 )
 def test_draws_without_a_uniform_number_have_none(distribution, rng):
     draws = np.full((5, *distribution.event_shape), 2.0)
