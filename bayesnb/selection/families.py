@@ -62,9 +62,8 @@ class FamilyChoice(Printed):
     >>> X, y = nb.datasets.penguins()
     >>> choice = nb.choose_families(X, y)
     >>> choice
-    Families by the evidence, each beside the best of the others:
-                            family    second log_bayes_factor
-    column
+    Families by the evidence, each beside the next best:
+    column                  family    second log_bayes_factor
     island             Categorical
     bill_length_mm       LogNormal  Gaussian             -2.1
     bill_depth_mm        LogNormal  Gaussian             -2.3
