@@ -99,7 +99,8 @@ def plot_spikes(
     --------
     >>> import bayesnb as nb
     >>> X = [[1, 0, 1], [1, 1, 1], [0, 1, 1], [0, 1, 1]]
-    >>> posterior = nb.fit(nb.Bernoulli(), X, ["spam", "spam", "ham", "ham"], feature_names=["buy", "cat", "the"])
+    >>> y = ["spam", "spam", "ham", "ham"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y, feature_names=["buy", "cat", "the"])
     >>> figure = nb.plot_spikes(posterior, num_labels=1)
     """
     posterior = posterior_of(posterior)

@@ -61,7 +61,7 @@ def plot_telling_features(
         If the backend is not installed.
     TypeError, ValueError
         If the first argument is none of these, options come with a frame, which has them already, a class is unknown,
-        no feature speaks for any class, or `backend`, `axes` and `figsize` do not fit.
+        no feature is evidence for any class, or `backend`, `axes` and `figsize` do not fit.
 
     See Also
     --------
@@ -77,7 +77,7 @@ def plot_telling_features(
     """
     frame = _frame(found, options)
     if frame.empty:
-        raise ValueError("no feature speaks for any class, so that there is nothing to draw: all log odds are zero")
+        raise ValueError("no feature is evidence for any class (all log odds are zero): there is nothing to draw")
     there = list(dict.fromkeys(frame["class"]))
     wanted = there if classes is None else [there[i] for i in chosen("classes", classes, there)]
     shown = wanted[: whole_number("max_panels", max_panels)]

@@ -45,13 +45,13 @@ def _cpu_lines() -> list[str]:
 
 
 def marks(title: str = "") -> tuple[str, str]:
-    """The lines of the page between which a table of this title stands."""
+    """The lines of the page between which a table of this title is."""
     what = f"{title} " if title else ""
     return f"<!-- written by make bench: {what}begin -->\n", f"<!-- written by make bench: {what}end -->\n"
 
 
 def write(title: str, text: str, page: Path = PAGE) -> None:
-    """Put the text between the marks of this title, in place of what stands there."""
+    """Put the text between the marks of this title, in place of what is there."""
     begin, end = marks(title)
     before, rest = page.read_text("utf-8").split(begin)
     _, after = rest.split(end)

@@ -208,7 +208,7 @@ def test_the_petals_of_iris_depend_on_each_other_within_a_species():
     assert table.loc["dependence", "observed"] == pytest.approx(np.mean(within))
     assert table.loc["dependence", "observed"] == pytest.approx(0.485, abs=5e-4)
     assert (table.filter(like="dependence", axis=0)["p_value"] == 0).all()
-    # Setosa's petals vary little beside the whole column, on whose scale the default prior stands.
+    # Setosa's petals vary little beside the whole column, whose scale the default prior has.
     assert table.loc["variance[petal length (cm), 0]", "p_value"] > 0.9
     # Of setosa's petals 29 of 50 are 2 mm wide.
     assert table.loc["shape[petal width (cm)]", "detail"].endswith(" in 0")

@@ -171,7 +171,7 @@ def test_telling_features_refuse_what_does_not_fit(penguins):
         nb.plot_telling_features(frame, num=3)
     with pytest.raises(TypeError, match=r"found has the columns \['class'\]"):
         nb.plot_telling_features(frame[["class"]])
-    with pytest.raises(ValueError, match="no feature speaks for any class"):
+    with pytest.raises(ValueError, match="no feature is evidence for any class"):
         nb.plot_telling_features(frame.head(0))
     with pytest.raises(TypeError, match="found is a int"):
         nb.plot_telling_features(3)
