@@ -32,7 +32,7 @@ def fit_exactly(
     cells = int(features.isna().to_numpy().sum())
     if cells:
         skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
-        say(f"{cells} {skipped} skipped, which is exact.")
+        say(f"{cells} {skipped} skipped, which is exact if cells are missing at random.")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
     say(f"Closed form: log evidence {posterior.log_evidence:.4f}")

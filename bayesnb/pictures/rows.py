@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from bayesnb.tables.read import as_table
 from bayesnb.validate import whole_number
 
@@ -27,8 +29,8 @@ def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
     return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
 
 
-def names_of_rows(labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label, or its position if there are no labels.
+def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
+    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def names_of_rows(labels: Sequence[Any] | None, shown: int, rows: int) -> list[s
         If there is not one label for each row of the table.
     """
     if labels is None:
-        return [str(row) for row in range(shown)]
+        return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
     names = list(labels)
     if isinstance(labels, str) or len(names) != rows:
         raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")

@@ -60,7 +60,7 @@ def plot_log_odds(
     prob : float, default 0.89
         Posterior probability of the interval.
     labels : sequence, shape (rows,), optional
-        Text beside each row; by default its position.
+        Text beside each row; by default its index in a pandas table, and else its position.
     sort : bool, default False
         Whether to put the rows that are shown in the order of their log odds, the largest at the top.
     max_rows : int, default 60
@@ -106,7 +106,7 @@ def plot_log_odds(
     proportion("prob", prob)
     X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
-    names = names_of_rows(labels, shown, rows)
+    names = names_of_rows(X, labels, shown, rows)
     truth, kinds = _kinds(y, rows, posterior.classes[[right, left]].tolist())
     log_proba = posterior.predict_log_proba(table)
     with np.errstate(invalid="ignore"):

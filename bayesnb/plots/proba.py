@@ -82,7 +82,7 @@ def plot_proba(
         Classes to show, up to eight. By default all of two or three, but only the second of two, whose probabilities
         add up to one. Of more classes each row shows its three most probable ones by name, and the sum of the others.
     labels : sequence, shape (rows,), optional
-        Text beside each row; by default its position.
+        Text beside each row; by default its index in a pandas table, and else its position.
     sort : bool, default False
         Whether to put the rows in the order of their largest probability, the most certain at the top.
     max_rows : int, default 30
@@ -123,7 +123,7 @@ def plot_proba(
     shown_classes = _classes(posterior, classes)
     X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
-    names = names_of_rows(labels, shown, rows)
+    names = names_of_rows(X, labels, shown, rows)
     truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)

@@ -24,8 +24,11 @@ from bayesnb.validate import proportion, whole_number
 
 __all__ = ["telling_features"]
 
-DRAWS = 50
+FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
+
+DRAWS_OF_COLUMNS = 25_000
+"""Draws in each chain times the number of columns, between the two numbers of draws."""
 
 ROWS = 500
 """Rows of each class over which the log odds of a number are averaged."""
@@ -82,7 +85,8 @@ def telling_features(
     prob : float, default 0.89
         Posterior probability of the intervals.
     num_draws : int, optional
-        Draws in each chain: by default 50 in each of 4 from a closed form, and all draws of a sampled posterior.
+        Draws in each chain: by default 250 in each of 4 from a closed form, 50 if there are many columns, and all draws
+        of a sampled posterior. The more draws, the less the order of features with alike intervals depends on `key`.
     key : int or JAX key, default 0
         For the draws from a closed form, and for rows of each class (see below).
 
@@ -131,12 +135,12 @@ def telling_features(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> nb.telling_features(posterior, num=2).round(1)
            class            feature      value  log_odds  lower  upper
-    0     Adelie     bill_length_mm       None       4.0    3.5    5.0
-    1     Adelie             island  Torgersen       3.5    2.6    5.1
-    2  Chinstrap             island      Dream       1.6    1.4    1.7
+    0     Adelie     bill_length_mm       None       4.0    3.5    4.9
+    1     Adelie             island  Torgersen       3.5    2.6    5.2
+    2  Chinstrap             island      Dream       1.6    1.4    1.8
     3  Chinstrap     bill_length_mm       None       0.8    0.7    1.0
     4     Gentoo  flipper_length_mm       None       5.2    4.4    6.9
-    5     Gentoo        body_mass_g       None       4.4    3.8    5.4
+    5     Gentoo        body_mass_g       None       4.4    3.9    5.5
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)
@@ -167,7 +171,8 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     """The candidates of all blocks."""
     unweighted = posterior.unweighted if isinstance(posterior, WeightedPosterior) else posterior
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
-        num_draws = DRAWS
+        columns = sum(len(block.columns) for block in unweighted.model.blocks)
+        num_draws = min(max(DRAWS_OF_COLUMNS // columns, FEWEST_DRAWS), MOST_DRAWS)
     model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
     log_prob = log(posterior.class_probs())
     rows = _Rows(unweighted, key)

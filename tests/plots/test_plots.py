@@ -934,3 +934,14 @@ def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
     low, high = _range([same], [prior])
     assert low < 3.0 < high
     assert (low + high) / 2 == 3.0
+
+
+def test_rows_are_named_by_the_index_of_their_table(penguin_posteriors, penguins):
+    exact, X = penguin_posteriors[0], penguins[0].iloc[100:102]
+    for figure in (
+        nb.plot_proba(exact, X, num_draws=5),
+        nb.plot_log_odds(exact, X, classes=("Gentoo", "Adelie"), num_draws=5),
+    ):
+        assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["100", "101"]
+    plain = nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])
+    assert [text.get_text() for text in nb.plot_proba(plain, [[1]], num_draws=5).axes[0].get_yticklabels()] == ["0"]
