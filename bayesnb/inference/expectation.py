@@ -92,7 +92,7 @@ class EM(MAP):
             first = first_responsibilities(here, rng)
             found.append(climb(step, first, self.max_iterations, self.tolerance, accelerate=self.accelerate))
         best, rise = max(found, key=lambda result: result[0].log_posterior)
-        if rise > max(self.tolerance, 1e-13 * abs(best.log_posterior)):
+        if rise > 0:
             warn(
                 f"EM: after {self.max_iterations} iterations a step still raises the log posterior density by "
                 f"{rise:.2g}; raise max_iterations",

@@ -56,7 +56,8 @@ def climb(
     Returns
     -------
     tuple of Step and float
-        The last step, and by how much it raises the log posterior; infinity after a single step.
+        The last step, and by how much it raises the log posterior: zero if the iteration has converged, infinity if it
+        has had one step only.
     """
     before, current, rise, number = start, step(start), np.inf, 1
     while number < max_iterations:
@@ -64,7 +65,7 @@ def climb(
         number += 1
         rise = further.log_posterior - current.log_posterior
         if rise <= max(tolerance, ROUNDING * abs(further.log_posterior)):
-            return further, rise
+            return further, 0.0
         if accelerate and number < max_iterations:
             ahead = extrapolated(before, current.responsibilities, further.responsibilities)
             jump = step(ahead)
