@@ -12,7 +12,6 @@ from bayesnb.families.annotations import Annotations
 from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
 from bayesnb.inference.expectation import EM
-from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
@@ -57,15 +56,15 @@ def fit_annotations(
         `EM()` by default, a point estimate; `Gibbs()` or `NUTS()` for draws, which give intervals. NUTS stores items by
         annotators by labels, and takes small tables.
     classes : sequence, optional
-        Classes that an item may have, by default the labels of the table, sorted. Classes that are no labels may be
-        among them.
+        Classes that an item may have, by default the labels of the table, sorted. A class may be a label that no
+        annotator gives, and an annotator may give a label that is no class, such as "unsure".
     known : mapping from item to label, or pandas.Series, optional
         Labels of items that are known for certain. An item may have no annotation.
     concentration : float or array, optional
-        Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels), with the labels
-        sorted and the annotators in the order of their first annotation. By default 4.8 for the class's own label and
-        3.2 for all others together, at least 16/15 each: an annotator is right with the mean probability .6 if there
-        are two to four labels. 1 is a flat prior, under which EM maximises the likelihood.
+        Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
+        of the table and the classes, sorted, and the annotators have the order of their first annotation. By default 5
+        for the class's own label and 1.5 for each other label. 1 is a flat prior, under which EM maximises the
+        likelihood.
     class_concentration : float or array of shape (classes,), default 1.0
         Prior weight of each class.
     key : int or JAX key, default 0
@@ -115,20 +114,13 @@ def fit_annotations(
     inference = EM() if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
-    if len(annotations.classes) < 2:
-        raise ValueError(
-            f"column {label!r} holds one label only, {annotations.classes.tolist()[0]!r}: name all classes that an item "
-            "may have, as in classes=[...]"
-        )
-    problem = _problem(annotations, concentration, class_concentration, random_generator(key))
+    problem = _problem(annotations, concentration, class_concentration)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 
 
 @in_float64
-def _problem(
-    annotations: AnnotationTable, concentration: Any, class_concentration: Any, rng: np.random.Generator
-) -> Problem:
+def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
     weights = diagonal_concentration(annotations) if concentration is None else concentration
     family = Annotations(weights, num_labels=len(annotations.labels))
     names = tuple((annotator, label) for annotator in annotations.annotators for label in annotations.labels)
@@ -142,5 +134,5 @@ def _problem(
     if not len(unknown):
         return Problem(model, statistics)
     counts = annotations.counts[unknown] if len(known) else annotations.counts
-    guess = first_guess(annotations, unknown, rng)
+    guess = first_guess(annotations, unknown)
     return Problem(model, statistics, unlabelled=Unlabelled((counts,), np.ones(len(unknown)), guess))

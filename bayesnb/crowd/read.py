@@ -1,6 +1,6 @@
 """A long table of annotations as counts of labels by item and annotator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,9 @@ class AnnotationTable:
     annotators : list
         In the order of their first annotation.
     labels : list
-        The labels of the table, sorted.
+        The labels of the table and the classes, sorted.
     classes : array, shape (classes,)
+        Each is a label.
     counts : CSR array, shape (items, annotators * labels)
         How often each annotator gives each label to the item, all labels of the first annotator first.
     known : array of int, shape (items,)
@@ -46,9 +47,9 @@ class AnnotationTable:
 
     @property
     def own_label(self) -> np.ndarray:
-        """Position of each class among the labels, -1 for a class that is no label, shape (classes,)."""
+        """Position of each class among the labels, shape (classes,)."""
         place = {label: position for position, label in enumerate(self.labels)}
-        return np.array([place.get(class_, -1) for class_ in self.classes.tolist()])
+        return np.array([place[class_] for class_ in self.classes.tolist()])
 
 
 def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:
@@ -76,13 +77,14 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
         codes[role], found[role] = _factorized(frame, role, name)
     if not frame.num_rows:
         raise ValueError("the table has no rows: give at least one annotation")
-    labels = sort_categories(set(found["label"].tolist()), columns["label"])
+    given = set(found["label"].tolist())
+    named = _read_classes(classes, sort_categories(given, columns["label"]), columns["label"])
+    labels = sort_categories(given | set(named.tolist()), columns["label"])
     place = {label: position for position, label in enumerate(labels)}
     code_of_label = np.array([place[label] for label in found["label"].tolist()])[codes["label"]]
     items, annotators = found["item"], found["annotator"]
     width = len(annotators) * len(labels)
     column = codes["annotator"] * len(labels) + code_of_label
-    named = as_labels(labels) if classes is None else _read_classes(classes, labels)
     known_codes, items = _read_known(known, named, items, columns["item"], given=classes is not None)
     counts = scipy.sparse.csr_array((np.ones(len(column)), (codes["item"], column)), shape=(len(items), width))
     counts.sum_duplicates()
@@ -92,7 +94,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
 def _factorized(table: Table, role: str, name: Any) -> tuple[np.ndarray, np.ndarray]:
     """Position of each cell among the distinct values of a column, and these values in the order of appearance."""
     if not table.named:
-        raise TypeError(f"the columns of the table have no names: give a pandas, polars or pyarrow table, {role}={name!r}")
+        raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     if name not in table.names:
         raise ValueError(
             f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the column "
@@ -107,15 +109,22 @@ def _factorized(table: Table, role: str, name: Any) -> tuple[np.ndarray, np.ndar
     return codes.astype(np.int64, copy=False), values
 
 
-def _read_classes(classes: Any, labels: Sequence[Any]) -> np.ndarray:
+def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
+    """The classes, by default the labels of the table."""
     if isinstance(classes, str | int):
         raise TypeError(f"classes is {classes!r}: give the labels that an item may have, as in classes={labels!r}")
-    named = as_labels(classes)
-    if len(set(named.tolist())) < len(named):
-        raise ValueError(f"classes is {named.tolist()}, which names a class twice: name each class once")
-    if len(named) < 2:
-        raise ValueError(f"classes is {named.tolist()}: give two classes or more")
-    return named
+    named = as_labels(labels if classes is None else classes)
+    listed_classes = named.tolist()
+    if len(set(listed_classes)) < len(listed_classes):
+        raise ValueError(f"classes is {listed_classes}, which names a class twice: name each class once")
+    if len(listed_classes) >= 2:
+        return named
+    if classes is not None:
+        raise ValueError(f"classes is {listed_classes}: name two classes or more")
+    raise ValueError(
+        f"column {column!r} holds one label only, {listed_classes[0]!r}: name all classes that an item may have, as in "
+        "classes=[...]"
+    )
 
 
 def _read_known(

@@ -96,15 +96,15 @@ class AnnotationFit:
         r"""The annotators, a frame by annotator.
 
         ``accuracy`` is the mean of :math:`\sum_c \pi_c \theta_{cjc}`, the probability that the annotator gives a new
-        item the label of its class. Classes that are no labels count as wrong. ``lower`` and ``upper`` are its interval
-        of probability .89. They are missing for a point estimate, which has no spread: fit with `Gibbs()` or `NUTS()`.
-        ``num_annotations`` counts the annotator's annotations.
+        item the label of its class. ``lower`` and ``upper`` are its interval of probability .89. They are missing for a
+        point estimate, which has no spread: fit with `Gibbs()` or `NUTS()`. ``num_annotations`` counts the annotator's
+        annotations.
         """
         own = self.annotations.own_label
         prob = self._draws.blocks[0]["prob"]
         accuracy = np.zeros((len(prob), len(self.annotators_in_order)))
-        for c in np.flatnonzero(own >= 0):
-            accuracy += self._draws.class_prob[:, c, None] * prob[:, c, :, own[c]]
+        for c, label in enumerate(own):
+            accuracy += self._draws.class_prob[:, c, None] * prob[:, c, :, label]
         lower, upper = np.quantile(accuracy, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
         if self._is_point:
             lower = upper = np.full(accuracy.shape[1], np.nan)
@@ -173,7 +173,7 @@ class AnnotationFit:
 
     def _title(self) -> str:
         known = int((self.annotations.known >= 0).sum())
-        gold = f", {known} of them known" if known else ""
+        gold = f" ({known:,} known)" if known else ""
         return (
             f"{int(self.annotations.counts.sum()):,} annotations of {len(self.annotations.items):,} items{gold} by "
             f"{len(self.annotators_in_order):,} annotators; classes {self.classes.tolist()}, by "

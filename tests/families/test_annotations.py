@@ -13,7 +13,12 @@ from bayesnb.families.annotations import AnnotationCounts, Annotations
 
 CLASSES, ANNOTATORS, LABELS = 2, 3, 3
 X = np.array(
-    [[1, 0, 0, 0, 1, 0, 0, 0, 0], [0, 2, 0, 1, 0, 1, 0, 0, 3], [0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 4, 1, 0]],
+    [
+        [1, 0, 0, 0, 1, 0, 0, 0, 0],
+        [0, 2, 0, 1, 0, 1, 0, 0, 3],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 4, 1, 0],
+    ],
     dtype=float,
 )
 COLUMNS = tuple((f"annotator {j}", f"label {k}") for j in range(ANNOTATORS) for k in range(LABELS))
