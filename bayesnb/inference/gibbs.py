@@ -177,7 +177,7 @@ def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.rand
     # A single label needs one uniform number, and takes a fifth of the time of NumPy's multinomial.
     uniform = rng.random(responsibilities.shape[:-1])
     labels = np.empty(responsibilities.shape)
-    edge, passed = 0.0, np.zeros(uniform.shape, dtype=bool)
+    edge, passed = np.zeros(uniform.shape), np.zeros(uniform.shape, dtype=bool)
     for c in range(labels.shape[-1] - 1):
         edge = edge + responsibilities[..., c]
         below = uniform < edge
