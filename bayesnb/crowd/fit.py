@@ -109,7 +109,7 @@ def fit_annotations(
     >>> "".join(crowd.items["label"])
     'yynnyynn'
     >>> crowd.annotators["accuracy"].round(2).to_dict()
-    {'Ann': 0.88, 'Bob': 0.88, 'Cem': 0.54}
+    {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
     inference = EM() if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
