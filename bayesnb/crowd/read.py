@@ -133,7 +133,7 @@ def _read_known(
     """Position of each item's known class, -1 where it is not known, and the items with those that are only known."""
     if known is None:
         return np.full(len(items), -1), items
-    if not hasattr(known, "items"):
+    if not isinstance(known, Mapping | pd.Series):
         raise TypeError(
             f"known is a {type(known).__name__}: give a mapping from item to label, or a pandas Series of labels with "
             "the items as its index"
@@ -154,6 +154,11 @@ def _read_known(
         raise ValueError(f"known names the item {named[named.duplicated()][0]!r} twice: give each item one label")
     at = pd.Index(items, dtype=object, tupleize_cols=False).get_indexer(named)
     more = np.flatnonzero(at < 0)
+    if len(more) == len(pairs) > 0:
+        raise ValueError(
+            f"no known item is in column {column!r}, which holds items such as {items[0]!r}, and known holds "
+            f"{named[0]!r}: give the known items as the column writes them"
+        )
     at[more] = len(items) + np.arange(len(more))
     if len(more):
         together = [*items.tolist(), *named[more]]

@@ -174,7 +174,7 @@ def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.rand
     """Number of copies of each row, out of its weight, in each class, shape (chains, rows, classes)."""
     if (weights != 1).any():
         return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
-    # A single label needs one uniform number, and takes a fifth of the time of NumPy's multinomial.
+    # A single label needs one uniform number, and takes half the time of NumPy's multinomial.
     uniform = rng.random(responsibilities.shape[:-1])
     labels = np.empty(responsibilities.shape)
     edge, passed = np.zeros(uniform.shape), np.zeros(uniform.shape, dtype=bool)

@@ -213,6 +213,16 @@ def test_repeated_annotations_count_twice():
     assert counts[0].tolist() == [[1, 0, 1, 0, 0, 1], [0, 1, 0, 2, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]]
 
 
+def test_the_order_of_the_classes_does_not_matter():
+    annotations, _, _, _ = simulated(60, 5, 3, np.array([[6.0, 1, 1], [1, 3, 1], [1, 1, 9]]))
+    expected = nb.fit_annotations(annotations, **NAMES)
+    found = nb.fit_annotations(annotations, **NAMES, classes=[2, 0, 1])
+    np.testing.assert_allclose(found.proba[[0, 1, 2]], expected.proba, atol=1e-5)
+    np.testing.assert_allclose(found.annotators["accuracy"], expected.annotators["accuracy"], atol=1e-5)
+    np.testing.assert_allclose(found.confusion.sel({"class": [0, 1, 2]}), expected.confusion, atol=1e-5)
+    assert (found.items["label"] == expected.items["label"]).all()
+
+
 def test_a_label_that_is_no_class_and_a_class_that_nobody_gives():
     rows = table([*SMALL.itertuples(index=False), ("s", "Ann", "unsure")])
     crowd = nb.fit_annotations(rows, **NAMES, classes=["x", "y", "z"])
@@ -328,8 +338,13 @@ class TestBadInput:
     def test_a_known_item_twice(self):
         self.refused(ValueError, "known names the item 'p' twice", known=pd.Series(["x", "y"], index=["p", "p"]))
 
-    def test_known_labels_without_items(self):
-        self.refused(TypeError, "known is a list: give a mapping", known=["x"])
+    @pytest.mark.parametrize("known", [["x"], pd.DataFrame({"x": [1]})])
+    def test_known_labels_without_items(self, known):
+        self.refused(TypeError, f"known is a {type(known).__name__}: give a mapping", known=known)
+
+    def test_known_items_that_are_written_otherwise(self):
+        match = "no known item is in column 'item', which holds items such as 'p', and known holds 'P'"
+        self.refused(ValueError, match, known={"P": "x", "Q": "y"})
 
     @pytest.mark.parametrize("classes", [2, "xy"])
     def test_classes_that_are_no_sequence(self, classes):
