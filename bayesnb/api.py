@@ -86,6 +86,13 @@ def fit(
         If `y` has one class only and `classes` is not given: every prediction is then that class. If a feature has the
         name of `y`. If a cell of a bound model's column is not among its categories.
 
+    See Also
+    --------
+    fit_batches : Fit a table that comes in batches.
+    fit_parquet : Fit Parquet files.
+    NaiveBayes : The description of a model.
+    estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -154,6 +161,12 @@ def fit_batches(
     ValueError, TypeError
         As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
 
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_parquet : Fit Parquet files.
+    Posterior.update : Add rows to the data.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -221,6 +234,11 @@ def fit_parquet(
     ImportError
         Without pyarrow, which comes with ``bayesnb[distributed]``.
 
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_batches : Fit a table that comes in batches.
+
     Examples
     --------
     >>> import tempfile
@@ -287,6 +305,11 @@ def from_parameters(
         If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not
         sum to one, a negative variance).
 
+    See Also
+    --------
+    from_samples : A posterior from draws of another sampler.
+    PointPosterior : A point estimate.
+
     Examples
     --------
     Radio stations that the young and the old like (Barber 2012, Example 10.1).
@@ -330,6 +353,12 @@ def from_samples(
     ------
     ValueError
         If a site is missing, has the wrong shape, or holds values that are not finite.
+
+    See Also
+    --------
+    from_parameters : A posterior of known parameters.
+    SampledPosterior : The posterior as draws.
+    compare : Whether samples agree with the closed form.
 
     Examples
     --------

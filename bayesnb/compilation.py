@@ -33,6 +33,16 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     ------
     OSError
         If the folder cannot be made or written; JAX's settings are then as they were.
+
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    EmpiricalBayes : Hyperparameters that maximise the evidence.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> folder = nb.enable_compilation_cache()  # doctest: +SKIP
     """
     folder = Path(directory or jax.config.jax_compilation_cache_dir or _users_folder()).expanduser().absolute()
     try:

@@ -31,13 +31,13 @@ def tree_of_draws(
     model: BoundModel,
     parameters: ModelParameters,
     sample_stats: Mapping[str, np.ndarray],
-    X: Any = None,
-    y: Any = None,
+    X: Any,
+    y: Any,
     *,
-    predictions: Any = None,
+    predictions: Any,
     library: str,
     inference: str,
-    key: Any = 0,
+    key: Any,
 ) -> xr.DataTree:
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` lists its groups.
 
@@ -214,5 +214,5 @@ def _attributes(model: BoundModel, library: str, inference: str) -> dict[str, An
         "modeling_interface": "bayesnb",
         "modeling_interface_version": version("bayesnb"),
         "inference": inference,
-        "model": repr(model),
+        "model": format(model, "80"),
     }

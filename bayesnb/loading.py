@@ -64,6 +64,23 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     ValueError
         If the file is not one of `save`'s, is cut short or damaged, was written by a newer version, or uses a family
         that is not known.
+
+    See Also
+    --------
+    Posterior.save : Write a posterior to a file.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     posterior.save(Path(folder, "posterior.nc"))
+    ...     again = nb.load(Path(folder, "posterior.nc"))
+    >>> bool((again.predict_proba(X) == posterior.predict_proba(X)).all())
+    True
     """
     require_backend("load")
     description, arrays = read_file(Path(path))

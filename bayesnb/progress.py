@@ -2,10 +2,12 @@
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tqdm.auto import tqdm
 
-__all__ = ["shows_progress", "tqdm"]
+__all__ = ["shows_progress", "steps", "tqdm"]
 
 
 def shows_progress(asked: bool | None) -> bool:
@@ -13,3 +15,20 @@ def shows_progress(asked: bool | None) -> bool:
     if asked is not None:
         return asked
     return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+@contextmanager
+def steps(what: str, number: int, asked: bool | None) -> Iterator[Callable[[str], None]]:
+    """A progress bar of steps that take different times; gives a function that names the step that begins."""
+    with tqdm(total=number, desc=what, unit="step", disable=not shows_progress(asked)) as bar:
+        begun = 0
+
+        def begin(step: str) -> None:
+            nonlocal begun
+            bar.update(begun)
+            bar.set_description(f"{what}: {step}")
+            begun = 1
+
+        yield begin
+        bar.set_description(what)
+        bar.update(begun)

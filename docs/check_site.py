@@ -1,7 +1,8 @@
 """Open every page of the built site in Chromium, and say what is wrong: `make docs-check`.
 
 Looks for links and anchors that lead nowhere, images that do not show, formulas that are not set, errors of scripts,
-requests to other machines, and pages wider than a phone.
+requests to other machines, code and formulas that a desktop cuts off, pages wider than a phone, and words that the
+search does not find.
 """
 
 import argparse
@@ -10,11 +11,11 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 from playwright.sync_api import Browser, Error, Page, Request, Response, sync_playwright
 
@@ -22,6 +23,18 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 PICTURED = ("index", "guide/model", "api/generated/bayesnb.Bernoulli", "api/generated/bayesnb.NaiveBayes", "design")
+
+SEARCHES = {
+    "active learning": "guide/decisions",
+    "citation": "about",
+    "hierarchical": "guide/learned-priors",
+    "incremental": "scale",
+    "online": "guide/decisions",
+    "semi-supervised": "guide/unlabelled",
+    "streaming": "scale",
+    "tutorial": "notebooks",
+}
+"""What readers search for, and the page that must be among the first three results."""
 
 SETTLE = """async () => {
     for (const image of document.images) image.loading = "eager";
@@ -38,6 +51,15 @@ READ = r"""() => {
         const tex = node.data.match(/\\[()[\]]|\$\$|\\(begin|end)\{|\$[^$\n]*\\[A-Za-z]+[^$\n]*\$/);
         if (tex && !node.parentElement.closest(untouched)) raw.push(node.data.trim().slice(0, 60));
     }
+    const article = document.querySelector("article, main, body").getBoundingClientRect().right;
+    const longer = (one, other) => one.length < other.length ? other : one;
+    const longest = block => block.textContent.split("\n").reduce(longer);
+    const cut = formula => {
+        const box = formula.querySelector("mjx-math")?.getBoundingClientRect();
+        if (!box || formula.closest("table")) return false;
+        const display = formula.getAttribute("display") === "true";
+        return display ? box.width > formula.clientWidth + 1 : box.right > article + 1;
+    };
     const failed = "mjx-merror, [data-mjx-error], mjx-assistive-mml merror, mjx-assistive-mml mtext[mathcolor=red]";
     const formulas = [...document.querySelectorAll(".math")];
     return {
@@ -47,8 +69,14 @@ READ = r"""() => {
         raw,
         unset: formulas.filter(node => !node.querySelector("mjx-container")).map(node => node.textContent.slice(0, 60)),
         failed: [...document.querySelectorAll(failed)].map(node => node.textContent.slice(0, 60)),
+        clipped: [...document.querySelectorAll("main pre")].filter(block => block.scrollWidth > block.clientWidth + 1)
+            .map(block => `${longest(block).length} characters: ${longest(block).slice(0, 100)}`),
+        cut: [...document.querySelectorAll("main mjx-container")].filter(cut)
+            .map(formula => formula.textContent.slice(0, 60)),
     };
 }"""
+
+FOUND = """() => /finished|did not match/.test(document.querySelector("#search-results p")?.textContent)"""
 
 OVERFLOW = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 
@@ -84,6 +112,9 @@ def check_site(folder: Path, screenshots: Path | None = None) -> list[str]:
         for name in pages:
             current[:] = [name]
             contents[name] = visit(page, root, name, report)
+        if "search.html" in pages:
+            current[:] = ["search.html"]
+            check_search(page, root, report)
         if screenshots:
             take_pictures(page, root, pages, screenshots)
     for name, content in contents.items():
@@ -172,6 +203,8 @@ def visit(page: Page, root: str, name: str, report: Report) -> dict[str, list[st
         "raw": "TeX left as text",
         "unset": "formula is not set",
         "failed": "error in a formula",
+        "clipped": "code wider than its block",
+        "cut": "formula wider than the page",
     }.items():
         for item in content[kind]:
             report.add(name, f"{wrong}: {item}")
@@ -193,6 +226,18 @@ def check_links(folder: Path, name: str, contents: dict[str, dict], links: list[
             report.add(name, f"link to no page: {link}")
         elif anchor and path in contents and unquote(anchor) not in contents[path]["ids"]:
             report.add(name, f"link to no anchor: {link}")
+
+
+def check_search(page: Page, root: str, report: Report, searches: Mapping[str, str] = SEARCHES) -> None:
+    """Report words for which the search does not give the right page among the first three."""
+    for words, right in searches.items():
+        page.goto(f"{root}search.html?q={quote(words)}")
+        page.wait_for_function(FOUND)
+        links = page.locator("#search-results > ul.search > li > a")
+        found = [links.nth(place).get_attribute("href") for place in range(min(links.count(), 3))]
+        names = [urlsplit(link).path.removesuffix(".html") for link in found]
+        if right not in names:
+            report.add("search.html", f"a search for {words!r} gives {', '.join(names) or 'nothing'}, not {right}")
 
 
 def take_pictures(page: Page, root: str, pages: list[str], folder: Path) -> None:

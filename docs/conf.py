@@ -1,5 +1,6 @@
 """How Sphinx builds the site: `make docs`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,13 +15,19 @@ author = "The bayesnb developers"
 version = release = bayesnb.__version__
 
 extensions = [
+    "links",
     "myst_nb",
     "numpydoc",
+    "pictures",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.linkcode",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
+    "sphinx_codeautolink",
     "sphinx_copybutton",
+    "sphinx_design",
 ]
 exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 templates_path = ["_templates"]
@@ -33,6 +40,24 @@ autosummary_filename_map = reference.FILE_NAMES
 autodoc_typehints = "none"
 python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
+codeautolink_concat_default = True  # the examples of a page are one session
+codeautolink_autodoc_inject = False
+suppress_warnings = ["codeautolink.match_block"]  # an example with a flag for doctest is not found in the page
+linkcode_resolve = reference.source_of
+
+# The pages of other libraries. Their lists of names come from the network, which a build without it does not need.
+_LINKED = {
+    "arviz": "https://python.arviz.org/en/stable/",
+    "jax": "https://docs.jax.dev/en/latest/",
+    "matplotlib": "https://matplotlib.org/stable/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "numpyro": "https://num.pyro.ai/en/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+    "python": "https://docs.python.org/3/",
+    "sklearn": "https://scikit-learn.org/stable/",
+}
+_ONLINE = "READTHEDOCS" in os.environ or "DOCS_ONLINE" in os.environ
+intersphinx_mapping = {name: (address, None) for name, address in _LINKED.items()} if _ONLINE else {}
 toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
@@ -47,12 +72,12 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "gallery": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "bayesnb"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("CI", "true")
+os.environ["COLUMNS"] = "80"  # the width of what objects print, whatever the terminal's is
 
 # What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run. JAX reads these
 # variables when it is first imported. The fixtures therefore import it, and the process that hands tests to the workers

@@ -1259,7 +1259,7 @@ def test_plots_without_matplotlib(monkeypatch):
             plot()
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich.box"])
+@pytest.mark.parametrize("missing", ["typer", "rich.panel"])
 def test_the_command_line_without_its_extra(missing, monkeypatch):
     for name in ["bayesnb.cli", *(name for name in sys.modules if name.startswith("bayesnb.cli."))]:
         without(monkeypatch, missing, name)

@@ -1,5 +1,6 @@
 import inspect
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,28 @@ def test_the_version_is_that_of_the_package(command):
     result = command("--version")
     assert result.exit_code == 0
     assert result.output == f"bayesnb {nb.__version__}\n"
+
+
+def test_help_states_the_exit_statuses(command):
+    text = " ".join(command("--help").output.split())
+    assert "The exit status is 0 for success; 1 if check finds an extreme statistic" in text
+    assert "2 if an option, a file or a table cannot be used" in text
+    for verb in ("fit", "predict", "check", "compare"):
+        assert "The exit status is 0" in " ".join(command(verb, "--help").output.split())
+    assert command("fit").exit_code == 2
+    assert command("fit", "penguins", "--wings").exit_code == 2
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_the_model_is_shown_in_whole_words(command, tmp_path, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    options = ["--target", "species", "--drop", "year", "--out", tmp_path / "model.nc"]
+    result = command("fit", "penguins", *options)
+    framed = [line for line in result.output.splitlines() if line.startswith("│")]
+    assert framed
+    assert max(map(len, framed)) <= columns
+    words = " ".join(line.strip("│ ") for line in framed).replace(",", " ").split()
+    assert {"bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"} <= set(words)
 
 
 def test_a_fit_predicts_as_the_package_does(command, fitted):
@@ -302,13 +325,15 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, mon
     assert fits == [(nb.NUTS(num_warmup=500, num_samples=1000, num_chains=4), 0)]
     assert "1 cell is missing and is skipped" in result.output
     assert "YES, the samples agree" in result.output
-    lines = [line.split("  ")[0].strip() for line in result.output.splitlines()]
-    # The name of each site is above the rows of its parameters.
-    assert [line for line in lines if line in {"class_prob", "size_mean", "colour_prob"}] == [
-        "class_prob",
-        "size_mean",
-        "colour_prob",
-    ]
+    lines = result.output.splitlines()
+    assert max(map(len, lines[: lines.index(next(line for line in lines if line.startswith("wrote")))])) <= 80
+    # A row for each parameter, the largest differences first, and no word broken.
+    rows = [line for line in lines if re.match(r"(class_prob|size_\w+|colour_prob)\[", line)]
+    assert len(rows) == 10
+    z = [abs(float(line.split()[-2])) for line in rows]
+    assert z == sorted(z, reverse=True)
+    assert {line.split()[-1] for line in rows} <= {"mean", "sd", "skew", "tails"}
+    assert all("±" in line for line in rows)
     assert len(pd.read_csv(tmp_path / "out" / "comparison.csv")) == 2 + 2 + 2 + 4
     assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert type(nb.load(tmp_path / "out" / "nuts.nc")).__name__ == "SampledPosterior"

@@ -17,6 +17,7 @@ from bayesnb.keys import random_generator
 from bayesnb.pictures.reliability import plot_reliability
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -33,8 +34,8 @@ SIMULATIONS = 400
 """Number of sets of labels drawn from the predictions, to estimate the calibration error by chance."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Printed):
     """The result of `calibration`.
 
     Attributes
@@ -56,6 +57,32 @@ class Calibration:
     classes : array, shape (classes,)
     prob : float
         Probability of the intervals.
+    names : dict
+        What the plot calls each model: their types, or "posterior" and "other" where these do not tell them apart.
+
+    See Also
+    --------
+    calibration : Calibration of the predicted probabilities.
+    plot_reliability : Reliability diagram.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found = nb.calibration(posterior, X, y)
+    >>> found.table["posterior"].round(3)
+    score
+    accuracy                       0.983
+    confidence                     0.982
+    log_score                     -0.057
+    brier                          0.034
+    reliability                    0.009
+    resolution                     0.612
+    uncertainty                    0.636
+    calibration_error              0.003
+    calibration_error_by_chance    0.008
+    Name: posterior, dtype: float64
     """
 
     table: pd.DataFrame
@@ -63,24 +90,24 @@ class Calibration:
     predictions: dict[str, np.ndarray]
     classes: np.ndarray
     prob: float
+    names: dict[str, str]
 
     def plot(self, **options: Any) -> Any:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
         return plot_reliability(self, **options)
 
-    def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.table.to_string(float_format=lambda value: f'{value:.4g}', na_rep='')}"
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(float_format=lambda value: f"{value:.4g}", na_rep="")
-        return f"<p><b>{self._headline()}</b></p>{table}"
+    def _parts(self) -> list[Piece]:
+        scores = [name for name in ("posterior", "other", "difference") if name in self.table]
+        shown = pd.DataFrame({name: plus_minus_of(self.table[name], self.table[f"{name}_se"]) for name in scores})
+        shown = shown.where(self.table[scores].notna(), "")
+        return [Heading(self._headline()), Paragraph("Scores ± standard errors:"), DataTable(shown)]
 
     def _headline(self) -> str:
         rows, classes = self.predictions["posterior"].shape
         score, error = self.table["posterior"], self.table["posterior_se"]
         return (
             f"Calibration on {rows} row{'s' * (rows != 1)}, {classes} classes: confidence {score['confidence']:.3f}, "
-            f"accuracy {score['accuracy']:.3f};\ncalibration error {score['calibration_error']:.3f}, "
+            f"accuracy {score['accuracy']:.3f}; calibration error {score['calibration_error']:.3f}, "
             f"{score['calibration_error_by_chance']:.3f} ± {error['calibration_error_by_chance']:.3f} by chance"
         )
 
@@ -126,6 +153,12 @@ def calibration(
     ValueError
         If there are no rows, a label is not among the classes, or the other's classes or probabilities do not fit.
 
+    See Also
+    --------
+    Calibration : The result.
+    plot_reliability : Reliability diagram.
+    check : Posterior predictive checks.
+
     Notes
     -----
     Intervals are those of the Beta posterior under Jeffreys' prior, Beta(k + 1/2, n - k + 1/2), extended to 0 or 1 if
@@ -158,6 +191,7 @@ def calibration(
     >>> found.table.loc[["accuracy", "confidence"], "posterior"].round(2).tolist()
     [0.95, 0.97]
     """
+    names = _names(posterior, other)
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     bins = whole_number("bins", bins)
@@ -179,7 +213,18 @@ def calibration(
         predictions=predictions,
         classes=posterior.classes,
         prob=prob,
+        names=names,
     )
+
+
+def _names(posterior: Any, other: Any) -> dict[str, str]:
+    """The types of two models, where these tell them apart."""
+    if other is None:
+        return {"posterior": "posterior"}
+    mine, theirs = (type(model).__name__ for model in (posterior, other))
+    if mine == theirs or not hasattr(other, "predict_proba"):
+        return {"posterior": "posterior", "other": "other"}
+    return {"posterior": mine, "other": theirs}
 
 
 def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,24 +5,24 @@ draws against the exact posterior; this module derives the verdict.
 """
 
 from dataclasses import dataclass
-from html import escape
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bayesnb.checks.comparison.battery import run_battery
+from bayesnb.checks.comparison.marginals import Z_COLUMNS
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.pictures.comparison import plot_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
 
 MIN_ESS = 400
 """Effective draws that every tested quantity needs for a verdict other than UNDECIDED (Vehtari et al. 2021)."""
@@ -43,12 +43,11 @@ WORDS = {
 }
 """Reason for a NO, by part, or by test if a part has tests of several kinds."""
 
-SHOWN = ["exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"]
-"""Columns of the table that a comparison shows of itself."""
+LARGEST_FIRST = "Mean±sd, and by how many standard errors (z) the mean, sd, skewness or tails differ, largest first:"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Printed):
     """The result of `compare`.
 
     Attributes
@@ -83,6 +82,23 @@ class Comparison:
         Absolute z above which a parameter counts as different.
     exact, sampled : Posterior
         What was compared.
+
+    See Also
+    --------
+    compare : Whether samples agree with the closed form.
+    plot_comparison : Exact densities over the draws.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> exact = nb.fit(nb.Bernoulli(), X, y)
+    >>> sampled = nb.from_samples(nb.Bernoulli(), exact.draws(num_draws=1000, key=1), X=X, y=y)
+    >>> found = nb.compare(exact, sampled)
+    >>> found.agree
+    True
+    >>> found.parts["num_against"].tolist()
+    [0, 0, 0]
     """
 
     agree: bool
@@ -102,16 +118,24 @@ class Comparison:
         """Exact marginal densities over the sampled histograms; see `bayesnb.plot_comparison`."""
         return plot_comparison(self, **options)
 
-    def __repr__(self) -> str:
-        shown = self.table[SHOWN].to_string(max_rows=20, float_format=lambda value: f"{value:.4g}")
-        return f"{_wrapped(self.verdict)}\n{shown}"
+    def _parts(self) -> list[Piece]:
+        return [Heading(self.verdict), Paragraph(LARGEST_FIRST), DataTable(largest_differences(self.table))]
 
-    def _repr_html_(self) -> str:
-        shown = self.table[SHOWN].to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
-        more = (
-            f"<p>All {len(self.table.columns)} columns are in <code>table</code>, all tests in <code>tests</code>.</p>"
-        )
-        return f"<p><b>{escape(self.verdict)}</b></p>{shown}{more}"
+
+def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of a `Comparison` as it is printed: means with their sd, and the largest z of the four tests first."""
+    z = table[list(Z_COLUMNS)].fillna(0.0)
+    order = z.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
+    table, z = table.loc[order], z.loc[order]
+    largest = z.abs().to_numpy().argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "exact": plus_minus_of(table["exact_mean"], table["exact_sd"]),
+            "sampled": plus_minus_of(table["sampled_mean"], table["sampled_sd"]),
+            "z": [f"{row[k]:+.1f}" for row, k in zip(z.to_numpy(), largest, strict=True)],
+            "of": [Z_COLUMNS[k].removeprefix("z_") for k in largest],
+        }
+    )
 
 
 @warns_once
@@ -122,6 +146,7 @@ def compare(
     *,
     error_rate: float = 1e-3,
     key: Any = 0,
+    progress: bool | None = None,
 ) -> Comparison:
     r"""Compare draws with the closed form.
 
@@ -137,6 +162,8 @@ def compare(
         Probability of a NO to right draws. The user guide has the measured one.
     key : int or JAX key, default 0
         For simulated rows, and for the independent draws from the closed form that log densities are compared with.
+    progress : bool, optional
+        Whether to show a progress bar; by default as `NUTS` does.
 
     Returns
     -------
@@ -155,6 +182,12 @@ def compare(
         If the first is not an exact posterior or the second not a sampled one.
     ValueError
         If they have other classes or parameters, there is one chain only, or every parameter is certain.
+
+    See Also
+    --------
+    Comparison : The result.
+    plot_comparison : Exact densities over the draws.
+    sbc : Simulation-based calibration of an inference.
 
     Notes
     -----
@@ -190,7 +223,7 @@ def compare(
     exact, sampled = _comparable(posterior_of(exact, "exact"), posterior_of(sampled, "sampled"), error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
-        battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key)
+        battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key, progress=progress)
     recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)
     unclear = _unclear(sampled, battery.tests)
     against = recorded + ([] if unclear else _against(battery.tests))
@@ -288,7 +321,3 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
         f"{error_rate:g}). A shift of one parameter by less than {smallest_shift:.2g} posterior standard "
         "deviations could have been missed."
     )
-
-
-def _wrapped(text: str) -> str:
-    return "\n".join(wrap(text, 100))

@@ -1,10 +1,12 @@
 """ArviZ's record of a leave-one-out score, and the warnings about it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from arviz_stats import ELPDDataLOO
 
 from bayesnb.model.ways import or_closed_form
 from bayesnb.problem import Problem
@@ -12,6 +14,7 @@ from bayesnb.tables.columns import first_few
 from bayesnb.warn import warn
 
 __all__ = [
+    "ExactELPD",
     "by_row",
     "elpd_fields",
     "remark_on_draws",
@@ -20,6 +23,28 @@ __all__ = [
     "remark_on_maxima",
     "warn_of",
 ]
+
+
+@dataclass(kw_only=True, repr=False)
+class ExactELPD(ELPDDataLOO):
+    """An exact leave-one-out score, as ArviZ's record of one by importance sampling.
+
+    It has no posterior samples and no Pareto k to print. ``arviz.compare`` takes it as any other.
+    """
+
+    def __str__(self) -> str:
+        lines = [
+            f"Exact leave-one-out score of {self.n_data_points} labels, each given the other rows:",
+            "",
+            f"elpd_loo {self.elpd:8.2f} ± {self.se:.2f}",
+            f"p_loo    {self.p:8.2f}",
+        ]
+        if self.warning:
+            lines += ["", "There was a warning, which says what to do."]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def by_row(values: np.ndarray) -> xr.DataArray:

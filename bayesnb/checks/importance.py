@@ -8,6 +8,7 @@ from arviz_stats import ELPDDataLOO
 from bayesnb.checks.elpd import remark_on_draws
 from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.progress import steps
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -19,8 +20,10 @@ MIN_DRAWS = 25
 """Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
 
 
-def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) -> tuple[ELPDDataLOO, list[str]]:
-    """ArviZ's leave-one-out score of the labels, and the warnings about it.
+def psis_loo(
+    posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any, progress: bool | None
+) -> tuple[ELPDDataLOO, list[str]]:
+    """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
     Raises
     ------
@@ -52,9 +55,11 @@ def psis_loo(posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any) ->
             "all draws are the same, so that no weighting of them can leave a row out: sample again"
             f"{or_closed_form(posterior.model)}"
         )
-    found, remarks = (
-        arviz_stats.loo(posterior.to_datatree(table, y), var_name="y", pointwise=True),
-        remark_on_draws(posterior.problem),
-    )
+    with steps("loo", 2, progress) as begin:
+        begin("densities of the rows")
+        tree = posterior.to_datatree(table, y)
+        begin("importance sampling")
+        found = arviz_stats.loo(tree, var_name="y", pointwise=True)
+    remarks = remark_on_draws(posterior.problem)
     found.warning = found.warning or bool(remarks)
     return found, remarks

@@ -95,6 +95,11 @@ def kfold(
     ConvergenceWarning
         If sampled fits have not converged: one warning, which names the folds.
 
+    See Also
+    --------
+    loo : Leave-one-out cross-validation, for ArviZ.
+    loo_scores : Exact leave-one-out scores of the labels.
+
     Notes
     -----
     The statistics of a fold are subtracted from those of all rows, and the inference runs on the rest: a model with k

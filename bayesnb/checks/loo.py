@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from arviz_stats import ELPDDataLOO
 
-from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_labels, remark_on_maxima, warn_of
+from bayesnb.checks.elpd import ExactELPD, by_row, elpd_fields, remark_on_labels, remark_on_maxima, warn_of
 from bayesnb.checks.importance import psis_loo
 from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -19,11 +19,13 @@ from bayesnb.warn import warns_once
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k. An exact result does not need it, but ELPDDataLOO prints it."""
+"""ArviZ's threshold for Pareto k, a field of its record; an exact result does not need it."""
 
 
 @warns_once
-def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None) -> ELPDDataLOO:
+def loo(
+    posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None, progress: bool | None = None
+) -> ELPDDataLOO:
     r"""Leave-one-out estimate of how well labels are predicted.
 
     The expected log predictive density is :math:`\sum_i \log p(y_i \mid x_i, D_{-i})` (Vehtari, Gelman and Gabry 2017,
@@ -42,6 +44,8 @@ def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = N
     sample_weight : array, shape (rows,), optional
         The weights of the fit; `ExactPosterior` only. A row is left out with its whole weight, and counts once in the
         sum.
+    progress : bool, optional
+        Whether to show a progress bar for a sampled posterior; by default as `NUTS` does.
 
     Returns
     -------
@@ -64,6 +68,12 @@ def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = N
         If the posterior is a point, a label is unknown, a length is wrong, there are no rows, or a row cannot have been
         among the data.
 
+    See Also
+    --------
+    loo_scores : Exact leave-one-out scores of the labels.
+    kfold : Cross-validation for any posterior.
+    compare_models : Probabilities and scores of several models.
+
     Notes
     -----
     Two scores differ from those of refits, and a warning says so. Hyperparameters that `EmpiricalBayes` learned keep
@@ -80,21 +90,21 @@ def loo(posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = N
     >>> round(float(np.exp(elpd.elpd_i[0])), 3)
     0.64
     """
-    found, remarks = elpd_and_remarks(posterior_of(posterior), X, y, sample_weight=sample_weight)
+    found, remarks = elpd_and_remarks(posterior_of(posterior), X, y, sample_weight=sample_weight, progress=progress)
     warn_of(remarks)
     return found
 
 
 def elpd_and_remarks(
-    posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None
+    posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior, SampledPosterior):
-        return psis_loo(posterior, X, y, sample_weight)
+        return psis_loo(posterior, X, y, sample_weight, progress)
     left_out = leave_one_out(require_exact(posterior, "loo"), X, y, sample_weight)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
-    return ELPDDataLOO(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
+    return ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
@@ -128,6 +138,23 @@ def loo_scores(
     -----
     UserWarning
         As `loo`.
+
+    See Also
+    --------
+    loo : Leave-one-out cross-validation, for ArviZ.
+    kfold : Cross-validation for any posterior.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> nb.loo_scores(posterior, X, y).round(3)
+    elpd_label     -21.838
+    elpd_joint   -5874.717
+    accuracy         0.983
+    brier            0.037
+    Name: leave-one-out, dtype: float64
     """
     exact = require_exact(posterior_of(posterior), "loo_scores")
     left_out = leave_one_out(exact, X, y, sample_weight)

@@ -8,8 +8,6 @@ each parameter under it is uniform over simulations, for every model.
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from html import escape
-from textwrap import wrap
 from typing import Any
 
 import jax
@@ -41,6 +39,7 @@ from bayesnb.pictures.sbc import plot_sbc
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.printing import DataTable, Heading, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.statistics.counts import ClassCounts
@@ -64,8 +63,8 @@ MOST_PROBLEMS = 0.1
 """Share of fits with problems above which the verdict is not YES."""
 
 
-@dataclass(frozen=True)
-class SBC:
+@dataclass(frozen=True, repr=False)
+class SBC(Printed):
     """The result of `sbc`.
 
     Attributes
@@ -91,6 +90,21 @@ class SBC:
         The model simulated from, hyperparameters in numbers.
     inference : object
         The inference under test.
+
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    plot_sbc : Differences of the PIT values from uniform ones.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> found = nb.sbc(model, num_simulations=100)
+    >>> found.uniform
+    True
+    >>> found.table.columns.tolist()
+    ['mean_pit', 'sd_pit', 'p_value']
     """
 
     uniform: bool
@@ -124,20 +138,15 @@ class SBC:
                 dims[site] = [name for name, _ in axes]
                 coords |= {name: coordinate(names) for name, names in axes}
         values[JOINT] = self.pit[[JOINT]].to_numpy().T
-        described = {"inference": repr(self.inference), "model": repr(self.model), "num_rows": self.num_rows}
+        described = {"inference": repr(self.inference), "model": format(self.model, "80"), "num_rows": self.num_rows}
         return as_tree({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)}, described)
 
     def plot(self, **options: Any) -> Any:
         """Differences of the PIT values from uniform; see `bayesnb.plot_sbc`."""
         return plot_sbc(self, **options)
 
-    def __repr__(self) -> str:
-        shown = self.table.to_string(max_rows=20, float_format=lambda value: f"{value:.3g}")
-        return "\n".join([*wrap(self.verdict, 100), shown])
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
-        return f"<p><b>{escape(self.verdict, quote=False)}</b></p>{table}"
+    def _parts(self) -> list[Piece]:
+        return [Heading(self.verdict), DataTable(self.table.sort_values("p_value", kind="stable"), number=".3g")]
 
 
 def sbc(
@@ -193,6 +202,12 @@ def sbc(
     ValueError
         If the model is not bound and no table is given, a hyperparameter follows the scale of data that are not
         given, the inference gives a point or cannot solve the problem, or a number is out of range.
+
+    See Also
+    --------
+    SBC : The result.
+    plot_sbc : Differences of the PIT values from uniform ones.
+    compare : Whether samples agree with the closed form.
 
     Notes
     -----

@@ -20,11 +20,13 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.model.ways import or_closed_form
+from bayesnb.pictures.sensitivity import plot_sensitivity
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.printing import DataTable, Heading, Piece, Printed, plus_minus_of
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -39,8 +41,8 @@ NODES = 129
 """Points of the quadrature, at quantiles of the posterior."""
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+@dataclass(frozen=True, repr=False)
+class Sensitivity(Printed):
     """The result of `sensitivity`.
 
     Attributes
@@ -56,6 +58,22 @@ class Sensitivity:
         and the ``likelihood``'s power.
     prior, likelihood : tuple of float
         The two powers of each.
+
+    See Also
+    --------
+    sensitivity : Sensitivity to prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> found = nb.sensitivity(nb.fit(nb.Bernoulli(), X, y))
+    >>> found.table["diagnosis"].iloc[:3]
+    parameter
+    class_prob[a]    -
+    class_prob[b]    -
+    x_prob[a, 0]     -
+    Name: diagnosis, dtype: str
     """
 
     table: pd.DataFrame
@@ -63,13 +81,33 @@ class Sensitivity:
     prior: tuple[float, float]
     likelihood: tuple[float, float]
 
-    def __repr__(self) -> str:
-        shown = self.table[["mean", "sd", "prior", "likelihood", "diagnosis"]]
-        return f"{self._headline()}\n{shown.to_string(max_rows=20, float_format=lambda value: f'{value:.3g}')}"
+    @property
+    def threshold(self) -> float:
+        """Sensitivity that counts as noticeable."""
+        return THRESHOLD
 
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(max_rows=20, float_format=lambda value: f"{value:.3g}")
-        return f"<p><b>{self._headline()}</b></p>{table}"
+    @property
+    def nothing(self) -> str:
+        """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
+        return NOTHING
+
+    def plot(self, **options: Any) -> Any:
+        """Sensitivity of each parameter to prior and likelihood; see `bayesnb.plot_sensitivity`."""
+        return plot_sensitivity(self, **options)
+
+    def _parts(self) -> list[Piece]:
+        # The worst diagnosis first, and within it the parameters that depend most on the prior.
+        table = self.table.sort_values("prior", ascending=False, kind="stable")
+        table = table.sort_values("diagnosis", key=lambda found: found.map([*SHORT].index), kind="stable")
+        shown = pd.DataFrame(
+            {
+                "mean±sd": plus_minus_of(table["mean"], table["sd"]),
+                "prior": table["prior"],
+                "likelihood": table["likelihood"],
+                "diagnosis": table["diagnosis"].map(SHORT),
+            }
+        )
+        return [Heading(self._headline()), DataTable(shown, number=".2g")]
 
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
@@ -80,6 +118,8 @@ class Sensitivity:
 CONFLICT = "prior-data conflict"
 STRONG_PRIOR = "strong prior / weak likelihood"
 NOTHING = "-"
+SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
+"""The diagnoses as a printed table has them, the worst first."""
 
 
 def sensitivity(
@@ -113,6 +153,11 @@ def sensitivity(
     ValueError
         If the powers do not enclose one, or a prior raised to the upper power leaves no posterior.
 
+    See Also
+    --------
+    Sensitivity : The result.
+    plot_prior_posterior : Prior and posterior density of each parameter.
+
     Notes
     -----
     Power-scaling and the thresholds: Kallioinen, Paananen, Bürkner and Vehtari (2024), *Statistics and Computing* 34,
@@ -131,7 +176,8 @@ def sensitivity(
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(20, 2)), [[0]] * 9 + [[1]], ["a"] * 10, classes=["a"])
+    >>> X, y = [[0]] * 9 + [[1]], ["a"] * 10
+    >>> posterior = nb.fit(nb.Bernoulli(20, 2), X, y, classes=["a"])
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """

@@ -12,7 +12,12 @@ from bayesnb.cli.predict import predict_command
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Naive Bayes as a generative model.")
+HELP = (
+    "Naive Bayes as a generative model.\n\nThe exit status is 0 for success; 1 if check finds an extreme statistic, or "
+    "compare does not find agreement; and 2 if an option, a file or a table cannot be used."
+)
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -21,13 +26,13 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=HELP)
 def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Naive Bayes as a generative model."""
+    pass
 
 
 app.command("fit")(fit_command)

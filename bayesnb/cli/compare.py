@@ -4,18 +4,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from bayesnb.api import fit
-from bayesnb.checks.compare import Comparison, compare
-from bayesnb.checks.comparison.marginals import Z_COLUMNS
+from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.cli.console import errors_in_a_line, framed, say
 from bayesnb.cli.models import fit_exactly
 from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
 from bayesnb.inference.nuts import NUTS
+from bayesnb.printing import DataTable, Paragraph, as_text, width
 
 __all__ = ["compare_command"]
 
@@ -45,7 +41,8 @@ def compare_command(
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
         comparison = compare(exact, sampled, features)  # type: ignore[arg-type]
-        Console().print(_as_table(comparison))
+        differences = DataTable(largest_differences(comparison.table), rest="more in comparison.csv")
+        say(as_text([Paragraph(LARGEST_FIRST), differences], width()))
         assert comparison.probabilities is not None
         difference = _largest_difference(comparison.probabilities)
         say(f"Largest difference of a class probability on these rows: {difference:.2g}")
@@ -56,34 +53,6 @@ def compare_command(
 
 def _largest_difference(probabilities: Any) -> float:
     return float((probabilities["sampled"] - probabilities["exact"]).abs().max())
-
-
-def _as_table(comparison: Comparison) -> Table:
-    table = Table(
-        title="Closed form against samples: posterior mean ± standard deviation",
-        caption="z: standard errors by which location and spread of the draws are off",
-        box=SIMPLE,
-        pad_edge=False,
-    )
-    table.add_column("parameter", overflow="fold")
-    for name in ("closed form", "samples", "z mean", "z sd"):
-        table.add_column(name, justify="right", no_wrap=True)
-    shown = None
-    for label, row in comparison.table.iterrows():
-        site, _, where = str(label).partition("[")
-        if site != shown:
-            table.add_row(Text(site, style="bold"))
-            shown = site
-        off = row[list(Z_COLUMNS)].abs().max() > comparison.critical_z
-        table.add_row(
-            Text(f"  {where.removesuffix(']')}"),
-            f"{row['exact_mean']:.4g} ± {row['exact_sd']:.2g}",
-            f"{row['sampled_mean']:.4g} ± {row['sampled_sd']:.2g}",
-            f"{row['z_mean']:+.1f}",
-            f"{row['z_sd']:+.1f}",
-            style="red" if off else None,
-        )
-    return table
 
 
 def _make_folder(out: Path) -> None:

@@ -10,7 +10,12 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from bayesnb.printing import Printed, width
+
 __all__ = ["errors_in_a_line", "framed", "say"]
+
+FRAME = 4
+"""Characters of a line that a frame takes."""
 
 
 def say(text: Any, style: str = "") -> None:
@@ -18,10 +23,11 @@ def say(text: Any, style: str = "") -> None:
     Console().print(Text(str(text), style=style), soft_wrap=True)
 
 
-def framed(text: Any, title: str | None = None, style: str = "none") -> None:
-    """Print a text in a frame."""
+def framed(shown: str | Printed, title: str | None = None, style: str = "none") -> None:
+    """Print a text, or an object that prints itself, in a frame."""
+    text = shown if isinstance(shown, str) else format(shown, str(width() - FRAME))
     name = None if title is None else Text(title)
-    Console().print(Panel(Text(str(text)), title=name, style=style, expand=False))
+    Console().print(Panel(Text(text), title=name, style=style, expand=False))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def fit_command(
 ) -> None:
     """Fit a naive Bayes model in closed form and write the posterior, for bayesnb predict and nb.load.
 
-    The exit status is 2 if the table cannot be used.
+    The exit status is 0 for success, 2 if the table cannot be used.
     """
     with errors_in_a_line():
         posterior, _, _ = fit_exactly(table, target, drop, categorical, missing)

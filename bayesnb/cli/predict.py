@@ -22,7 +22,9 @@ def predict_command(
 ) -> None:
     """Predict the class of each row of a table, as CSV: the most probable class, and the probability of each.
 
-    Columns that the model does not use are ignored. The exit status is 2 if the model or the table cannot be used.
+    Columns that the model does not use are ignored.
+
+    The exit status is 0 for success, 2 if the model or the table cannot be used.
     """
     with errors_in_a_line():
         posterior = read_model(model)

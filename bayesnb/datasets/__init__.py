@@ -28,6 +28,11 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     ValueError
         If there is no such choice of words.
 
+    See Also
+    --------
+    bayesnb.datasets.penguins : The table of the Palmer penguins.
+    bayesnb.plot_log_odds : Log odds of rows with intervals.
+
     Notes
     -----
     Words and attributions are those of Mosteller and Wallace (1963), *Journal of the American Statistical Association*
@@ -60,10 +65,20 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
 def penguins_path() -> Path:
     """Path of the table of the Palmer penguins, a CSV file that comes with the package.
 
+    See Also
+    --------
+    bayesnb.datasets.penguins : The table of the Palmer penguins.
+
     Notes
     -----
     Measured by Gorman, Williams and Fraser (2014), *PLoS ONE* 9(3) e90081; compiled by Horst, Hill and Gorman (2020),
     *palmerpenguins*, doi:10.5281/zenodo.3960218, and dedicated to the public domain (CC0).
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.datasets.penguins_path().name
+    'penguins.csv'
     """
     return Path(str(resources.files("bayesnb") / "datasets" / "penguins.csv"))
 
@@ -76,6 +91,11 @@ def penguins() -> tuple[Any, Any]:
     tuple
         The table, a pandas frame with the columns island, bill_length_mm, bill_depth_mm, flipper_length_mm, body_mass_g
         and sex; and the species.
+
+    See Also
+    --------
+    bayesnb.datasets.penguins_path : The path of the table.
+    bayesnb.datasets.federalist : Word counts of the Federalist Papers.
 
     Notes
     -----

@@ -286,7 +286,9 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return INFERENCES[self.inference]
 
     def _key(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _posterior(self) -> Posterior:
         check_is_fitted(self)

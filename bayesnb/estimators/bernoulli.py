@@ -57,6 +57,11 @@ class BernoulliNB(Smoothed):
     feature_names_in_ : array of shape (n_features,)
         Only if the columns of the table have names.
 
+    See Also
+    --------
+    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.Bernoulli : Zeros and ones.
+
     Examples
     --------
     >>> from bayesnb.estimators import BernoulliNB

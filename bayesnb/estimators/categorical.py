@@ -51,6 +51,19 @@ class CategoricalNB(Discrete):
         Categories of each feature.
     n_categories_ : array of shape (n_features,)
     category_count_, feature_log_prob_ : list of array of shape (n_classes, n_categories)
+
+    See Also
+    --------
+    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.Categorical : Categories.
+
+    Examples
+    --------
+    >>> from bayesnb.estimators import CategoricalNB
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], ["a", "a", "b", "b"]
+    >>> classifier = CategoricalNB().fit(X, y)
+    >>> classifier.predict_proba([["red"]]).round(3)
+    array([[0.75, 0.25]])
     """
 
     def __init__(

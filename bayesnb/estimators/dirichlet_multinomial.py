@@ -44,6 +44,19 @@ class DirichletMultinomialNB(Counting):
     concentration_ : array of shape (n_classes, n_features)
         Estimated concentrations; with ``inference="nuts"`` their posterior mean.
     n_features_in_ : int
+
+    See Also
+    --------
+    bayesnb.estimators.MultinomialNB : Count vectors.
+    bayesnb.DirichletMultinomial : Count vectors in which words come in bursts.
+
+    Examples
+    --------
+    >>> from bayesnb.estimators import DirichletMultinomialNB
+    >>> X, y = [[9, 0, 1], [8, 1, 0], [0, 7, 2], [1, 0, 8]], ["a", "a", "b", "b"]
+    >>> classifier = DirichletMultinomialNB().fit(X, y)
+    >>> classifier.predict([[3, 0, 0], [0, 1, 2]])
+    array(['a', 'b'], dtype='<U1')
     """
 
     predictive = "exact"

@@ -47,6 +47,22 @@ class GaussianNB(Estimator):
         Mean and variance of each feature per class; the variance with `epsilon_`.
     epsilon_ : float
         `var_smoothing` times the largest variance of a feature.
+
+    See Also
+    --------
+    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.Gaussian : Numbers.
+
+    Examples
+    --------
+    >>> from bayesnb.estimators import GaussianNB
+    >>> X, y = [[1.0], [1.4], [3.1], [2.9]], ["a", "a", "b", "b"]
+    >>> classifier = GaussianNB().fit(X, y)
+    >>> classifier.predict_proba([[2.0]]).round(2)
+    array([[0.72, 0.28]])
+    >>> classifier.theta_.round(2)
+    array([[1.2],
+           [3. ]])
     """
 
     def __init__(

@@ -49,6 +49,12 @@ class NaiveBayesClassifier(Estimator):
     model_ : BoundModel
         The model with all defaults replaced by the numbers used.
 
+    See Also
+    --------
+    bayesnb.NaiveBayes : The description of a model.
+    bayesnb.fit : Fit a table in memory.
+    bayesnb.estimators.GaussianNB : Numbers.
+
     Examples
     --------
     >>> import pandas as pd

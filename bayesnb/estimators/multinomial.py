@@ -33,6 +33,21 @@ class MultinomialNB(Smoothed):
     ----------
     posterior_, classes_, class_count_, class_log_prior_, feature_count_, feature_log_prob_, n_features_in_
         As for `BernoulliNB`.
+
+    See Also
+    --------
+    bayesnb.estimators.DirichletMultinomialNB : Count vectors in which words come in bursts.
+    bayesnb.Multinomial : Count vectors.
+
+    Examples
+    --------
+    >>> from bayesnb.estimators import MultinomialNB
+    >>> X, y = [[9, 0, 1], [8, 1, 0], [0, 7, 2], [1, 0, 8]], ["a", "a", "b", "b"]
+    >>> classifier = MultinomialNB().fit(X, y)
+    >>> classifier.predict_proba([[1, 1, 0]]).round(3)
+    array([[0.673, 0.327]])
+    >>> MultinomialNB(predictive="plugin").fit(X, y).predict_proba([[1, 1, 0]]).round(3)
+    array([[0.672, 0.328]])
     """
 
     def __init__(

@@ -33,6 +33,20 @@ class PoissonNB(Estimator):
         As for `BernoulliNB`.
     rate_ : array of shape (n_classes, n_features)
         Posterior mean of the rates.
+
+    See Also
+    --------
+    bayesnb.estimators.MultinomialNB : Count vectors.
+    bayesnb.Poisson : Counts.
+
+    Examples
+    --------
+    >>> from bayesnb.estimators import PoissonNB
+    >>> X, y = [[1], [2], [7], [5]], ["a", "a", "b", "b"]
+    >>> classifier = PoissonNB().fit(X, y)
+    >>> classifier.rate_.round(2)
+    array([[1.76],
+           [5.74]])
     """
 
     def __init__(

@@ -109,6 +109,21 @@ class Family(Params, ABC):
         For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
         occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
         By default the table's own values are the categories.
+
+    See Also
+    --------
+    ConjugateFamily : Families with a conjugate prior.
+    ExponentialFamily : Families that state natural parameters.
+    NaiveBayes : The description of a model.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> family = nb.Gaussian(loc=0.0)
+    >>> isinstance(family, nb.Family)
+    True
+    >>> family.hyperparameters()
+    {'loc': 0.0, 'kappa': 0.1, 'concentration': 1.0, 'rate': None}
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
@@ -128,6 +143,16 @@ class Family(Params, ABC):
     # Without annotations: a dataclass would make fields of annotated names.
     categories = None
     other = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # A dataclass keeps a __repr__ that the class has. Its own one would print arrays in full.
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Family.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         if self.categories is not None:
@@ -705,3 +730,8 @@ def _as_tuples(categories: Any) -> tuple:
 
 def _array_fields(family: Family) -> list[Any]:
     return [field for field in fields(family) if not field.metadata.get("static")]
+
+
+def _short(value: Any) -> str:
+    """A field for display: numbers of an array if they are few or equal, else its shape."""
+    return format_number(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fi" else repr(value)

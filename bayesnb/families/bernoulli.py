@@ -42,6 +42,11 @@ class Bernoulli(TableFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    Categorical : Categories.
+    Multinomial : Count vectors.
+
     Notes
     -----
     Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured
@@ -50,7 +55,8 @@ class Bernoulli(TableFamily):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1], [0], [0], [1], [1]], ["a"] * 5, classes=["a"])
+    >>> tosses = [[1], [0], [0], [1], [1]]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), tosses, ["a"] * 5, classes=["a"])
     >>> round(float(posterior.predict_proba([[1]])[0, 0]), 3)
     1.0
     """

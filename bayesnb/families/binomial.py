@@ -43,6 +43,11 @@ class Binomial(TotalCountFamily):
         If `total_count` is not a whole number from 1 to 2**53 or one for each column, or a concentration is not
         positive and finite.
 
+    See Also
+    --------
+    Bernoulli : Zeros and ones.
+    Poisson : Counts.
+
     Notes
     -----
     Numerical domain: `total_count` up to 2**53. Predictive densities are taken in the saddle-point form of Loader

@@ -48,6 +48,11 @@ class Categorical(TableFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    Bernoulli : Zeros and ones.
+    JointCategorical : Categories that depend on each other.
+
     Notes
     -----
     Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured

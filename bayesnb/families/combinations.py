@@ -232,7 +232,7 @@ class CombinationOfCategories(dist.Distribution):
             return look_up_cells(self.combinations.log_each(log_prob), entries)
         cells = jnp.where(self.observed, value, jnp.nan)
         batch = jnp.broadcast_shapes(cells.shape[:-1], log_prob.shape[:-1])
-        rows = jnp.broadcast_to(cells, (*batch, cells.shape[-1])).reshape(-1, cells.shape[-1])
+        rows = jnp.broadcast_to(cells, (*batch, *self.event_shape)).reshape(-1, *self.event_shape)
         of_rows = jnp.broadcast_to(log_prob, (*batch, log_prob.shape[-1])).reshape(len(rows), -1)
         found = jax.vmap(lambda row, own: self.combinations.log_prob_in_jax(own, row[None])[0])(rows, of_rows)
         return found.reshape(batch)

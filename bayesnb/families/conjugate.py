@@ -37,6 +37,11 @@ class ConjugateFamily(Family):
     A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
     `predictive` in place of `cell_log_predictive`.
 
+    See Also
+    --------
+    Family : The base class of all families.
+    ExponentialFamily : Families that state natural parameters.
+
     Examples
     --------
     Waiting times, exponential with a gamma prior on the rate.
@@ -68,7 +73,8 @@ class ConjugateFamily(Family):
     ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
-    ...         return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
+    ...         a, b = self.concentration + statistics.n, self.rate + statistics.total
+    ...         return replace(self, concentration=a, rate=b)
     ...
     ...     def log_normaliser(self):
     ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
@@ -76,7 +82,8 @@ class ConjugateFamily(Family):
     ...     def cell_log_predictive(self, x):
     ...         a, b = self.concentration, self.rate
     ...         return jnp.log(a / b) - (a + 1) * jnp.log1p(x / b)
-    >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
+    >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), X, y)
     >>> posterior.predict_proba([[0.4]]).round(3)
     array([[0.78, 0.22]])
     """
@@ -223,7 +230,7 @@ class ConjugateFamily(Family):
             return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(
                 self._log_predictive_of_counts, num_classes
             )
-        return np.stack([cells.sum(axis=-1) for cells in self._log_predictive_by_class(x)], axis=-1)
+        return np.column_stack([cells.sum(axis=1) for cells in self._log_predictive_by_class(x)])
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
         """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one."""

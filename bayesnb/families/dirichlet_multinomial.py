@@ -79,6 +79,11 @@ class DirichletMultinomial(Family):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    Multinomial : Count vectors.
+    estimators.DirichletMultinomialNB : Count vectors in which words come in bursts.
+
     Notes
     -----
     The default prior has mean 15 and holds everything from 0.1 to 100. It is close to the best of the pairs tried

@@ -30,6 +30,11 @@ class ExponentialFamily(Family):
     A family whose terms would lose digits far from zero states an `origin` as well. `terms`, `natural` and `log_base`
     then take it as a second argument.
 
+    See Also
+    --------
+    Family : The base class of all families.
+    ConjugateFamily : Families with a conjugate prior.
+
     Examples
     --------
     Gamma distributed cells have no conjugate prior; NUTS samples their posterior.

@@ -55,6 +55,11 @@ class Gamma(Concentrated):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    LogNormal : Positive numbers whose logarithms are normal.
+    Exponential : Waiting times.
+
     Notes
     -----
     Zeros are errors, because their density is zero or infinite. The default k is the approximation of Minka (2002),

@@ -59,6 +59,12 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
 
+    See Also
+    --------
+    MultivariateGaussian : Numbers that depend on each other.
+    LogNormal : Positive numbers whose logarithms are normal.
+    Histogram : Numbers of any shape, in bins.
+
     Notes
     -----
     Numerical domain: means of up to 1e12 standard deviations of their class. Float64 holds a cell near a mean of r
@@ -74,7 +80,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.Gaussian(), [[1.1], [1.4], [0.9], [3.9], [4.2], [4.4]], ["a"] * 3 + ["b"] * 3)
+    >>> X, y = [[1.1], [1.4], [0.9], [3.9], [4.2], [4.4]], ["a"] * 3 + ["b"] * 3
+    >>> posterior = nb.fit(nb.Gaussian(), X, y)
     >>> posterior.predict_proba([[1.2], [2.7], [None]]).round(2)
     array([[1.  , 0.  ],
            [0.43, 0.57],

@@ -38,6 +38,11 @@ class Geometric(SuccessFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    NegativeBinomial : Counts with more spread than a Poisson distribution.
+    Poisson : Counts.
+
     Notes
     -----
     Cells count failures. Subtract one from a column of numbers of trials, which begins at 1.
@@ -50,7 +55,8 @@ class Geometric(SuccessFamily):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.Geometric(), [[0], [1], [0], [4], [7], [2]], ["often"] * 3 + ["seldom"] * 3)
+    >>> X, y = [[0], [1], [0], [4], [7], [2]], ["often"] * 3 + ["seldom"] * 3
+    >>> posterior = nb.fit(nb.Geometric(), X, y)
     >>> posterior.predict_proba([[0], [3], [None]]).round(3)
     array([[0.75 , 0.25 ],
            [0.253, 0.747],

@@ -79,6 +79,11 @@ class Histogram(ConjugateFamily):
         If `edges` are not finite and strictly increasing, there are fewer than two, `num_bins` is not a positive whole
         number or given beside `edges`, or a concentration is not positive and finite.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    choose_families : A family for each column, by the evidence.
+
     Notes
     -----
     Numerical domain: all weights, concentrations and finite cells, and bins that are not narrower than the spacing of

@@ -66,6 +66,11 @@ class Hurdle(ConjugateFamily):
         If a concentration is not positive and finite, or the inner family is a `Hurdle`, one of categories or of count
         vectors, or one that gives zero a probability.
 
+    See Also
+    --------
+    Poisson : Counts.
+    LogNormal : Positive numbers whose logarithms are normal.
+
     Notes
     -----
     Numerical domain: that of `Bernoulli` and of the inner family. A cell of -0.0 is a zero.
@@ -76,7 +81,7 @@ class Hurdle(ConjugateFamily):
 
     >>> import bayesnb as nb
     >>> sizes = [[0.0], [1.1], [0.9], [0.0], [3.9], [4.2]]
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian())), sizes, ["a", "a", "a", "b", "b", "b"])
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian())), sizes, ["a"] * 3 + ["b"] * 3)
     >>> posterior.predict_proba([[0.0], [1.0], [4.0]]).round(3)
     array([[0.5  , 0.5  ],
            [0.996, 0.004],

@@ -70,6 +70,11 @@ class JointCategorical(ConjugateFamily):
     ValueError
         If a concentration is not positive and finite, or there are more than a million combinations.
 
+    See Also
+    --------
+    Categorical : Categories.
+    group_columns : Merge columns that depend on each other.
+
     Notes
     -----
     The evidence depends on the concentration. With the default it compares with that of separate `Categorical` columns:
@@ -93,7 +98,8 @@ class JointCategorical(ConjugateFamily):
     In one class the two answers agree, in the other they differ. Neither answer alone separates the classes.
 
     >>> import bayesnb as nb
-    >>> answers = [["yes", "yes"], ["no", "no"], ["yes", "yes"], ["yes", "no"], ["no", "yes"], ["no", "yes"]]
+    >>> honest = [["yes", "yes"], ["no", "no"], ["yes", "yes"]]
+    >>> answers = honest + [["yes", "no"], ["no", "yes"], ["no", "yes"]]
     >>> model = nb.NaiveBayes({"both": (nb.JointCategorical(), [0, 1])})
     >>> posterior = nb.fit(model, answers, ["a", "a", "a", "b", "b", "b"])
     >>> posterior.predict_proba([["yes", "yes"], ["no", "yes"], ["no", None]]).round(3)
@@ -274,9 +280,9 @@ class JointCategorical(ConjugateFamily):
         weights, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
         excess = weights - multiplicity
         with np.errstate(invalid="ignore", divide="ignore"):
-            mode = excess / excess.sum(axis=-1, keepdims=True)
-        flat = (excess == 0).all(axis=-1, keepdims=True)
-        unbounded = (excess < 0).any(axis=-1, keepdims=True) & (self._combinations.number > 1)
+            mode = excess / excess.sum(axis=1, keepdims=True)
+        flat = (excess == 0).all(axis=1, keepdims=True)
+        unbounded = (excess < 0).any(axis=1, keepdims=True) & (self._combinations.number > 1)
         return {"prob": np.where(flat, multiplicity / self._combinations.number, np.where(unbounded, np.nan, mode))}
 
     def of_each_column(self) -> Categorical:

@@ -102,9 +102,8 @@ class LearnedNegativeBinomial(Family):
         return maximum(self, statistics, _estimate(statistics), with_prior=True)
 
     def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        values = [np.asarray(parameters[name]) for name in ("mean", "dispersion")]
-        *leading, num_classes, num_columns = values[0].shape
-        mean, dispersion = (value.reshape(-1, num_columns) for value in values)
+        *leading, num_classes, num_columns = np.shape(parameters["mean"])
+        mean, dispersion = (np.reshape(parameters[name], (-1, num_columns)) for name in ("mean", "dispersion"))
 
         def density(places: Any, columns: Any, counts: Any) -> Any:
             return _log_density(counts, mean[places, columns], dispersion[places, columns])
@@ -133,8 +132,7 @@ def _moments(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _estimate(statistics: Occurrences) -> dict[str, np.ndarray]:
-    """First values for the search of a maximum: by moments, NaN where they give none."""
+    """First values for the search of a maximum: by moments, not positive where they give none."""
     mean, variance = _moments(statistics)
     with np.errstate(invalid="ignore", divide="ignore"):
-        dispersion = (variance - mean) / mean**2
-    return {"mean": np.where(mean > 0, mean, np.nan), "dispersion": np.where(dispersion > 0, dispersion, np.nan)}
+        return {"mean": mean, "dispersion": (variance - mean) / mean**2}

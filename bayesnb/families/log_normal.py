@@ -51,6 +51,11 @@ class LogNormal(Gaussian):
     ValueError
         If `kappa`, `concentration` or `rate` is not positive and finite.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    Gamma : Positive numbers, without a closed form.
+
     Notes
     -----
     Numerical domain: that of `Gaussian` for the logarithms, with the error that is stated there.
@@ -58,7 +63,8 @@ class LogNormal(Gaussian):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.LogNormal(), [[1.0], [2.0], [1.5], [30.0], [80.0], [45.0]], ["a"] * 3 + ["b"] * 3)
+    >>> X, y = [[1.0], [2.0], [1.5], [30.0], [80.0], [45.0]], ["a"] * 3 + ["b"] * 3
+    >>> posterior = nb.fit(nb.LogNormal(), X, y)
     >>> posterior.predict_proba([[3.0], [10.0], [None]]).round(3)
     array([[0.984, 0.016],
            [0.252, 0.748],

@@ -51,7 +51,8 @@ def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_p
         Every hyperparameter a number; parameters of shape (classes, columns), independent of each other's cells.
     statistics : Statistics
     start : mapping
-        A first value of each parameter, shape (classes, columns); where it is NaN, the coordinate is zero.
+        A first value of each parameter, shape (classes, columns); where the support does not hold it, the coordinate is
+        zero.
     with_prior : bool
         Whether the prior density counts.
 

@@ -60,6 +60,11 @@ class Multinomial(ConjugateFamily):
     ValueError
         If a concentration is not positive and finite.
 
+    See Also
+    --------
+    DirichletMultinomial : Count vectors in which words come in bursts.
+    Bernoulli : Zeros and ones.
+
     Notes
     -----
     Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.

@@ -80,6 +80,11 @@ class MultivariateGaussian(ConjugateFamily):
     TypeError
         If `df` is a distribution: it is not learned.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    group_columns : Merge columns that depend on each other.
+
     Notes
     -----
     With a single column the family is ``Gaussian(loc, kappa, concentration=df / 2, rate=scale / 2)``. With several, a

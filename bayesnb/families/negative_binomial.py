@@ -69,6 +69,11 @@ class NegativeBinomial(TotalCountFamily):
         If `total_count` is neither None, nor a positive finite number, nor one for each column; if a hyperparameter is
         not positive and finite, or belongs to the other case.
 
+    See Also
+    --------
+    Poisson : Counts.
+    Geometric : Failures before the first success.
+
     Notes
     -----
     Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.

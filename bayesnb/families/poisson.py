@@ -50,6 +50,12 @@ class Poisson(RateFamily):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    NegativeBinomial : Counts with more spread than a Poisson distribution.
+    Hurdle : Many zeros, and another family for the rest.
+    Multinomial : Count vectors.
+
     Notes
     -----
     Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.

@@ -52,6 +52,11 @@ class Beta(Concentrated):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    VonMises : Angles.
+
     Notes
     -----
     Zeros and ones are errors, because their density is zero or infinite. The default k is that of Johnson, Kotz and

@@ -86,12 +86,12 @@ class StudentT:
             sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
             result = np.asarray(sums)
             if np.isfinite(result).all():
-                return result + (self.constant.sum(axis=-1) if complete else ~np.isnan(x) @ self.constant.T)
+                return result + (self.constant.sum(axis=1) if complete else ~np.isnan(x) @ self.constant.T)
         missing = np.isnan(x)
         result = np.empty((len(x), len(self.loc)))
         for c in range(len(self.loc)):
             of_class = StudentT(self.loc[c], self.precision[c], self.exponent[c], self.constant[c])
-            result[:, c] = np.where(missing, 0.0, of_class.log_density(x)).sum(axis=-1)
+            result[:, c] = np.where(missing, 0.0, of_class.log_density(x)).sum(axis=1)
         return result
 
     def of_rows_on_device(self, x: Any) -> Any:
@@ -117,7 +117,7 @@ class StudentT:
         return sums + jax.lax.cond(
             missing.any(),
             lambda: (~missing).astype(self.constant.dtype) @ self.constant.T,
-            lambda: jnp.broadcast_to(self.constant.sum(axis=-1), sums.shape),
+            lambda: jnp.broadcast_to(self.constant.sum(axis=1), sums.shape),
         )
 
 
@@ -189,7 +189,7 @@ def _left_out(
     missing = xp.isnan(x)
     cells = constant[codes] + concentration[codes] * xp.log1p(-((x - loc[codes]) ** 2) * share[codes])
     shares = (x - mean[codes]) ** 2 * spread[codes]
-    return xp.where(missing, 0.0, cells).sum(axis=-1), xp.where(missing, 0.0, shares).max()
+    return xp.where(missing, 0.0, cells).sum(axis=1), xp.where(missing, 0.0, shares).max()
 
 
 _compiled_left_out = jax.jit(_left_out)

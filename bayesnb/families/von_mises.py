@@ -55,6 +55,11 @@ class VonMises(Concentrated):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    Gaussian : Numbers.
+    Beta : Numbers between 0 and 1.
+
     Notes
     -----
     Angles outside -pi to pi are errors, because they may be degrees. ``numpy.deg2rad(x)`` gives radians and

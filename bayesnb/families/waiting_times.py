@@ -51,6 +51,11 @@ class Exponential(RateFamily):
     ValueError
         If a hyperparameter is not positive and finite.
 
+    See Also
+    --------
+    Gamma : Positive numbers, without a closed form.
+    LogNormal : Positive numbers whose logarithms are normal.
+
     Notes
     -----
     Numerical domain: cells of any unit, zeros among them. Measured against 60 digits, with concentrations from 1e-6 to
@@ -60,7 +65,8 @@ class Exponential(RateFamily):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit(nb.NaiveBayes(nb.Exponential()), [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"])
+    >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Exponential()), X, y)
     >>> posterior.predict_proba([[0.4], [9.0]]).round(3)
     array([[0.746, 0.254],
            [0.144, 0.856]])

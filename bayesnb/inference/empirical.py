@@ -1,5 +1,6 @@
 """Hyperparameters that maximise the evidence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +51,11 @@ class EmpiricalBayes(Inference):
     ValueError
         If no hyperparameter is learned, a family has no closed form, or the evidence has no maximum.
 
+    See Also
+    --------
+    Exact : The closed form.
+    NUTS : Draws by the no-U-turn sampler.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -91,7 +97,7 @@ class EmpiricalBayes(Inference):
             for s in range(STARTS)
         ]
         point = max(ends, key=lambda end: end[0])[1]
-        _require_maximum(learned, problem.statistics, point)
+        _require_maximum(learned, problem.statistics, point, source.sites.scalar_labels())
         model = source.with_hyperparameters(_constrained(learned, point))
         numbers = replace(problem, model=model, learned_from=source)
         return ExactPosterior(numbers, self)
@@ -113,14 +119,16 @@ def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> 
     return -float(found.fun), unravel(jnp.asarray(found.x))
 
 
-def _require_maximum(learned: LearnedPrior, statistics: ModelStatistics, point: Point) -> None:
+def _require_maximum(
+    learned: LearnedPrior, statistics: ModelStatistics, point: Point, labels: Mapping[str, list[str]]
+) -> None:
+    """Refuse hyperparameters from which the evidence does not fall; `labels` has the names of those of each site."""
     top = float(_log_evidence(learned, statistics, point)[0])
     for name, value in point.items():
-        for index in np.ndindex(np.shape(value)):
+        for label, index in zip(labels[name], np.ndindex(np.shape(value)), strict=True):
             for step in (STEP, -STEP):
                 moved = {**point, name: jnp.asarray(value).at[index].add(step)}
                 if float(_log_evidence(learned, statistics, moved)[0]) > top - FALL:
-                    label = f"{name}[{', '.join(map(str, index))}]" if index else name
                     here, there = (float(_constrained(learned, p)[name][index]) for p in (point, moved))
                     raise ValueError(
                         f"the evidence has no maximum in {label!r}: from {here:.3g} to {there:.3g} it does not fall, "

@@ -19,6 +19,11 @@ class Exact(Inference):
 
     A model with `feature_inclusion` gives an `AveragedPosterior`, every other an `ExactPosterior`.
 
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    ExactPosterior : The posterior in closed form.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -68,6 +68,12 @@ class Gibbs(Inference):
     ValueError
         If a setting is out of range.
 
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    EmpiricalBayes : Hyperparameters that maximise the evidence.
+    SampledPosterior : The posterior as draws.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -95,6 +95,13 @@ class NUTS(Inference):
     ValueError
         If a setting is out of range.
 
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    compare : Whether samples agree with the closed form.
+    enable_compilation_cache : Keep compiled functions on disk.
+
     Notes
     -----
     The prior distribution of a parameter determines its unconstrained coordinate, for families outside the package as
@@ -102,6 +109,14 @@ class NUTS(Inference):
     stick-breaking if all concentrations are at least one, and else as log-gamma variables in a coordinate with light
     tails. The coordinate of a Gaussian class mean is its distance from the posterior's centre in standard deviations.
     The closed form only tunes the coordinates; the density is that of prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y, nb.NUTS(num_samples=500))
+    >>> posterior.draws()["x_prob"].shape
+    (4, 500, 2, 2)
     """
 
     num_warmup: int | None = None
@@ -140,15 +155,15 @@ class NUTS(Inference):
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
         settings = self._settings(target)
-        with jax.enable_x64(True):
+        bar = tqdm(desc="NUTS: compiling", unit="step", disable=not shows_progress(self.progress))
+        with bar, jax.enable_x64(True):
             arguments = target.arguments
             keys = jax.random.split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
             compiled = {"program": target.program, "settings": settings, "vectorised": _vectorised()}
             given = {"coordinates": beginning.coordinates, "arguments": arguments, **compiled}
             states = _begin(beginning.points, beginning.variance, keys, **given)
-            advance = partial(_advance, **given)
-            sites, stats = self._run(advance, states, settings)
+            sites, stats = self._run(partial(_advance, **given), states, settings, bar)
         return sites, _rename(stats, self.max_tree_depth)
 
     def warn_of(self, diagnostics: Diagnostics, target: Samplable, instead: str) -> None:
@@ -165,13 +180,16 @@ class NUTS(Inference):
             shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
             warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)
 
-    def _run(self, advance: Callable, states: list[Any], settings: "_Settings") -> Any:
+    def _run(self, advance: Callable, states: list[Any], settings: "_Settings", bar: tqdm) -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
         # Two threads that need the same function at once would both compile it. It is therefore compiled before they
         # start.
         advance(states[0], 0)
         num_warmup = settings.num_warmup
         total = num_warmup + self.num_samples
+        # Steps are timed from here.
+        bar.set_description("NUTS", refresh=False)
+        bar.reset(total * len(states))
         stopped, one_at_a_time = Event(), Lock()
 
         def run(state: Any) -> Any:
@@ -193,9 +211,7 @@ class NUTS(Inference):
                 steps = max(FIRST_STEPS, int(steps * LONG / max(took, 1e-9)))
             return jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
 
-        hidden = not shows_progress(self.progress)
-        with tqdm(total=total * len(states), desc="NUTS", unit="step", disable=hidden) as bar:
-            chains = list(in_order(run, states, stop=stopped.set))
+        chains = list(in_order(run, states, stop=stopped.set))
         return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
     def _settings(self, target: Samplable) -> "_Settings":

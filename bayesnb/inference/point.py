@@ -71,6 +71,11 @@ class MLE(_PointEstimate):
     ConvergenceWarning
         If EM has not converged.
 
+    See Also
+    --------
+    MAP : The mode of the posterior.
+    PointPosterior : A point estimate.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -133,6 +138,11 @@ class MAP(_PointEstimate):
     -----
     ConvergenceWarning
         If EM has not converged.
+
+    See Also
+    --------
+    MLE : Maximum likelihood.
+    PointPosterior : A point estimate.
 
     Examples
     --------

@@ -29,6 +29,8 @@ from bayesnb.model.read import categorical_columns, read_classes
 from bayesnb.model.resolve import resolve
 from bayesnb.model.simulate import draw_cells, to_table
 from bayesnb.model.sites import Sites
+from bayesnb.model.story import printed_model
+from bayesnb.printing import Piece, Printed
 from bayesnb.reading.cells import Cells, count_by_weight
 from bayesnb.reading.host import HostChunks
 from bayesnb.reading.read import read
@@ -46,7 +48,7 @@ __all__ = ["BoundModel", "bind"]
 
 
 @dataclass(frozen=True, repr=False)
-class BoundModel:
+class BoundModel(Printed):
     """A model bound to the columns, classes and categories of a table.
 
     `NaiveBayes.bind` gives one, and `Posterior.model` is one, with numbers for all hyperparameters. A fit of it keeps
@@ -67,6 +69,11 @@ class BoundModel:
     ------
     ValueError
         If the class prior or the feature inclusion has the wrong number of entries.
+
+    See Also
+    --------
+    NaiveBayes : The description of a model.
+    NaiveBayes.bind : Give a model the columns and classes of a table.
 
     Examples
     --------
@@ -510,8 +517,8 @@ class BoundModel:
             total_count=total_count,
         )
 
-    def __repr__(self) -> str:
-        return repr(self.description)
+    def _parts(self) -> list[Piece]:
+        return printed_model(self)
 
 
 def bind(description: Description, X: Any, y: Any, classes: Any, weights: np.ndarray | None = None) -> BoundModel:

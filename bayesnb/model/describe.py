@@ -12,14 +12,15 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import read_inclusion
 from bayesnb.model.read import EVERY_COLUMN, block_name, read_class_concentration, read_class_probs, read_features
-from bayesnb.model.story import story
+from bayesnb.model.story import printed_model
 from bayesnb.params import Params
+from bayesnb.printing import Piece, Printed
 
 __all__ = ["Description"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Description(Params):
+class Description(Printed, Params):
     """Which family each column has, and the class prior: the fields of `NaiveBayes`, which explains them.
 
     Attributes
@@ -148,8 +149,8 @@ class Description(Params):
             found[name] = np.array(self.features[feature][0].hyperparameters()[field])
         return found
 
-    def __repr__(self) -> str:
-        return story(self.features, self.class_concentration, self.class_probs, self.feature_inclusion)
+    def _parts(self) -> list[Piece]:
+        return printed_model(self)
 
 
 def _hyperparameter_name(feature: Any, family: Family, field: str) -> str:

@@ -66,6 +66,12 @@ class NaiveBayes(Description):
         If a feature is not a family, a column is in two blocks, the class prior is not valid, or an inclusion is not a
         probability.
 
+    See Also
+    --------
+    fit : Fit a table in memory.
+    BoundModel : A model with the columns and classes of a table.
+    choose_families : A family for each column, by the evidence.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -141,7 +147,8 @@ class NaiveBayes(Description):
         --------
         >>> import pandas as pd
         >>> import bayesnb as nb
-        >>> tickets = pd.DataFrame({"fare": [7.2, 71.3, 8.0, 53.1], "pclass": [3, 1, 3, 1], "sex": list("mffm")})
+        >>> cells = {"fare": [7.2, 71.3, 8.0, 53.1], "pclass": [3, 1, 3, 1], "sex": list("mffm")}
+        >>> tickets = pd.DataFrame(cells)
         >>> nb.NaiveBayes.from_frame(tickets, families={"pclass": nb.Categorical()})
         NaiveBayes, features independent given the class:
           class_prob ~ Dirichlet(1)
@@ -155,7 +162,8 @@ class NaiveBayes(Description):
         With labels, skewed waiting times are log-normal:
 
         >>> import numpy as np
-        >>> waits = pd.DataFrame({"minutes": np.exp(np.linspace(-3, 3, 40)), "late": ["no", "no", "no", "yes"] * 10})
+        >>> minutes, late = np.exp(np.linspace(-3, 3, 40)), ["no", "no", "no", "yes"] * 10
+        >>> waits = pd.DataFrame({"minutes": minutes, "late": late})
         >>> nb.NaiveBayes.from_frame(waits, "late")
         NaiveBayes, features independent given the class:
           class_prob ~ Dirichlet(1)

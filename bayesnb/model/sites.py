@@ -59,6 +59,14 @@ class Sites:
                     found.append(Site(name, parameter, i, j))
         self._sites = tuple(found)
 
+    def __getitem__(self, name: str) -> Site:
+        """The site of a name."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Site]:
+        return {site.name: site for site in self._sites}
+
     def __iter__(self) -> Iterator[Site]:
         return iter(self._sites)
 

@@ -1,8 +1,7 @@
 """The text of a model's repr."""
 
 from collections.abc import Mapping
-from textwrap import fill
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 
@@ -10,35 +9,63 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.model.read import EVERY_COLUMN
+from bayesnb.printing import Code, Heading, Piece
 
-__all__ = ["story"]
+__all__ = ["Described", "printed_model", "printed_story"]
 
 STORIES = 24
 """Largest number of features that a repr shows."""
 
 
-def story(
-    features: Mapping[Any, tuple[Family, Any]], class_concentration: Any, class_probs: Any, feature_inclusion: Any
-) -> str:
-    """The lines of a model's repr; parameters as `NaiveBayes` keeps them.
+class Described(Protocol):
+    """What a description of a model and a bound model have in common."""
+
+    @property
+    def features(self) -> Mapping[Any, tuple[Family, Any]]:
+        """Family and columns of each feature."""
+
+    @property
+    def class_concentration(self) -> Any:
+        """Concentration of the Dirichlet prior on the class probabilities."""
+
+    @property
+    def class_probs(self) -> Any:
+        """Class probabilities where they are known."""
+
+    @property
+    def feature_inclusion(self) -> Any:
+        """Prior probability that a feature depends on the class, where the model averages over subsets."""
+
+
+def printed_model(model: Described) -> list[Piece]:
+    """The parts of a model's printed form."""
+    return [Heading("NaiveBayes, features independent given the class:"), printed_story(model, STORIES)]
+
+
+def printed_story(model: Described, most: int) -> Code:
+    """The statements of a model: distributions of classes, of parameters and of at most so many features.
 
     Features share a line if they have the same lines, the same class of family and the same settings.
     """
     told: dict[Any, list[str]] = {}
-    for name, (family, columns) in features.items():
-        likelihood, prior = family.story()
-        told.setdefault((jax.tree.structure(family), likelihood, *prior), []).append(_feature(name, columns))
-    lines = [f"{CLASS_SITE} ~ {_class_prior(class_concentration, class_probs)}", f"y ~ Categorical({CLASS_SITE})"]
-    for (_, likelihood, *prior), labels in list(told.items())[:STORIES]:
+    for name, (family, columns) in model.features.items():
+        likelihood, priors = family.story()
+        told.setdefault((jax.tree.structure(family), likelihood, *priors), []).append(_feature(name, columns))
+    prior = _class_prior(model.class_concentration, model.class_probs)
+    lines = [
+        f"{CLASS_SITE} ~ {prior}",
+        f"y ~ Categorical({CLASS_SITE})",
+    ]
+    for (_, likelihood, *priors), labels in list(told.items())[:most]:
         lines.append(f"{', '.join(labels)} ~ {likelihood}")
-        lines += [f"    {line}" for line in prior]
-    if len(told) > STORIES:
-        lines.append(f"and {len(told) - STORIES} more")
-    if feature_inclusion is not None:
-        shown = feature_inclusion if isinstance(feature_inclusion, dict) else format_number(feature_inclusion)
+        lines += [f"    {line}" for line in priors]
+    if len(told) > most:
+        lines.append(f"… and {len(told) - most} more")
+    inclusion = model.feature_inclusion
+    if inclusion is not None:
+        shown = inclusion if isinstance(inclusion, dict) else format_number(inclusion)
         lines.append(f"each feature depends on the class with probability {shown}, else classes share it")
-    wrapped = [fill(line, 96, initial_indent="  ", subsequent_indent="      ") for line in lines]
-    return "\n".join(["NaiveBayes, features independent given the class:", *wrapped])
+    return Code([f"  {line}" for line in lines])
 
 
 def _feature(name: Any, columns: Any) -> str:

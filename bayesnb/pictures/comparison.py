@@ -1,6 +1,6 @@
 """The figure of a comparison: exact marginal densities over the sampled histograms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -9,9 +9,15 @@ import numpyro.distributions as dist
 import pandas as pd
 
 from bayesnb.families.compiled import log_density
-from bayesnb.pictures.layout import require_result
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.extremes import not_shown, number_of_panels
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import muted
 
 __all__ = ["plot_comparison"]
+
+LARGE = 3.0
+"""An absolute z that chance makes rarely."""
 
 
 @runtime_checkable
@@ -35,70 +41,85 @@ class Marginals(Protocol):
         """The posterior whose draws are counted."""
 
 
-def plot_comparison(comparison: Marginals, *, max_panels: int = 24, columns: int = 4) -> Any:
+def plot_comparison(
+    comparison: Marginals,
+    *,
+    max_panels: int | None = None,
+    panels_across: int | None = None,
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
     """Exact marginal density (line) over the histogram of the draws (bars), one panel a parameter.
 
     Parameters
     ----------
     comparison : Comparison
-    max_panels : int, default 24
-        The parameters with the largest absolute z, of location, spread, skewness or tails, are shown. The title of a
-        panel names the one of the four that is largest there.
-    columns : int, default 4
-        Panels side by side.
+    max_panels : int, optional
+        The parameters with the largest absolute z, of location, spread, skewness or tails, get a panel, the largest
+        first. By default those with an absolute z of three or more, but at least 4 and at most 12.
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The head of a panel names the largest of its four z. The title says how many parameters are not shown.
 
     Raises
     ------
-    TypeError
-        If `comparison` is not what `nb.compare` returns.
-    """
-    from bayesnb.pictures.picture import Picture
+    TypeError, ValueError
+        If `comparison` is not what `nb.compare` returns, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    compare : Whether samples agree with the closed form.
+    Comparison : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> model = nb.NaiveBayes({"bill_length_mm": nb.Gaussian()})
+    >>> exact = nb.fit(model, X, y)
+    >>> sampled = nb.from_samples(model, exact.draws(key=1), X=X, y=y)
+    >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
+    """
     require_result(comparison, Marginals, "comparison", "nb.compare(exact, sampled)")
     table = comparison.table
-    differences = [column for column in table.columns if column.startswith("z_")]
-    worst = table[differences].abs().max(axis=1).sort_values(ascending=False, kind="stable")
-    chosen = set(worst.index[:max_panels])
-    panels = [panel for panel in _panels(comparison) if panel[0] in chosen]
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Picture(figsize=(3.2 * columns, 0.9 + 2.3 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
-    for axis, (label, draws, density) in zip(axes.flat, panels, strict=False):
+    differences = table[[column for column in table.columns if column.startswith("z_")]].fillna(0.0)
+    worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
+    shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
+    marginals = {panel[0]: panel[1:] for panel in _panels(comparison, set(shown))}
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+    for axis, label in zip(panels.axes, shown, strict=True):
+        draws, density = marginals[label]
         low, high = np.quantile(draws, [0.001, 0.999])
-        axis.hist(draws, bins=40, range=(low, high), density=True, color="0.8", edgecolor="0.6", linewidth=0.3)
+        bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
+        axis.hist(draws, bins=40, range=(low, high), density=True, **bars)
         grid = np.linspace(low, high, 200)
         axis.plot(grid, density(grid), color="C0", linewidth=1.8)
-        # The difference for which the panel is shown.
-        off = table.loc[label, differences].fillna(0.0)
-        worst_of = off.abs().idxmax()
-        axis.set_title(f"{_wrap(label)}\nz {worst_of.removeprefix('z_')} {off[worst_of]:+.1f}", fontsize=8)
         axis.set_yticks([])
-        axis.tick_params(labelsize=7)
         axis.locator_params(axis="x", nbins=3)
-        axis.spines[["left", "top", "right"]].set_visible(False)
-    shown = (
-        f"the {len(panels)} of {len(table)} parameters with the largest |z|"
-        if len(panels) < len(table)
-        else f"{len(table)} parameters"
-    )
+    # The difference for which a panel is shown.
+    of_panel = [(label, differences.loc[label]) for label in shown]
+    panels.heads([f"{label}\nz {_name(off.abs().idxmax())} {off[off.abs().idxmax()]:+.1f}" for label, off in of_panel])
     answer = comparison.verdict.split(",")[0]
-    figure.suptitle(f"{answer}: draws (bars) and exact density (line), {shown}", fontsize=10)
-    return figure
+    hidden = not_shown(len(table) - len(shown), "smaller |z|")
+    number = f"{len(shown)} parameter{'s' * (len(shown) != 1)}"
+    panels.title(f"{answer}: draws (bars) and exact density (line) of {number}{hidden}")
+    return panels.figure
 
 
-def _wrap(label: str) -> str:
-    return label if len(label) <= 32 else label.replace("[", "\n[", 1)
+def _name(column: str) -> str:
+    return column.removeprefix("z_")
 
 
-def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
-    """Label, draws and exact density of every compared parameter."""
+def _panels(comparison: Marginals, shown: Collection[str]) -> list[tuple[str, np.ndarray, Any]]:
+    """Label, draws and exact density of the parameters that are shown."""
     labels = iter(comparison.table.index)
     found = []
     draws = comparison.sampled.draws()
@@ -109,7 +130,9 @@ def _panels(comparison: Marginals) -> list[tuple[str, np.ndarray, Any]]:
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:
                     continue
-                found.append((next(labels), draws[site][(..., *index)].ravel(), _density(marginal, index)))
+                label = next(labels)
+                if label in shown:
+                    found.append((label, draws[site][(..., *index)].ravel(), _density(marginal, index)))
     return found
 
 

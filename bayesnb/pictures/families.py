@@ -6,7 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, require_result, wrap
+from bayesnb.pictures.choices import chosen, require_result
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_family_choice"]
@@ -41,16 +43,30 @@ class Choice(Protocol):
 
 
 @in_float64
-def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, max_columns: int = 12) -> Any:
+def plot_family_choice(
+    choice: Choice,
+    *,
+    features: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    max_features: int = 12,
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
     """Predictive densities of each column's classes under the family chosen and the next one, over the data.
 
     Parameters
     ----------
     choice : FamilyChoice
-    columns : sequence, optional
+    features : sequence, optional
         Columns to show, by default all that more than one family can hold.
-    max_columns : int, default 12
+    classes : sequence, optional
+        Classes to show, up to eight; by default all.
+    max_features : int, default 12
         The first columns get panels.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, two for each column; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
@@ -62,70 +78,75 @@ def plot_family_choice(choice: Choice, *, columns: Sequence[Any] | None = None, 
 
     Raises
     ------
-    TypeError
-        If `choice` is not what `nb.choose_families` returns.
-    ValueError
-        If a column is unknown or has one family only, there is none, or there are more classes than line styles.
+    TypeError, ValueError
+        If `choice` is not what `nb.choose_families` returns, a column or class is unknown, a column has one family
+        only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    FamilyChoice : The result.
+    plot_densities : Predictive densities of numbers.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
+    >>> figure = nb.plot_family_choice(choice)
     """
+    from bayesnb.pictures.picture import Line2D
+
     require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
-    if len(choice.classes) > len(LINES):
-        raise ValueError(
-            f"there are {len(choice.classes)} classes, more than the {len(LINES)} that the eye tells apart"
-        )
-    shown = _columns(choice, columns)[: whole_number("max_columns", max_columns)]
-    figure, axes = panel_grid(2 * len(shown), 2)
+    codes = chosen("classes", choice.classes if classes is None else classes, choice.classes, most=len(LINES))
+    shown = _columns(choice, features)[: whole_number("max_features", max_features)]
+    panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
+    heads = []
     for i, column in enumerate(shown):
         families = [each.candidate for each in choice.first_two[column]]
         posteriors = [choice.posterior_of(column, each.family) for each in families]
-        _draw(axes[2 * i : 2 * i + 2], column, families, posteriors, choice.cells_by_class(column))
-    from bayesnb.pictures.picture import Line2D
-
-    legend(
-        figure,
-        [
-            (Line2D([], [], color=f"C{c}", linestyle=LINES[c], marker=MARKERS[c], markersize=3), str(label))
-            for c, label in enumerate(choice.classes)
-        ],
+        _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
+        heads += [f"{column}: {each.name}" for each in families]
+    panels.heads(heads)
+    looks = [{"color": f"C{i}", "linestyle": LINES[i], "marker": MARKERS[i]} for i in range(len(codes))]
+    panels.legend(
+        [(Line2D([], [], markersize=3, **look), str(choice.classes[c])) for c, look in zip(codes, looks, strict=True)]
     )
-    return figure
+    return panels.figure
 
 
-def _columns(choice: Choice, columns: Sequence[Any] | None) -> list[Any]:
+def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
     several = [column for column, families in choice.first_two.items() if len(families) > 1]
-    if columns is None:
-        if not several:
-            raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
-        return several
-    names = [columns] if isinstance(columns, str) else list(columns)
-    if not names:
-        raise ValueError(f"columns is empty: name some of {several}, or leave it out for all")
-    for name in names:
-        if name not in several:
-            raise ValueError(f"column {name!r} has no two families to compare: the columns that have are {several}")
-    return names
+    if not several:
+        raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
+    for name in [given] if isinstance(given, str) else list(given or ()):
+        if name in choice.first_two and name not in several:
+            raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
+    return several if given is None else [several[i] for i in chosen("features", given, several)]
 
 
 def _draw(
     axes: Sequence[Any],
-    column: Any,
     families: Sequence[Any],
     posteriors: Sequence[Any],
     by_class: Sequence[tuple[np.ndarray, np.ndarray]],
+    codes: Sequence[int],
 ) -> None:
-    """The panels of a column: the same cells under two families."""
+    """The panels of a column: the cells of the classes that are shown, under two families."""
     counts = all(each.counts for each in families)
     without_zeros = any(each.hurdle for each in families)
-    weight = [weights.sum() for _, weights in by_class]
+    weight = [by_class[code][1].sum() for code in codes]
     if without_zeros:
         by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
-    edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)
+    edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)  # the same for all choices of classes
+    by_class = [by_class[code] for code in codes]
     grid = (edges[:-1] + edges[1:]) / 2 if counts else np.linspace(edges[0], edges[-1], GRID)
     if without_zeros:
         grid = grid[grid != 0]
     highest = peak = 0.0
     for axis, each, posterior in zip(axes, families, posteriors, strict=True):
         inside = grid[np.asarray(each.family.support(grid))]
-        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))
+        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))[codes]
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
@@ -136,8 +157,8 @@ def _draw(
             )
             peak = max(peak, density[c].max(initial=0.0))
             axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
-        axis.set_title(wrap(f"{column}: {each.name}", 36), fontsize=8)
         axis.set_xlim(edges[0], edges[-1])
+        axis.locator_params(axis="x", nbins=5)
         axis.set_yticks([])
     # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
     top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))

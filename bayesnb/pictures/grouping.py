@@ -4,12 +4,18 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
-from bayesnb.pictures.layout import require_result, row_axis, wrap
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.panels import panel_of_rows
+from bayesnb.pictures.style import TINY, text_color
+from bayesnb.pictures.text import text_width
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_column_grouping"]
 
 COLOURS = {"MultivariateGaussian": "C0", "JointCategorical": "C1"}
+
+PATTERNS = {"MultivariateGaussian": "", "JointCategorical": "///"}
+"""Hatches, so that the families differ without colour."""
 
 
 @runtime_checkable
@@ -25,7 +31,7 @@ class Grouping(Protocol):
         """The columns of each block that was merged."""
 
 
-def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30) -> Any:
+def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = None, figsize: Any = None) -> Any:
     """The rise of the log evidence, merge by merge.
 
     Parameters
@@ -33,6 +39,10 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30) -> Any:
     grouping : ColumnGrouping
     max_merges : int, default 30
         The first merges are drawn.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
 
     Returns
     -------
@@ -42,24 +52,44 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30) -> Any:
 
     Raises
     ------
-    TypeError
-        If `grouping` is not what `nb.group_columns` returns.
-    ValueError
-        If no columns were merged.
+    TypeError, ValueError
+        If `grouping` is not what `nb.group_columns` returns, no columns were merged, or `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    ColumnGrouping : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "flipper_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> figure = nb.plot_column_grouping(grouping)
     """
+    from bayesnb.pictures.picture import Patch
+
     require_result(grouping, Grouping, "grouping", "nb.group_columns(model, X, y)")
     if not len(grouping.table):
         raise ValueError("no columns were merged, so that there is nothing to draw: grouping.notes says why")
     shown = grouping.table.head(whole_number("max_merges", max_merges))
-    pairs = zip(shown["first"], shown["second"], strict=True)
-    names = [f"{wrap(first, 40)}\n+ {wrap(second, 40)}" for first, second in pairs]
-    figure, axis = row_axis(names, row_height=0.3, width=7.5)
+    names = [f"{first}\n+ {second}" for first, second in zip(shown["first"], shown["second"], strict=True)]
+    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45)
+    (axis,) = panels.axes
+    numbers = [f" +{factor:.1f}" for factor in shown["log_bayes_factor"]]
     for row, (_, merge) in enumerate(shown.iterrows()):
-        factor, total = merge["log_bayes_factor"], merge["total"]
-        colour = COLOURS[merge["family"]]
-        axis.barh(row, factor, left=total - factor, height=0.5, color=colour, alpha=0.8, zorder=2)
-        axis.text(total, row, f" +{factor:.1f}", va="center", ha="left", fontsize=8, zorder=3)
-    axis.set_xlim(0.0, 1.15 * shown["total"].iloc[-1])
-    axis.set_xlabel("log evidence, difference to the model without merges (nats)", fontsize=9)
-    axis.tick_params(axis="x", labelsize=8)
-    return figure
+        factor, total, family = merge["log_bayes_factor"], merge["total"], merge["family"]
+        look = {"facecolor": COLOURS[family], "edgecolor": text_color(), "hatch": PATTERNS[family], "linewidth": 0.6}
+        axis.barh(row, factor, left=total - factor, height=0.5, zorder=2, **look)
+        axis.text(total, row, numbers[row], va="center", ha="left", fontsize=TINY, zorder=3)
+    widest = max(text_width(number, TINY) for number in numbers)
+    axis.set_xlim(0.0, shown["total"].iloc[-1] / max(0.4, 1 - (widest + 0.05) / panels.panel_width))
+    axis.locator_params(axis="x", nbins=5)
+    panels.x_label("log evidence, difference to the model without merges (nats)")
+    number = f"{len(grouping.table)} merge{'s' * (len(grouping.table) != 1)}"
+    panels.title(f"The first {len(shown)} of {number}" if len(shown) < len(grouping.table) else number)
+    families = [family for family in COLOURS if (shown["family"] == family).any()]
+    looks = [{"facecolor": COLOURS[each], "edgecolor": text_color(), "hatch": PATTERNS[each]} for each in families]
+    panels.legend([(Patch(**look), family) for look, family in zip(looks, families, strict=True)])
+    return panels.figure

@@ -2,10 +2,10 @@
 
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import pandas as pd
 
-from bayesnb.pictures.layout import require_result, wrap
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.forest import Points, Rows, forest
 
 __all__ = ["plot_model_comparison"]
 
@@ -23,61 +23,75 @@ class Models(Protocol):
         """Prior probability of each model."""
 
 
-def plot_model_comparison(comparison: Models) -> Any:
+def plot_model_comparison(
+    comparison: Models,
+    *,
+    panels_across: int | None = None,
+    backend: str = "matplotlib",
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
     """Posterior probability of each model, and its leave-one-out score relative to the best one.
 
     Parameters
     ----------
     comparison : ModelComparison
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws.
+    axes : sequence of matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the number of models.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        On the left the posterior probability, with the prior one as a stroke; on the right the difference of elpd to
-        the highest, with one standard error of the paired difference to either side. Unknown values are not drawn.
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
+        The first panel has the posterior probability as a point and as a number, with the prior one as a stroke. The
+        second one has the difference of elpd to the highest, with one standard error of the paired difference to either
+        side. Without probabilities there is the second panel only. Unknown values are not drawn. Other backends than
+        matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
-    TypeError
-        If `comparison` is not what `nb.compare_models` returns.
-    """
-    from bayesnb.pictures.picture import Picture
+    ModuleNotFoundError
+        If the backend is not installed.
+    TypeError, ValueError
+        If `comparison` is not what `nb.compare_models` returns, or `backend`, `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    compare_models : Probabilities and scores of several models.
+    ModelComparison : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> models = {"Gaussian": nb.Gaussian(), "log-normal": nb.LogNormal()}
+    >>> figure = nb.compare_models(models, X[["bill_length_mm", "body_mass_g"]], y).plot()
+    """
     require_result(comparison, Models, "comparison", "nb.compare_models({...}, X, y)")
     table = comparison.table
-    names = [wrap(name, 24) for name in table.index]
-    lines = max(name.count("\n") + 1 for name in names)
-    figure = Picture(figsize=(7.5, 1.5 + len(names) * max(0.3, 0.05 + 0.15 * lines)), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    at = np.arange(len(table))
-    probability = table["model_probability"].fillna(0.0)
-    left.barh(at, probability, height=0.55, color="0.8", edgecolor="0.3", linewidth=0.8)
-    if table["model_probability"].notna().any():
-        for row, value in zip(at, table["model_probability"], strict=True):
-            left.text(1.02, row, f"{value:.3f}", va="center", fontsize=8)
-        left.scatter(comparison.prior[table.index], at, marker="|", s=160, color="black", linewidth=1.4, label="prior")
-        left.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
-    else:
-        left.text(0.5, 0.5, "not comparable", transform=left.transAxes, ha="center", va="center", fontsize=9)
-    left.set_xlim(0.0, 1.0)
-    left.set_yticks(at, names, fontsize=8)
-    left.set_ylim(len(at) - 0.5, -0.5)
-    left.set_xlabel("posterior probability", fontsize=9)
-    right.axvline(0.0, color="0.6", linewidth=1, linestyle="--")
-    right.errorbar(
-        table["elpd_difference"],
-        at,
-        xerr=table["elpd_difference_se"],
-        linestyle="none",
-        marker="o",
-        markersize=5,
-        markerfacecolor="white",
-        color="C0",
-        capsize=2,
+    names = [str(name) for name in table.index]
+    probability, difference, se = (
+        table[name] for name in ("model_probability", "elpd_difference", "elpd_difference_se")
     )
-    right.set_xlabel("leave-one-out log score, difference to the highest", fontsize=9)
-    for axis in (left, right):
-        axis.tick_params(axis="x", labelsize=8)
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["left", "top", "right"]].set_visible(False)
-    return figure
+    scores = Rows(
+        names,
+        [Points(difference, filled=False)],
+        difference - se,
+        difference + se,
+        "one standard error to either side",
+        x_label="leave-one-out log score, difference to the highest",
+        at=0.0,
+    )
+    if probability.isna().all():
+        title, rows = "The models' probabilities are not comparable", [scores]
+    else:
+        numbers = ["" if pd.isna(value) else f": {value:.3f}" for value in probability]
+        marks = [Points(comparison.prior[table.index], "prior", "|", "B1"), Points(probability, "posterior")]
+        names = [f"{name}{number}" for name, number in zip(names, numbers, strict=True)]
+        title, rows = "", [Rows(names, marks, x_label="probability of the model", limits=(-0.03, 1.03)), scores]
+    return forest(rows, title=title, panels_across=panels_across, backend=backend, axes=axes, figsize=figsize)

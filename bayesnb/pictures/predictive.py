@@ -1,11 +1,13 @@
 """The figure of a posterior predictive check: replicated statistics and the observed ones."""
 
-from textwrap import fill
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
-from bayesnb.pictures.layout import require_result
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.extremes import not_shown, number_of_panels
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import TINY, muted, text_color
 
 __all__ = ["plot_check"]
 
@@ -27,68 +29,86 @@ class Replication(Protocol):
         """Values of the statistics, shape (replicates, statistics)."""
 
     @property
+    def extreme(self) -> tuple[str, ...]:
+        """Statistics that are extreme."""
+
+    @property
     def dropped(self) -> tuple[str, ...]:
         """Statistics that are not defined."""
 
 
-def plot_check(check: Replication, *, max_panels: int = 24, columns: int = 4) -> Any:
+def plot_check(
+    check: Replication,
+    *,
+    max_panels: int | None = None,
+    panels_across: int | None = None,
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
     """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
 
-    The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the title names the
-    most extreme statistic and its class.
+    The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the head of the panel
+    names the most extreme statistic and its class.
 
     Parameters
     ----------
     check : Check
-    max_panels : int, default 24
-        The most extreme statistics are shown; of ``shape`` lines only a small p-value counts as extreme.
-    columns : int, default 4
-        Panels side by side.
+    max_panels : int, optional
+        The most extreme statistics get a panel, the most extreme first; of ``shape`` lines only a small p-value counts
+        as extreme. By default those of `Check.extreme`, but at least 4 and at most 12.
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The title says how many statistics are not shown.
 
     Raises
     ------
-    TypeError
-        If `check` is not what `nb.check` returns.
-    ValueError
-        If no statistic is defined.
-    """
-    from bayesnb.pictures.picture import Picture
+    TypeError, ValueError
+        If `check` is not what `nb.check` returns, no statistic is defined, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    check : Posterior predictive checks.
+    Check : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.check(posterior, X, y, num_replicates=100).plot()
+    """
     require_result(check, Replication, "check", "nb.check(posterior, X, y)")
     table = check.table
     if table.empty:
         raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")
-    panels = list(check.by_extremity.index[:max_panels])
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Picture(figsize=(max(3.2 * columns, 5.0), 1.0 + 2.3 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
-    for axis, label in zip(axes.flat, panels, strict=False):
+    shown = check.by_extremity.index[: number_of_panels(max_panels, len(check.extreme))]
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+    heads = []
+    for axis, label in zip(panels.axes, shown, strict=True):
         values = check.replicated[label].dropna()
-        axis.hist(values, bins=min(30, max(1, values.nunique())), color="0.8", edgecolor="0.5", linewidth=0.4)
-        axis.axvline(table.loc[label, "observed"], color="black", linewidth=2.2)
+        bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.4}
+        axis.hist(values, bins=min(30, max(1, values.nunique())), **bars)
+        axis.axvline(table.loc[label, "observed"], color=text_color(), linewidth=2.2)
         axis.margins(x=0.08)
-        title = [fill(label, 34), table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
-        axis.set_title("\n".join(filter(None, title)), fontsize=8)
+        parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
+        heads.append("\n".join(filter(None, parts)))
         axis.set_yticks([])
-        axis.tick_params(labelsize=7)
         axis.locator_params(axis="x", nbins=3)
         axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-        axis.xaxis.get_offset_text().set_fontsize(7)
-        axis.spines[["left", "top", "right"]].set_visible(False)
-    shown = (
-        f"the {len(panels)} most extreme of {len(table)} statistics"
-        if len(panels) < len(table)
-        else f"{len(table)} statistic{'s' * (len(table) != 1)}"
-    )
-    figure.suptitle(fill(f"Replicated (bars) and observed (line), {shown}", 20 + 18 * columns), fontsize=10)
-    return figure
+        axis.xaxis.get_offset_text().set_fontsize(TINY)
+    panels.heads(heads)
+    number = f"{len(shown)} statistic{'s' * (len(shown) != 1)}"
+    hidden = not_shown(len(table) - len(shown), "less extreme p")
+    panels.title(f"Replicated (bars) and observed (line): {number}{hidden}")
+    return panels.figure
 
 
 def _p_value(value: float, number: int) -> str:

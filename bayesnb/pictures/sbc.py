@@ -4,10 +4,17 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
-from bayesnb.pictures.layout import require_result
+from bayesnb.pictures.choices import require_result
+from bayesnb.pictures.extremes import not_shown
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import muted
 from bayesnb.uniform import ecdf_difference, shown_p, uniform_band
+from bayesnb.validate import whole_number
 
 __all__ = ["plot_sbc"]
+
+NUMBERS = 0.45
+"""Inches of the numbers beside a panel."""
 
 
 @runtime_checkable
@@ -31,7 +38,9 @@ class Uniformity(Protocol):
         """The answer in words."""
 
 
-def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
+def plot_sbc(
+    sbc: Uniformity, *, max_panels: int = 12, panels_across: int | None = None, axes: Any = None, figsize: Any = None
+) -> Any:
     """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
 
     Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus the
@@ -42,55 +51,56 @@ def plot_sbc(sbc: Uniformity, *, max_panels: int = 12, columns: int = 4) -> Any:
     ----------
     sbc : SBC
     max_panels : int, default 12
-        The parameters with the smallest p-values get a panel.
-    columns : int, default 4
-        Panels side by side.
+        The quantities with the smallest p-values get a panel, the smallest first.
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The title says how many quantities are not shown.
 
     Raises
     ------
-    TypeError
-        If `sbc` is not what `nb.sbc` returns.
-    """
-    from bayesnb.pictures.picture import Picture
+    TypeError, ValueError
+        If `sbc` is not what `nb.sbc` returns, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    SBC : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100))
+    """
     require_result(sbc, Uniformity, "sbc", "nb.sbc(model, inference)")
     table = sbc.table
-    chosen = set(table["p_value"].sort_values(kind="stable").index[:max_panels])
-    panels = [label for label in table.index if label in chosen]
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Picture(figsize=(max(6.4, 3.2 * columns), 1.0 + 2.2 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
+    shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
     points, lower, upper = uniform_band(len(sbc.pit), 1 - sbc.error_rate)
-    for axis, label in zip(axes.flat, panels, strict=False):
-        axis.fill_between(points, lower, upper, step="mid", color="0.85", linewidth=0)
-        axis.axhline(0.0, color="0.5", linewidth=0.8)
+    for axis, label in zip(panels.axes, shown, strict=True):
+        axis.fill_between(points, lower, upper, step="mid", color=muted(0.2), linewidth=0)
+        axis.axhline(0.0, color=muted(0.5), linewidth=0.8)
         axis.plot(*ecdf_difference(sbc.pit[label].to_numpy()), color="C0", linewidth=1.4)
-        axis.set_title(f"{_wrap(label)}\np {shown_p(table.loc[label, 'p_value'])}", fontsize=8)
         axis.set_xlim(0, 1)
         axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        axis.tick_params(labelsize=7)
-        axis.spines[["top", "right"]].set_visible(False)
-    shown = (
-        f"the {len(panels)} of {len(table)} quantities with the smallest p"
-        if len(panels) < len(table)
-        else f"{len(table)} quantities"
+        axis.locator_params(axis="y", nbins=5)
+        axis.spines["left"].set_visible(True)
+    panels.panel_width -= NUMBERS
+    panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
+    number = f"{len(shown)} quantit{'y' if len(shown) == 1 else 'ies'}"
+    hidden = not_shown(len(table) - len(shown), "larger p")
+    panels.title(
+        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {number}{hidden}\n"
+        f"(band: where uniform values stay with probability {1 - sbc.error_rate:g})"
     )
-    figure.suptitle(
-        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {shown}\n"
-        f"(band: where uniform values stay with probability {1 - sbc.error_rate:g})",
-        fontsize=10,
-    )
-    figure.supxlabel("PIT", fontsize=9)
-    figure.supylabel("ECDF minus uniform", fontsize=9)
-    return figure
-
-
-def _wrap(label: str) -> str:
-    return label if len(label) <= 32 else label.replace("[", "\n[", 1)
+    panels.x_label("PIT")
+    panels.y_label("ECDF minus uniform")
+    return panels.figure

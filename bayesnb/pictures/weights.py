@@ -1,11 +1,12 @@
 """The figure of weights of features: their means and intervals."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import pandas as pd
 
-from bayesnb.pictures.layout import make_room, require_result, row_axis, wrap
+from bayesnb.pictures.choices import chosen, require_result, yes_or_no
+from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.validate import whole_number
 from bayesnb.weights.feature_weights import FeatureWeights
 
@@ -25,47 +26,82 @@ class Weighted(Protocol):
         """Whether all features share one weight."""
 
 
-def plot_weights(posterior: Weighted, *, max_features: int = 40, sort: bool = True) -> Any:
+def plot_weights(
+    posterior: Weighted,
+    *,
+    features: Sequence[Any] | None = None,
+    sort: bool = True,
+    max_features: int = 40,
+    backend: str = "matplotlib",
+    ax: Any = None,
+    figsize: Any = None,
+) -> Any:
     """A forest of the weights of features.
 
     Parameters
     ----------
     posterior : WeightedPosterior
-    max_features : int, default 40
-        The features with the highest mean weights are drawn, or the first ones if they are not sorted.
+    features : sequence, optional
+        Features to show, by default all.
     sort : bool, default True
-        The highest weight first; otherwise in the order of the table.
+        The highest mean weight first; otherwise in the order of `features`, or of the table.
+    max_features : int, default 40
+        The first ones in this order are drawn.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
         Each weight's posterior mean and its 89 % interval. At one, the dashed line, a feature counts as in naive Bayes;
-        at zero it does not count. If all features share one weight, it is drawn once.
+        at zero it does not count. If all features share one weight, it is drawn once. Other backends than matplotlib
+        give the collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
-    TypeError
-        If `posterior` is not what `nb.weight_features` returns.
+    ModuleNotFoundError
+        If the backend is not installed.
+    TypeError, ValueError
+        If `posterior` is not what `nb.weight_features` returns, a feature is unknown, features are named that all share
+        one weight, or `backend`, `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    WeightedPosterior : A posterior with weights of features.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
+    >>> figure = weighted.plot(max_features=5)
     """
     require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
     table = posterior.weights
+    if features is not None:
+        table = table.iloc[chosen("features", features, table.index)]
     if posterior.feature_weights.shared:
+        if features is not None:
+            raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
         table = table.head(1).set_axis(["all features"])
-    if sort:
+    if yes_or_no("sort", sort):
         table = table.sort_values("mean", ascending=False, kind="stable")
     shown = table.head(whole_number("max_features", max_features))
-    figure, axis = row_axis([wrap(name, 40) for name in shown.index], row_height=0.24, width=5.5)
-    rows, mean = np.arange(len(shown)), shown["mean"].to_numpy()
-    sides = np.abs(shown[["lower", "upper"]].to_numpy().T - mean)
-    axis.axvline(1.0, color="0.45", linewidth=1.0, linestyle="--", zorder=1)
-    axis.text(1.0, -0.6, "naive Bayes", fontsize=8, color="0.35", ha="center", va="bottom")
-    make_room(figure, "naive Bayes")
-    axis.errorbar(mean, rows, xerr=sides, fmt="o", color="C0", markersize=4, linewidth=1.6, zorder=3)
-    axis.set_xlim(left=0.0)
-    label = "weight: mean and 89 % interval"
-    if len(table) > len(shown):
-        label += f"\n{len(shown)} of {len(table)} features"
-        make_room(figure, "features")
-    axis.set_xlabel(label, fontsize=9)
-    axis.tick_params(axis="x", labelsize=8)
-    return figure
+    rows = Rows(
+        [str(name) for name in shown.index],
+        [Points(shown["mean"], "mean")],
+        shown["lower"],
+        shown["upper"],
+        "89 % interval",
+        x_label="weight",
+        at=1.0,
+        at_label="naive Bayes",
+        limits=(0.0, None),
+    )
+    title = f"{len(shown)} of {len(table)} features" if len(shown) < len(table) else ""
+    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)

@@ -1,12 +1,16 @@
-"""The figure of predictive densities: the distribution of a number in each class."""
+"""The figure of predictive densities: the distribution of each column in each class."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks.block import Block
-from bayesnb.pictures.layout import LINES, MARKERS, legend, panel_grid, wrap
+from bayesnb.pictures.choices import chosen, yes_or_no
+from bayesnb.pictures.panels import Panels, grid_of_panels
+from bayesnb.pictures.style import HATCHES, LINES, MARKERS, TINY
+from bayesnb.pictures.text import line_number, shorten_to, text_width, wrap_to
+from bayesnb.plots.column_densities import ColumnDensities, column_densities, shown_columns
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.tables.label_column import split_labels
@@ -16,13 +20,17 @@ from bayesnb.validate import whole_number
 
 __all__ = ["plot_densities"]
 
-GRID = 300
-"""Points of a density."""
-
 SIMULATED = 2000
-"""Number of rows drawn to find the range of the densities, if no table is given."""
+"""Number of rows drawn to find the range of the densities, if a table does not set it."""
 
-HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
+MOST_MARKS = 40
+"""Bars of a panel, those of all classes together, beyond which rare categories share one."""
+
+LEAST_CATEGORIES = 3
+"""Categories that have bars of their own, whatever the number of classes."""
+
+TALL_NAME = 0.9
+"""Inches of a category's name, if the names are too wide to be side by side."""
 
 
 def plot_densities(
@@ -30,158 +38,242 @@ def plot_densities(
     X: Any = None,
     y: Any = None,
     *,
-    columns: Sequence[Any] | None = None,
+    features: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    sort: bool = False,
     bins: int = 25,
-    max_panels: int = 24,
-    panels_across: int = 3,
+    max_panels: int = 12,
+    panels_across: int | None = None,
     key: Any = 0,
+    axes: Any = None,
+    figsize: Any = None,
 ) -> Any:
-    """Predictive density of each number given the class (lines), over histograms of the data, one panel a column.
+    r"""Predictive density of each column given the class, over histograms of the data, one panel a column.
 
     The density is p(x_j | y=c, data), the parameters integrated out, or the average over draws for a sampled posterior,
-    or the density itself for a point. It comes from `Posterior.log_joint` of rows in which every other cell is missing,
-    because a missing cell integrates to one. Counts have probabilities, drawn as points on thin lines. A value with a
-    probability of its own, such as the zero of a `Hurdle`, has no density: the title of the panel gives its
-    probability, and the area under the line is that of the other values.
+    or the density itself for a point. Numbers have lines. Counts have probabilities, drawn as points on thin lines.
+    Categories, and zeros and ones, have a point for the probability of each value. A value with a probability of its
+    own, such as the zero of a `Hurdle`, has no density: the title of the panel gives its probability, and the area
+    under the line is that of the other values.
 
     Parameters
     ----------
     posterior : Posterior or fitted estimator
     X : table, shape (rows, columns), optional
-        Data for the histograms, each class's of area one; they also set the range. Without them the range is that of
-        rows drawn from the posterior predictive distribution.
+        Data for the bars: histograms of area one for each class, and shares of categories. They also set the range of
+        numbers. Where they hold fewer than two different ones, the range is that of rows drawn from the posterior
+        predictive distribution.
     y : labels of shape (rows,) or str, optional
         Needed with X.
-    columns : sequence, optional
-        Names of columns, or their positions where they have no names; by default all that hold numbers other than
-        0 and 1.
+    features : sequence, optional
+        Names of columns, or their positions where they have no names; by default all but those of count vectors,
+        which `plot_spikes` shows.
+    classes : sequence, optional
+        Classes to show, up to eight. By default all; of more than eight those that contribute most to the mutual
+        information of class and columns (see Notes).
+    sort : bool, default False
+        Whether the column with the most information about the class comes first; otherwise the order of the table, or
+        of `features`.
     bins : int, default 25
         Bars of a histogram; those of counts are a whole number of counts wide.
-    max_panels : int, default 24
-        The first columns get a panel.
-    panels_across : int, default 3
-        Panels side by side.
+    max_panels : int, default 12
+        Of more columns, those with the most information about the class get a panel.
+    panels_across : int, optional
+        Panels side by side; by default three, or as many as the width has room for.
     key : int or JAX key, default 0
-        For the rows drawn where X is not given.
+        For rows drawn from the posterior predictive distribution.
+    axes : array or sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A class of probability zero has no line.
+        The new figure, or that of `axes`. A class of probability zero has no line.
 
     Raises
     ------
-    ValueError
-        If a column is unknown or holds no numbers, there is none, X comes without y or y without X, or there are more
-        classes than line styles.
-    """
-    from bayesnb.pictures.picture import Line2D, Patch
+    TypeError, ValueError
+        If a column or a class is unknown, all columns are those of count vectors, X comes without y or y without X,
+        or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    plot_prior_posterior : Prior and posterior density of each parameter.
+    plot_family_choice : Densities under the first two families.
+
+    Notes
+    -----
+    The information of a column about the class is the mutual information under the predictive distribution,
+    :math:`\sum_c p(c) \int p(x_j \mid c) \log (p(x_j \mid c) / p(x_j)) \, dx_j`, over the range of the panel. A class
+    contributes its term of the sum. `nb.mutual_information` estimates it with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_densities(posterior, X, y, features=["island", "body_mass_g"])
+    """
     posterior = posterior_of(posterior)
     posterior.require_model("plot_densities")
-    classes = posterior.classes.tolist()
-    if len(classes) > len(LINES):
-        raise ValueError(f"there are {len(classes)} classes, more than the {len(LINES)} that the eye tells apart")
     if (X is None) != (y is None):
         raise ValueError("X and y go together: give both for histograms by class, or neither")
-    chosen = _columns(posterior, columns)
-    shown = chosen[: whole_number("max_panels", max_panels)]
-    if X is None:
-        rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
-    else:
-        rows, labels = split_labels(X, y)
-    codes = encode_labels(labels, as_table(rows).num_rows, posterior.classes)
-    cells = _read(posterior, rows, shown)
+    at = _features(posterior, features)
+    labels = posterior.classes.tolist()
+    wanted = None if classes is None else chosen("classes", classes, labels, most=len(LINES))
+    max_panels, bins = whole_number("max_panels", max_panels), whole_number("bins", bins)
+    sort = yes_or_no("sort", sort)
+    cells = codes = None
+    if X is not None:
+        rows, given = split_labels(X, y)
+        codes = encode_labels(given, as_table(rows).num_rows, posterior.classes)
+        cells = posterior.model.read(rows).whole()
 
-    figure, axes = panel_grid(len(shown), whole_number("panels_across", panels_across))
-    for axis, (block, j), values in zip(axes, shown, cells, strict=True):
-        by_class = [values[(codes == c) & ~np.isnan(values)] for c in range(len(classes))]
-        low, high = _range(by_class, trimmed=X is None)
-        counts = bool(block.family.support.is_discrete)
-        edges = _edges(low, high, whole_number("bins", bins), counts)
-        grid = np.arange(edges[0] + 0.5, edges[-1]) if counts else np.linspace(low, high, GRID)
-        grid = grid[np.asarray(block.family.support(grid)) & ~np.isin(grid, block.family.atoms)]
-        density = _density(posterior, block.columns[j], grid)
-        for c, observed in enumerate(by_class):
-            if X is not None and observed.size:
-                # Values with a probability of their own are in the title. The bars of the others add up to their share.
-                weights = ~np.isin(observed, block.family.atoms) / observed.size / np.diff(edges)[0]
-                style = {"histtype": "stepfilled", "facecolor": f"C{c}", "edgecolor": f"C{c}", "linewidth": 0.4}
-                axis.hist(observed, edges, weights=weights, alpha=0.3, hatch=HATCHES[c], zorder=1, **style)
-            drawn = {"color": f"C{c}", "linestyle": LINES[c], "linewidth": 0.7 if counts else 1.7, "zorder": 3}
-            axis.plot(grid, density[:, c], marker=MARKERS[c] if counts else None, markersize=3, **drawn)
-        told = []
-        for atom in block.family.atoms:
-            probs = zip(classes, _density(posterior, block.columns[j], np.array([atom]))[0], strict=True)
-            told.append(f"P({atom:g}) = " + ", ".join(f"{prob:.2g} ({label})" for label, prob in probs))
-        axis.set_title("\n".join([wrap(block.labels[j], 34), *(wrap(line, 44) for line in told)]), fontsize=9)
-        axis.set_xlim(edges[0], edges[-1])
-        axis.set_ylim(bottom=0.0)
-        axis.set_yticks([])
-        axis.xaxis.get_major_locator().set_params(nbins=5, integer=counts)
-    story = "Predictive densities" + " (lines) and data (bars)" * (X is not None)
-    number = f", the first {len(shown)} of {len(chosen)} columns" if len(shown) < len(chosen) else ""
-    figure.suptitle(wrap(f"{story} by class{number}", max(40, int(14 * figure.get_figwidth()))), fontsize=10)
-    entries: list[tuple[Any, str]] = []
-    for c, label in enumerate(classes):
-        line = Line2D([], [], color=f"C{c}", linestyle=LINES[c], linewidth=1.7)
-        bar = Patch(facecolor=f"C{c}", edgecolor=f"C{c}", alpha=0.3, hatch=HATCHES[c], linewidth=0.4)
-        entries.append((line if X is None else (bar, line), f"y = {label}"))
-    legend(figure, entries)
-    return figure
+    @cache
+    def drawn() -> tuple[Any, np.ndarray]:
+        rows, given = posterior.simulate(SIMULATED, key=key, total_count=1)
+        return posterior.model.read(rows).whole(), encode_labels(given, SIMULATED, posterior.classes)
+
+    columns = [column_densities(posterior, cells, drawn, each, bins=bins) for each in at]
+    columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
+
+    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, across=panels_across, most_across=3)
+    for axis, column in zip(panels.axes, columns, strict=True):
+        if column.kind == "category":
+            _draw_categories(panels, axis, column, shown, codes)
+        else:
+            _draw_numbers(axis, column, shown, codes)
+    panels.heads([_head(column, shown, labels) for column in columns])
+    story = "Predictive densities" + " (lines, points) and data (bars)" * (X is not None)
+    left_out = []
+    if len(columns) < len(at):
+        left_out.append(f"the most telling {len(columns)} of {len(at)} columns")
+    if len(shown) < len(labels):
+        telling = "the most telling " if wanted is None else ""
+        left_out.append(f"{telling}{len(shown)} of {len(labels)} classes")
+    panels.title(", ".join([f"{story} by class", *left_out]))
+    panels.legend(_entries(columns, [labels[c] for c in shown], data=X is not None))
+    return panels.figure
 
 
-def _columns(posterior: Posterior, columns: Sequence[Any] | None) -> list[tuple[Block, int]]:
+def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:
     """Block and place in it of each column to show."""
-    found = {label: (block, j) for block in posterior.model.blocks for j, label in enumerate(block.labels)}
-    holding = {label: at for label, at in found.items() if at[0].family.cell == "number" and not at[0].is_binary}
-    if columns is None:
-        if not holding:
-            raise ValueError(
-                "no column of the model holds numbers other than 0 and 1: plot_spikes shows these and count vectors"
-            )
-        return list(holding.values())
-    names = [columns] if isinstance(columns, str) else list(columns)
-    if not names:
-        raise ValueError(f"columns is empty: name one or more of {list(holding)}")
-    for name in names:
-        if name not in holding:
-            why = f"is {type(found[name][0].family).__name__}" if name in found else "is not in the model"
-            raise ValueError(f"column {name!r} {why}: the columns that hold numbers are {list(holding)}")
-    return [holding[name] for name in names]
+    known = shown_columns(posterior)
+    if not known:
+        raise ValueError("the model has only count vectors, which have no density: plot_spikes shows them")
+    if features is None:
+        return list(known.values())
+    names = list(known)
+    return [known[names[k]] for k in chosen("features", features, names)]
 
 
-def _read(posterior: Posterior, X: Any, chosen: list[tuple[Block, int]]) -> list[np.ndarray]:
-    """Cells of the columns, missing ones NaN."""
-    cells = posterior.model.read(X).whole()
-    return [cells[posterior.model.blocks.index(block)][:, j] for block, j in chosen]
+def _most_telling(
+    columns: list[ColumnDensities], class_prob: np.ndarray, wanted: list[int] | None, max_panels: int, *, sort: bool
+) -> tuple[list[ColumnDensities], list[int]]:
+    """The columns and the classes to show."""
+    every = list(range(len(class_prob)))
+    if not sort and len(columns) <= max_panels and (wanted is not None or len(every) <= len(LINES)):
+        return columns, wanted if wanted is not None else every
+    # Of the classes that are named alone, if some are.
+    prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
+    information = np.array([column.information(prior) for column in columns])
+    ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
+    order = ranked if sort else np.sort(ranked)
+    if wanted is None:
+        wanted = np.sort(np.argsort(-information[order].sum(axis=0), kind="stable")[: len(LINES)]).tolist()
+    return [columns[k] for k in order], wanted
 
 
-def _range(by_class: list[np.ndarray], *, trimmed: bool) -> tuple[float, float]:
-    """Where to draw: all the data and a little more, or all but the tails of what was drawn."""
-    ends = [np.quantile(values, (0.01, 0.99) if trimmed else (0.0, 1.0)) for values in by_class if values.size]
-    if not ends:
-        return 0.0, 1.0
-    low, high = float(np.min(ends)), float(np.max(ends))
-    margin = 0.1 * (high - low) or 0.5 * max(abs(high), 1.0)
-    return low - margin, high + margin
+def _draw_numbers(axis: Any, column: ColumnDensities, shown: list[int], codes: np.ndarray | None) -> None:
+    """Lines, or points of counts, over histograms."""
+    counts = column.kind == "count"
+    for i, c in enumerate(shown):
+        observed = column.cells[(codes == c) & ~np.isnan(column.cells)] if codes is not None else column.cells
+        if observed.size:
+            # Values with a probability of their own are in the title. The bars of the others add up to their share.
+            weights = ~np.isin(observed, list(column.atoms)) / observed.size / np.diff(column.edges)[0]
+            style = {"histtype": "stepfilled", "facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4}
+            axis.hist(observed, column.edges, weights=weights, alpha=0.3, hatch=HATCHES[i], zorder=1, **style)
+        drawn = {"color": f"C{i}", "linestyle": LINES[i], "linewidth": 0.7 if counts else 1.7, "zorder": 3}
+        axis.plot(column.values, column.density[:, c], marker=MARKERS[i] if counts else None, markersize=3, **drawn)
+    axis.set_xlim(column.edges[0], column.edges[-1])
+    axis.set_ylim(bottom=0.0)
+    axis.set_yticks([])
+    axis.xaxis.get_major_locator().set_params(nbins=4, integer=counts)
+    axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 5))
+    axis.xaxis.get_offset_text().set_fontsize(TINY)
 
 
-def _edges(low: float, high: float, bins: int, counts: bool) -> np.ndarray:
-    if not counts:
-        return np.linspace(low, high, bins + 1)
-    first, last = max(0.0, np.ceil(low)), np.floor(high)
-    step = np.ceil((last - first + 1) / bins)
-    return np.arange(first - 0.5, last + 0.5 + step, step)
+def _draw_categories(
+    panels: Panels, axis: Any, column: ColumnDensities, shown: list[int], codes: np.ndarray | None
+) -> None:
+    """A point for the probability of each category, over bars of its share of the data."""
+    own, others = _categories(column, shown)
+    at = np.arange(len(own) + bool(others.size))
+    for i, c in enumerate(shown):
+        beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
+        observed = column.cells[(codes == c) & ~np.isnan(column.cells)] if codes is not None else column.cells
+        if observed.size:
+            shares = np.bincount(observed.astype(int), minlength=len(column.names)) / observed.size
+            style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
+            axis.bar(beside, _joined(shares, own, others), 0.8 / len(shown), alpha=0.3, zorder=1, **style)
+        probs = _joined(column.density[:, c], own, others)
+        if codes is None:
+            axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
+        axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
+    highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
+    names = [str(column.names[k]) for k in own] + [f"{others.size} others"] * bool(others.size)
+    _name_categories(panels, axis, at, names)
+    axis.set_xlim(-0.5, len(at) - 0.5)
+    axis.set_ylim(0.0, 1.08 * highest)
+    axis.spines["left"].set_visible(True)
+    axis.yaxis.get_major_locator().set_params(nbins=3)
 
 
-def _density(posterior: Posterior, column: int, grid: np.ndarray) -> np.ndarray:
-    """Density of a column's values under each class, shape (values, classes)."""
-    empty = np.full((1, len(posterior.model.schema.columns)), np.nan)
-    for block in posterior.model.blocks:
-        if block.has_totals:
-            empty[:, block.columns] = 0.0
-    rows = np.repeat(empty, len(grid), axis=0)
-    rows[:, column] = grid
-    with np.errstate(invalid="ignore"):
-        return np.exp(posterior.log_joint(rows) - posterior.log_joint(empty))
+def _categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Categories with a place of their own, and the rarest, which share one where there are many."""
+    every = np.arange(len(column.names))
+    most = max(LEAST_CATEGORIES, MOST_MARKS // len(shown))
+    if len(every) <= most:
+        return every, every[:0]
+    ranked = np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")
+    return np.sort(ranked[: most - 1]), np.sort(ranked[most - 1 :])
+
+
+def _joined(values: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return np.append(values[own], values[others].sum()) if others.size else values[own]
+
+
+def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]) -> None:
+    """Names below the axis, side by side where there is room, and else upright."""
+    room = 0.75 * panels.panel_width / len(names)
+    level = [wrap_to(name, room, TINY) for name in names]
+    divided = any(text_width(max(name.split() or [""], key=len), TINY) > room for name in names)
+    upright = divided or max(map(line_number, level)) > 2
+    texts = [shorten_to(name, TALL_NAME, TINY) for name in names] if upright else level
+    axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)
+
+
+def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
+    """The name of the column, and the probabilities of its values that have no density."""
+    told = [str(column.label)]
+    for atom, probs in column.atoms.items():
+        told.append(f"P({atom:g}) = " + ", ".join(f"{probs[c]:.2g} ({labels[c]})" for c in shown))
+    return "\n".join(told)
+
+
+def _entries(columns: list[ColumnDensities], labels: list[Any], *, data: bool) -> list[tuple[Any, str]]:
+    """What the legend says of each class."""
+    from bayesnb.pictures.picture import Line2D, Patch
+
+    kinds = {column.kind for column in columns}
+    entries: list[tuple[Any, str]] = []
+    for i, label in enumerate(labels):
+        mark = Line2D([], [], color=f"C{i}", linestyle="none" if kinds == {"category"} else LINES[i], linewidth=1.7)
+        if kinds != {"number"}:
+            mark.set(marker=MARKERS[i], markersize=4)
+        bar = Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
+        entries.append(((bar, mark) if data else mark, f"y = {label}"))
+    return entries

@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.pictures.layout import make_room, row_axis, wrap
+from bayesnb.pictures.choices import yes_or_no
+from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.panels import panel_of_rows
+from bayesnb.pictures.style import text_color
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import Evidence, evidence_of_row
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -13,9 +17,6 @@ from bayesnb.validate import proportion, whole_number
 from bayesnb.warn import warns_once
 
 __all__ = ["plot_evidence"]
-
-NAME_WIDTH = 34
-"""Most characters in a line beside a bar."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ def plot_evidence(
     sort: bool = True,
     num_draws: int | None = None,
     key: Any = 0,
+    backend: str = "matplotlib",
+    ax: Any = None,
+    figsize: Any = None,
 ) -> Any:
     """Log odds of two classes in one row, a bar for each feature and their sum at the bottom.
 
@@ -58,18 +62,33 @@ def plot_evidence(
         The features with the largest log odds, in absolute value, have a bar each; the others share one.
     sort : bool, default True
         The largest first; otherwise in the order of the table.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws. Others than matplotlib draw points in place of bars.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the bars.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        Bars to the right, filled, speak for `class_`, and bars to the left, hatched, for `against`. Thin lines are
-        intervals. Each feature has its cell beside it, a word the number of times it occurs. An infinite bar, which
-        only point estimates have, ends in an arrow head.
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
+        The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
+        `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
+        An infinite bar, which only point estimates have, ends in an arrow head. Other backends than matplotlib give the
+        collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
+    ModuleNotFoundError
+        If the backend is not installed.
     TypeError, ValueError
-        As for `Posterior.explain`.
+        As for `Posterior.explain`, or if `backend`, `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    Posterior.explain : The numbers of the picture.
+    plot_log_odds : Log odds of rows with intervals.
+    telling_features : The values that favour a class most.
 
     Examples
     --------
@@ -82,13 +101,16 @@ def plot_evidence(
     evidence = evidence_of_row(
         posterior_of(posterior), X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key
     )
-    bars = _bars(evidence, prob, whole_number("max_features", max_features), sort=sort)
-    figure, axis = row_axis([bar.name for bar in bars], row_height=0.26, width=6.4)
+    bars = _bars(evidence, prob, whole_number("max_features", max_features), sort=yes_or_no("sort", sort))
+    interval = "" if evidence.draws is None else f"{percent(prob)} interval"
+    if backend != "matplotlib":
+        return _with_backend(evidence, bars, interval, backend=backend, ax=ax, figsize=figsize)
+    panels = panel_of_rows([bar.name for bar in bars], ax=ax, figsize=figsize, row_height=0.26)
+    axis, ink = panels.axes[0], text_color()
     values, ends = np.array([bar.value for bar in bars]), np.array([bar.ends for bar in bars])
     finite = np.concatenate([values, ends.ravel()])
     edge = 1.1 * np.abs(finite[np.isfinite(finite)]).max(initial=0.1)
     at = np.arange(len(bars))
-    ink = axis.xaxis.label.get_color()
     drawn = axis.barh(at, np.clip(values, -edge, edge), height=0.6, edgecolor=ink, linewidth=0.8, zorder=2)
     for bar, value in zip(drawn, values, strict=True):
         bar.set(facecolor=("C0" if value >= 0 else "C1", 0.6), hatch="" if value >= 0 else "////")
@@ -100,17 +122,23 @@ def plot_evidence(
     axis.axhline(len(bars) - 1.5, color=ink, linewidth=1.0, zorder=1)
     axis.get_yticklabels()[-1].set_fontweight("bold")
     axis.set_xlim(_limits(values, ends, edge))
-    axis.tick_params(axis="x", labelsize=8)
-    interval = "" if evidence.draws is None else f"; lines: {prob:.4g} intervals"
-    figure.supxlabel(f"log odds in {unit}{interval}", fontsize=9)  # centred below the names too, so that it fits
-    titles = [
-        wrap(f"\N{LEFTWARDS ARROW} for {evidence.against}", 24),
-        wrap(f"for {evidence.class_} \N{RIGHTWARDS ARROW}", 24),
-    ]
-    for title, side in zip(titles, ("left", "right"), strict=True):
-        axis.set_title(title, loc=side, fontsize=9)
-    make_room(figure, max(titles, key=lambda title: title.count("\n")), figure.get_supxlabel())
-    return figure
+    axis.xaxis.get_major_locator().set_params(nbins=5)
+    panels.x_label(f"log odds in {unit}" + f"; lines: {interval}s" * bool(interval))
+    panels.sides(
+        f"\N{LEFTWARDS ARROW} for {evidence.against}",
+        f"for {evidence.class_} \N{RIGHTWARDS ARROW}",
+    )
+    return panels.figure
+
+
+def _with_backend(evidence: Evidence, bars: list[_Bar], interval: str, **options: Any) -> Any:
+    """The same numbers as points and intervals."""
+    ends = np.array([bar.ends for bar in bars])
+    points = [Points(np.array([bar.value for bar in bars]), "log odds")]
+    title = f"Log odds in {evidence.unit}, for {evidence.class_} (right) against {evidence.against} (left)"
+    return forest(
+        [Rows([bar.name for bar in bars], points, ends[:, 0], ends[:, 1], interval, at=0.0)], title=title, **options
+    )
 
 
 def _bars(evidence: Evidence, prob: float, max_features: int, *, sort: bool) -> list[_Bar]:
@@ -135,7 +163,7 @@ def _bars(evidence: Evidence, prob: float, max_features: int, *, sort: bool) -> 
 
 def _name(evidence: Evidence, part: int) -> str:
     name, cell = evidence.names[part], evidence.cells[part]
-    return wrap(f"{name} = {cell}" if cell else name, NAME_WIDTH)
+    return f"{name} = {cell}" if cell else str(name)
 
 
 def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:

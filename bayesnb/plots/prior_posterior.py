@@ -2,18 +2,22 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 import numpyro.distributions as dist
+from numpyro.distributions import constraints
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.cdf import quantile
 from bayesnb.families.compiled import log_density
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_posterior
-from bayesnb.pictures.layout import legend, panel_grid, wrap
+from bayesnb.pictures.choices import chosen
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import LINES, TINY, muted
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -22,86 +26,172 @@ from bayesnb.validate import whole_number
 
 __all__ = ["plot_prior_posterior"]
 
-LEVELS = (0.002, 0.25, 0.5, 0.75, 0.998)
-"""Quantiles of the posterior that determine the range of a panel."""
+LEVELS = (0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998)
+"""Quantiles of prior and posterior that determine the range and the height of a panel."""
 
 TAIL = 4
 """Quartile distances from the median beyond which a heavy tail is not shown."""
 
-BESIDE = 2
-"""Widths of the posterior that the prior may add on either side."""
+BESIDE = 0.5
+"""Widths of the posteriors that the prior may add on either side."""
 
-GRID = 400
+WIDER = 20
+"""Widths of the narrowest posterior of a panel, beyond which another class's posterior does not widen the panel."""
+
+HIGHER = 5
+"""Heights of the lowest posterior of a panel, above which another class's posterior is cut."""
+
+NARROW = 0.025
+"""Share of the range from 0 to 1 below which a panel shows a part of it."""
+
+EVEN = 240
+"""Points of a density all over the panel."""
+
+CLOSE = 80
+"""Further points where the posterior of a class is."""
+
 BINS = 40
 PRIOR_DRAWS = 4000
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """One scalar parameter in each class.
+
+    Attributes
+    ----------
+    site : str
+    title : str
+        Its name without a class.
+    indices : list of tuple
+        Its places in the array of the site, one for each class that is shown; a single one if it has no class.
+    """
+
+    site: str
+    title: str
+    indices: list[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A density or a histogram in a panel.
+
+    Attributes
+    ----------
+    distribution : numpyro distribution, or draws of shape (draws, ...)
+    index : tuple
+        Place of the parameter.
+    levels : array, shape (levels,)
+        Quantiles at `LEVELS`.
+    """
+
+    distribution: Any
+    index: tuple[int, ...]
+    levels: np.ndarray
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Range without heavy tails."""
+        first, _, lower, median, upper, _, last = self.levels
+        reach = TAIL * (upper - lower)
+        return float(max(first, median - reach)), float(min(last, median + reach))
+
+
 def plot_prior_posterior(
-    posterior: Posterior | Fitted, *, sites: Sequence[str] | None = None, max_panels: int = 24, columns: int = 4
+    posterior: Posterior | Fitted,
+    *,
+    sites: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    max_panels: int = 24,
+    panels_across: int | None = None,
+    axes: Any = None,
+    figsize: Any = None,
 ) -> Any:
-    """Prior density (dashed) and posterior density (solid, filled), one panel a scalar parameter.
+    """Prior density (thin, dashed) and posterior density (filled) of each parameter, the classes in one panel.
 
     The densities of an exact posterior are exact. A sampled posterior is a histogram of its draws, under the exact
-    prior density; a prior of a family that is not conjugate is a histogram of draws too.
-
-    A panel spans the posterior and as much of the prior's central 90 % as leaves the posterior a fifth of it; tails
-    beyond four quartile distances from the posterior's median are cut.
+    prior density; a prior of a family that is not conjugate is a histogram of draws too. If all classes have the same
+    prior, it is drawn once.
 
     Parameters
     ----------
     posterior : Posterior or fitted estimator
     sites : sequence of str, optional
         Parameters to show, as `Posterior.mean` names them; by default all.
+    classes : sequence, optional
+        Classes to show, up to eight; by default the first eight.
     max_panels : int, default 24
-        The first scalar parameters get a panel. Those that are known, such as class probabilities that were given,
-        have none.
-    columns : int, default 4
-        Panels side by side.
+        The first parameters get a panel. Those that are known, such as class probabilities that were given, have none.
+    panels_across : int, optional
+        Panels side by side; by default four, or as many as the width has room for.
+    axes : array or sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The new figure, or that of `axes`. The panel of a probability goes from 0 to 1, if its posteriors then have a
+        fortieth of the panel, which those of a large vocabulary have not. Other panels span the
+        posteriors, without tails beyond four quartile distances from the median, and as much of the priors' central
+        90 % as leaves the posteriors half of the panel. A posterior that is more than twenty times as wide as the
+        narrowest one, such as that of a class without data, does not widen the panel.
 
     Raises
     ------
-    ValueError
-        If the posterior is a point, a site is unknown or known for certain, or there is nothing to learn.
-    """
-    from bayesnb.pictures.picture import Line2D
+    TypeError, ValueError
+        If the posterior is a point, a site is unknown or known for certain, a class is unknown, there is nothing to
+        learn, or `axes` and `figsize` do not fit.
 
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    ExactPosterior.marginals : The marginal densities.
+    sensitivity : Sensitivity to prior and likelihood.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_prior_posterior(posterior, sites=["bill_length_mm_mean", "island_prob"])
+    """
     posterior = posterior_of(posterior)
     if isinstance(posterior, PointPosterior):
         raise ValueError(
             f"a point estimate has no density: use {ways_to_posterior(posterior.model)}, or mean() for the values of "
             "this one"
         )
-    everything = _parameters(posterior, sites)
-    chosen = everything[: whole_number("max_panels", max_panels)]
-    figure, axes = panel_grid(len(chosen), columns)
-    by_site = itertools.groupby(zip(axes, chosen, strict=True), key=lambda panel: panel[1][0])
+    labels = posterior.classes.tolist()
+    codes = list(range(len(labels)))[: len(LINES)]
+    if classes is not None:
+        codes = chosen("classes", classes, labels, most=len(LINES))
+    everything = _panels(posterior, _sites(posterior, sites), codes)
+    shown = everything[: whole_number("max_panels", max_panels)]
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+    by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
     with jax.enable_x64(True):
         after, before = _after(posterior), _before(posterior)
-        for site, panels in by_site:
-            _draw_site(list(panels), before[site], after[site])
-    for axis, (_, label, _) in zip(axes, chosen, strict=True):
-        axis.set_title(_title(label), fontsize=8)
+        for site, of_site in by_site:
+            _draw_site(list(of_site), before[site], after[site])
+    for axis in panels.axes:
         axis.set_yticks([])
-        axis.locator_params(axis="x", nbins=3)
+        axis.xaxis.get_major_locator().set_params(nbins=4)
         axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-        axis.xaxis.get_offset_text().set_fontsize(7)
-    shown = (
-        f"the first {len(chosen)} of {len(everything)} parameters"
-        if len(chosen) < len(everything)
-        else f"{len(everything)} parameter{'s' * (len(everything) != 1)}"
-    )
-    figure.suptitle(f"Prior and posterior, {shown}", fontsize=10)
-    handles = [Line2D([], [], color="0.2", linestyle="--"), Line2D([], [], color="C0", linewidth=2)]
-    legend(figure, list(zip(handles, ("prior", "posterior"), strict=True)))
-    return figure
+        axis.xaxis.get_offset_text().set_fontsize(TINY)
+    panels.heads([panel.title for panel in shown])
+    number = f"{len(everything)} parameter{'s' * (len(everything) != 1)}"
+    story = [f"the first {len(shown)} of {number}" if len(shown) < len(everything) else number]
+    if len(codes) < len(labels):
+        story.append(f"{'the first ' if classes is None else ''}{len(codes)} of {len(labels)} classes")
+    panels.title(", ".join(["Prior and posterior", *story]))
+    panels.legend(_entries([labels[c] for c in codes]))
+    return panels.figure
 
 
-def _parameters(posterior: Posterior, sites: Sequence[str] | None) -> list[tuple[str, str, tuple[int, ...]]]:
-    """Site, label and index of every scalar parameter that is not known for certain."""
+def _sites(posterior: Posterior, sites: Sequence[str] | None) -> list[str]:
+    """Sites of parameters that are not known for certain."""
     model = posterior.model
     fixed = {CLASS_SITE} if model.class_prior.probs is not None else set()
     shapes = {site: tuple(len(labels) for _, labels in axes) for site, axes in model.sites.axes().items()}
@@ -113,19 +203,29 @@ def _parameters(posterior: Posterior, sites: Sequence[str] | None) -> list[tuple
     if shapes[CLASS_SITE] == (1,):
         fixed.add(CLASS_SITE)
     open_sites = [site for site in shapes if site not in fixed]
-    chosen = open_sites if sites is None else [sites] if isinstance(sites, str) else list(dict.fromkeys(sites))
-    for site in chosen:
+    wanted = open_sites if sites is None else [sites] if isinstance(sites, str) else list(dict.fromkeys(sites))
+    for site in wanted:
         if site not in open_sites:
             why = "is known, so that it has no density" if site in fixed else "is no parameter"
             raise ValueError(f"site {site!r} {why}: name some of {open_sites}")
-    if not chosen:
+    if not wanted:
         raise ValueError(f"there is no parameter to show: name some of {open_sites}")
-    labels = model.sites.scalar_labels()
-    return [
-        (site, label, index)
-        for site in chosen
-        for label, index in zip(labels[site], np.ndindex(shapes[site]), strict=True)
-    ]
+    return wanted
+
+
+def _panels(posterior: Posterior, sites: list[str], codes: list[int]) -> list[_Panel]:
+    """Each scalar parameter of the sites, its classes together."""
+    found = []
+    for site in sites:
+        axes = posterior.model.sites.axes()[site]
+        by_class = bool(axes) and axes[0][0] == "class"
+        others = [list(enumerate(labels)) for _, labels in (axes[1:] if by_class else axes)]
+        for at in itertools.product(*others):
+            index = tuple(place for place, _ in at)
+            names = ", ".join(str(label) for _, label in at)
+            indices = [(c, *index) for c in codes] if by_class else [index]
+            found.append(_Panel(site, f"{site} [{names}]" if names else site, indices))
+    return found
 
 
 def _after(posterior: Posterior) -> dict[str, Any]:
@@ -144,75 +244,144 @@ def _before(posterior: Posterior) -> dict[str, Any]:
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact
 
 
-def _draw_site(panels: list[tuple[Any, tuple[str, str, tuple[int, ...]]]], before: Any, after: Any) -> None:
+def _draw_site(panels: list[tuple[Any, _Panel]], before: Any, after: Any) -> None:
     """Fill the panels of one site."""
-    prior, new = _quantiles(before, (0.05, 0.95)), _quantiles(after, LEVELS)
-    indices = [index for _, (_, _, index) in panels]
-    ranges = [_range([level[index] for level in new], [level[index] for level in prior]) for index in indices]
-    # The middles of equal steps: a density may be infinite at the end of its support.
-    grids = [low + (high - low) * (np.arange(GRID) + 0.5) / GRID for low, high in ranges]
-    before_lines, after_lines = (_densities(distribution, indices, grids) for distribution in (before, after))
-    for i, (axis, _) in enumerate(panels):
-        tops = []
-        if after_lines is None:
-            tops.append(
-                _bars(axis, after[(..., *indices[i])], ranges[i], color="C0", alpha=0.35, histtype="stepfilled")
-            )
-            _bars(axis, after[(..., *indices[i])], ranges[i], color="C0", linewidth=1.2, histtype="step")
-        else:
-            axis.fill_between(grids[i], after_lines[i], color="C0", alpha=0.3, linewidth=0)
-            axis.plot(grids[i], after_lines[i], color="C0", linewidth=1.8)
-            tops.append(_top(after_lines[i]))
-        if before_lines is None:
-            top = _bars(axis, before[(..., *indices[i])], ranges[i], color="0.2", linestyle="--", histtype="step")
-        else:
-            axis.plot(grids[i], before_lines[i], color="0.2", linestyle="--", linewidth=1.3)
-            top = _top(before_lines[i])
+    old, new = _quantiles(before), _quantiles(after)
+    curves = [
+        (
+            [_Curve(after, index, new[(..., *index)]) for index in panel.indices],
+            [_Curve(before, index, old[(..., *index)]) for index in panel.indices],
+        )
+        for _, panel in panels
+    ]
+    is_prob = any(
+        isinstance(getattr(each, "support", None), type(constraints.unit_interval)) for each in (before, after)
+    )
+    ranges = [_whole(_range(*pair), pair[0]) if is_prob else _range(*pair) for pair in curves]
+    grids = [_grid(ends, *pair) for ends, pair in zip(ranges, curves, strict=True)]
+    lines_after, lines_before = (_densities([pair[k] for pair in curves], grids) for k in (0, 1))
+    for (axis, _), ends, grid, (posteriors, priors), of_after, of_before in zip(
+        panels, ranges, grids, curves, lines_after, lines_before, strict=True
+    ):
+        tops = [_draw_posterior(axis, i, grid, *each) for i, each in enumerate(zip(posteriors, of_after, strict=True))]
+        top = min(max(tops), HIGHER * min(tops))
         # A prior that is narrow, or much higher at one end, must not flatten the posterior.
-        tops.append(min(top, 1.5 * tops[0]))
-        axis.set_xlim(*ranges[i])
-        axis.set_ylim(0.0, 1.06 * max(tops))
+        top = max(top, min(_draw_priors(axis, grid, priors, of_before), 1.5 * top))
+        axis.set_xlim(*ends)
+        axis.set_ylim(0.0, 1.06 * top)
 
 
-def _quantiles(distribution: Any, levels: Sequence[float]) -> list[np.ndarray]:
+def _draw_posterior(axis: Any, i: int, grid: np.ndarray, curve: _Curve, density: np.ndarray | None) -> float:
+    """The posterior of a class; its height."""
+    style: dict[str, Any] = {"color": f"C{i}", "linestyle": LINES[i]}
+    if density is None:
+        _bars(axis, curve, color=f"C{i}", alpha=0.3, histtype="stepfilled")
+        return _bars(axis, curve, linewidth=1.3, histtype="step", **style)
+    axis.fill_between(grid, density, color=f"C{i}", alpha=0.25, linewidth=0)
+    axis.plot(grid, density, linewidth=1.8, **style)
+    return _top(grid, density, curve)
+
+
+def _draw_priors(axis: Any, grid: np.ndarray, curves: list[_Curve], densities: list[np.ndarray | None]) -> float:
+    """The priors of all classes, one line if they are equal; the largest height."""
+    known = [density for density in densities if density is not None]
+    equal = len(known) == len(curves) and all(np.allclose(density, known[0]) for density in known)
+    tops = []
+    for i, (curve, density) in enumerate(zip(curves[:1] if equal else curves, densities, strict=False)):
+        style: dict[str, Any] = {
+            "color": muted(0.75) if equal or len(curves) == 1 else f"C{i}",
+            "linestyle": "--",
+            "linewidth": 1.0,
+        }
+        if density is None:
+            tops.append(_bars(axis, curve, histtype="step", **style))
+        else:
+            axis.plot(grid, density, **style)
+            tops.append(_top(grid, density, curve))
+    return max(tops)
+
+
+def _quantiles(distribution: Any) -> Any:
+    """Shape (levels, ...)."""
     if isinstance(distribution, dist.Distribution):
-        return [quantile(distribution, np.full(distribution.batch_shape, level)) for level in levels]
-    return list(np.quantile(distribution, levels, axis=0))
+        return np.array([quantile(distribution, np.full(distribution.batch_shape, level)) for level in LEVELS])
+    return np.quantile(distribution, LEVELS, axis=0)
 
 
-def _range(new: Sequence[float], prior: Sequence[float]) -> tuple[float, float]:
-    """Range of a panel: the posterior, and as much of the prior as leaves the posterior visible."""
-    first, lower, median, upper, last = new
-    reach = TAIL * (upper - lower)
-    low, high = max(first, median - reach), min(last, median + reach)
+def _range(posteriors: list[_Curve], priors: list[_Curve]) -> tuple[float, float]:
+    """Range of a panel: the posteriors, and as much of the priors as leaves the posteriors visible."""
+    ends = [curve.ends for curve in posteriors]
+    narrowest = min(high - low for low, high in ends)
+    lows, highs = zip(*[(low, high) for low, high in ends if high - low <= WIDER * narrowest], strict=True)
+    low, high = min(lows), max(highs)
+    if not high > low:
+        median = float(posteriors[0].levels[3])
+        return median - 0.5, median + 0.5
     width = high - low
-    low, high = min(low, max(prior[0], low - BESIDE * width)), max(high, min(prior[1], high + BESIDE * width))
-    return (float(low), float(high)) if high > low else (float(median) - 0.5, float(median) + 0.5)
+    first, last = min(curve.levels[1] for curve in priors), max(curve.levels[-2] for curve in priors)
+    return (
+        float(min(low, max(first, low - BESIDE * width))),
+        float(max(high, min(last, high + BESIDE * width))),
+    )
 
 
-def _densities(distribution: Any, indices: list[tuple[int, ...]], grids: list[np.ndarray]) -> list[np.ndarray] | None:
-    """Density of each indexed parameter along its own grid; None for draws."""
+def _whole(ends: tuple[float, float], posteriors: list[_Curve]) -> tuple[float, float]:
+    """From 0 to 1, unless no posterior could be seen there."""
+    wide = max(high - low for low, high in (curve.ends for curve in posteriors))
+    return (0.0, 1.0) if wide > NARROW else ends
+
+
+def _grid(ends: tuple[float, float], posteriors: list[_Curve], priors: list[_Curve]) -> np.ndarray:
+    """Points all over the panel, and close to each other where a posterior or a prior is narrow."""
+    close = [_middles(np.clip(curve.ends, *ends), CLOSE) for curve in posteriors]
+    close += [_middles(np.clip(curve.levels[[1, -2]], *ends), CLOSE // 4) for curve in priors]
+    return np.sort(np.concatenate([_middles(ends, EVEN), *close]))
+
+
+def _middles(ends: Sequence[float] | np.ndarray, number: int) -> np.ndarray:
+    """The middles of equal steps: a density may be infinite at the end of its support."""
+    low, high = ends
+    return low + (high - low) * (np.arange(number) + 0.5) / number
+
+
+def _densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:
+    """Density of the curves of each panel along its grid; None for draws."""
+    distribution = curves[0][0].distribution
     if not isinstance(distribution, dist.Distribution):
-        return None
+        return [[None] * len(of_panel) for of_panel in curves]
     # All the site's panels at once: each grid is at the position of its parameter, and a median at the other positions.
-    points: Any = np.repeat(_quantiles(distribution, (0.5,))[0][None], GRID, axis=0)
-    for index, grid in zip(indices, grids, strict=True):
-        points[(..., *index)] = grid
+    points: Any = np.repeat(quantile(distribution, np.full(distribution.batch_shape, 0.5))[None], len(grids[0]), axis=0)
+    for of_panel, grid in zip(curves, grids, strict=True):
+        for curve in of_panel:
+            points[(..., *curve.index)] = grid
     values: Any = np.exp(log_density(distribution, points))
-    return [values[(..., *index)] for index in indices]
+    return [[values[(..., *curve.index)] for curve in of_panel] for of_panel in curves]
 
 
-def _top(density: np.ndarray) -> float:
-    """Height of a density; no more than three times that away from the ends, where it may be infinite."""
-    return float(min(density.max(), 3 * density[GRID // 50 : -GRID // 50].max()))
+def _top(grid: np.ndarray, density: np.ndarray, curve: _Curve) -> float:
+    """Height of a density between its quantiles 0.05 and 0.95: it may be infinite at the ends of its support."""
+    inside = (grid >= curve.levels[1]) & (grid <= curve.levels[-2])
+    return float(density[inside].max() if inside.any() else density.max())
 
 
-def _bars(axis: Any, draws: np.ndarray, ends: tuple[float, float], **style: Any) -> float:
-    """A histogram whose area is the share of the draws within the panel; its height."""
-    weights = np.full(draws.size, BINS / (draws.size * (ends[1] - ends[0])))
-    heights, _, _ = axis.hist(draws, BINS, range=ends, weights=weights, **style)
+def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
+    """A histogram whose area is the share of the draws within its range; its height."""
+    draws = curve.distribution[(..., *curve.index)]
+    low, high = curve.ends
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    weights = np.full(draws.size, BINS / (draws.size * (high - low)))
+    heights, _, _ = axis.hist(draws, BINS, range=(low, high), weights=weights, **style)
     return float(heights.max())
 
 
-def _title(label: str) -> str:
-    return wrap(label if len(label) <= 32 else label.replace("[", " [", 1), 36)
+def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
+    """What the legend says of the lines."""
+    from bayesnb.pictures.picture import Line2D, Patch
+
+    found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]
+    for i, label in enumerate(labels):
+        line = Line2D([], [], color=f"C{i}", linestyle=LINES[i], linewidth=1.8)
+        text = "posterior" if len(labels) == 1 else f"posterior, y = {label}"
+        found.append(((Patch(facecolor=f"C{i}", alpha=0.25), line), text))
+    return found

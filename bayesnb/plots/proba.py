@@ -1,19 +1,49 @@
 """The figure of class probabilities: a point and a credible interval for each row and class."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayesnb.pictures.layout import MARKERS, first_rows, legend, make_room, names_of_rows, row_axis, wrap
+from bayesnb.pictures.choices import chosen, yes_or_no
+from bayesnb.pictures.panels import Panels, panel_of_rows
+from bayesnb.pictures.rows import first_rows, names_of_rows
+from bayesnb.pictures.style import MARKERS, TINY, background, muted
+from bayesnb.pictures.text import line_height, percent, shorten_to
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
+from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 
 __all__ = ["plot_proba"]
+
+MOST_PROBABLE = 3
+"""Classes of each row that are shown by default."""
+
+OTHERS = -1
+"""In the place of a class: all classes that are not shown, together."""
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The probabilities that are drawn in each row.
+
+    Attributes
+    ----------
+    codes : array, shape (rows, marks)
+        Positions of classes, or `OTHERS`.
+    points : array, shape (rows, marks)
+    ends : array of shape (rows, marks, 2), or None
+        Intervals; None for a point estimate.
+    """
+
+    codes: np.ndarray
+    points: np.ndarray
+    ends: np.ndarray | None
 
 
 @warns_once
@@ -25,16 +55,19 @@ def plot_proba(
     prob: float = 0.89,
     classes: Sequence[Any] | None = None,
     labels: Sequence[Any] | None = None,
+    sort: bool = False,
     max_rows: int = 30,
     num_draws: int | None = None,
     num_chains: int | None = None,
     key: Any = 0,
+    ax: Any = None,
+    figsize: Any = None,
 ) -> Any:
     """Class probabilities of each row (points), with credible intervals (bars).
 
-    A point is `Posterior.predict_proba`, with the parameters integrated out; the bar beside it is the equal-tailed
-    interval of the probability under single draws of the parameters, `Posterior.proba_interval`. A long bar shows that
-    more data could change the answer. A point near one half with a short bar shows that they would not.
+    A point is `Posterior.predict_proba`, with the parameters integrated out. The bar beside it is the equal-tailed
+    interval of the probability under single draws of the parameters, as in `Posterior.proba_interval`. A long bar shows
+    that more data could change the answer. A point near one half with a short bar shows that they would not.
 
     Parameters
     ----------
@@ -46,80 +79,183 @@ def plot_proba(
     prob : float, default 0.89
         Posterior probability of the interval.
     classes : sequence, optional
-        Classes to show; by default all, but only the second of two, whose probabilities add up to one.
+        Classes to show, up to eight. By default all of two or three, but only the second of two, whose probabilities
+        add up to one. Of more classes each row shows its three most probable ones by name, and the sum of the others.
     labels : sequence, shape (rows,), optional
         Text beside each row; by default its position.
+    sort : bool, default False
+        Whether to put the rows in the order of their largest probability, the most certain at the top.
     max_rows : int, default 30
         The first rows that are shown.
     num_draws, num_chains, key
-        As for `Posterior.proba_interval`.
+        As for `Posterior.proba_draws`.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The new figure, or that of `ax`.
 
     Raises
     ------
-    ValueError
-        If there are no rows, `y` or `labels` does not fit them, a class is unknown, or there are more classes than
-        markers.
-    """
-    from bayesnb.pictures.picture import Line2D
+    TypeError, ValueError
+        If there are no rows, `y` or `labels` does not fit them, a class is unknown, there are more than eight classes,
+        or `ax` and `figsize` do not fit.
 
+    See Also
+    --------
+    Posterior.predict_proba : Class probabilities.
+    Posterior.proba_interval : The intervals.
+    plot_log_odds : Log odds of rows with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_proba(posterior, X, y, max_rows=10, sort=True)
+    """
     posterior = posterior_of(posterior)
-    shown_classes = _codes(posterior, classes)
+    proportion("prob", prob)
+    shown_classes = _classes(posterior, classes)
     X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(labels, shown, rows)
     truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]
     points = posterior.predict_proba(table)
-    point_only = isinstance(posterior, PointPosterior)
-    if not point_only:
-        ends = posterior.proba_interval(table, prob=prob, num_draws=num_draws, num_chains=num_chains, key=key)
+    order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
+    draws = None
+    if not isinstance(posterior, PointPosterior):
+        draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
+    marks = _marks(points[order], draws, shown_classes, prob)
+    truth = None if truth is None else truth[order]
 
-    figure, axis = row_axis(names, row_height=0.12 + 0.13 * len(shown_classes), width=6.4)
-    entries = []
-    for i, code in enumerate(shown_classes):
-        at = np.arange(shown) + 0.8 * ((i + 0.5) / len(shown_classes) - 0.5)
-        color = f"C{i}"
-        if not point_only:
-            axis.hlines(at, ends[:, code, 0], ends[:, code, 1], color=color, linewidth=1.6, zorder=2)
-        filled = np.ones(shown, dtype=bool) if truth is None else truth == code
-        faces = np.where(filled, color, "white")
-        axis.scatter(points[:, code], at, s=26, marker=MARKERS[i], c=faces, edgecolors=color, zorder=3)
-        handle = Line2D([], [], color=color, marker=MARKERS[i], markersize=5, linestyle="none" if point_only else "-")
-        entries.append((handle, f"y = {posterior.classes[code]}"))
-    if truth is not None:
-        for face, text in (("0.3", "the row's true class"), ("white", "another class")):
-            handle = Line2D([], [], color="0.3", marker="o", markerfacecolor=face, markersize=5, linestyle="none")
-            entries.append((handle, text))
-    axis.set_xlim(-0.02, 1.02)
-    single = wrap(f"p(y = {posterior.classes[shown_classes[0]]} | x)", 60)
-    axis.set_xlabel(single if len(shown_classes) == 1 else "p(y | x)", fontsize=9)
-    axis.tick_params(axis="x", labelsize=8)
-    bars = "no bars: a point estimate has no interval" if point_only else f"bars: {prob:.4g} interval"
-    number = f"{rows} row{'s' * (rows != 1)}" if shown == rows else f"the first {shown} of {rows} rows"
-    figure.suptitle(f"Class probabilities of {number}\n({bars})", fontsize=10)
-    make_room(figure, figure.get_suptitle(), axis.get_xlabel())
-    if len(entries) > 1:
-        legend(figure, entries)
-    return figure
-
-
-def _codes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int]:
-    """Positions of the classes to show."""
-    known = posterior.classes.tolist()
-    if classes is None:
-        codes = [1] if len(known) == 2 else list(range(len(known)))
+    number = marks.codes.shape[1]
+    named = shown_classes is None
+    height = 0.12 + number * (line_height(TINY) if named else 0.13)
+    panels = panel_of_rows([names[row] for row in order], ax=ax, figsize=figsize, row_height=height)
+    at = np.arange(shown)[:, None] + 0.8 * ((np.arange(number) + 0.5) / number - 0.5)
+    if named:
+        entries = _draw_named(panels, marks, at, truth, posterior.classes.tolist())
     else:
-        chosen = [classes] if isinstance(classes, str) else list(classes)
-        unknown = [label for label in chosen if label not in known]
-        if unknown or not chosen:
-            raise ValueError(f"classes is {chosen}: name one or more of {known}")
-        codes = [known.index(label) for label in dict.fromkeys(chosen)]
-    if len(codes) > len(MARKERS):
-        raise ValueError(
-            f"there are {len(codes)} classes to show, more than the eye tells apart: name up to {len(MARKERS)} of them "
-            "with classes=[...]"
-        )
-    return codes
+        entries = _draw_by_class(panels, marks, at, truth, posterior.classes.tolist())
+    if truth is not None:
+        entries += [_example(muted(0.7), "o", "the row's true class"), _example(muted(0.7), "o", "another", face=None)]
+    panels.axes[0].set_xlim(-0.02, 1.02)
+    panels.x_label(f"p(y = {posterior.classes[marks.codes[0, 0]]} | x)" if number == 1 else "p(y | x)")
+    bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
+    which = f"{rows} row{'s' * (rows != 1)}" if shown == rows else f"the first {shown} of {rows} rows"
+    few = f", the {MOST_PROBABLE} most probable of {len(posterior.classes)} classes in each" if named else ""
+    panels.title(f"Class probabilities of {which}{few}\n({bars})")
+    if len(entries) > 1:
+        panels.legend(entries)
+    return panels.figure
+
+
+def _classes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] | None:
+    """Positions of the classes to show; None for the most probable of each row."""
+    number = len(posterior.classes)
+    if classes is not None:
+        return chosen("classes", classes, posterior.classes.tolist(), most=len(MARKERS))
+    if number <= MOST_PROBABLE:
+        return [1] if number == 2 else list(range(number))
+    return None
+
+
+def _marks(points: np.ndarray, draws: np.ndarray | None, classes: list[int] | None, prob: float) -> _Marks:
+    """The probabilities of the classes to show, and of the others together where these are the most probable ones."""
+    rows = len(points)
+    if classes is not None:
+        codes = np.tile(classes, (rows, 1))
+    else:
+        codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
+
+    def of_marks(probs: np.ndarray) -> np.ndarray:
+        """Shape (..., rows, classes) to (..., rows, marks)."""
+        own = np.take_along_axis(probs, np.broadcast_to(codes, (*probs.shape[:-1], codes.shape[1])), axis=-1)
+        if classes is not None:
+            return own
+        # The sum of the others, and not one minus the sum of these: it may be tiny.
+        others = probs.copy()
+        np.put_along_axis(others, np.broadcast_to(codes, own.shape), 0.0, axis=-1)
+        return np.concatenate([own, others.sum(axis=-1, keepdims=True)], axis=-1)
+
+    ends = None
+    if draws is not None:
+        levels = [(1 - prob) / 2, (1 + prob) / 2]
+        ends = np.moveaxis(np.quantile(of_marks(draws), levels, axis=(0, 1)), 0, -1)
+    shown = codes if classes is not None else np.column_stack([codes, np.full(rows, OTHERS)])
+    return _Marks(shown, of_marks(points), ends)
+
+
+def _draw_by_class(
+    panels: Panels, marks: _Marks, at: np.ndarray, truth: np.ndarray | None, classes: list[Any]
+) -> list[tuple[Any, str]]:
+    """A marker and a colour for each class; what the legend says of them."""
+    entries = []
+    for i, code in enumerate(marks.codes[0]):
+        filled = np.ones(len(at), dtype=bool) if truth is None else truth == code
+        _draw(panels.axes[0], marks, i, at[:, i], filled, color=f"C{i}", marker=MARKERS[i])
+        line = "none" if marks.ends is None else "-"
+        entries.append(_example(f"C{i}", MARKERS[i], f"y = {classes[code]}", line=line))
+    return entries
+
+
+def _draw_named(
+    panels: Panels, marks: _Marks, at: np.ndarray, truth: np.ndarray | None, classes: list[Any]
+) -> list[tuple[Any, str]]:
+    """The name of its class beside each point; nothing is left for the legend to say."""
+    number = marks.codes.shape[1]
+    for i in range(number):
+        codes = marks.codes[:, i]
+        others = i == number - 1
+        if truth is None:
+            filled = np.ones(len(at), dtype=bool)
+        else:
+            filled = ~(truth[:, None] == marks.codes[:, :-1]).any(axis=1) if others else truth == codes
+        color, marker = (muted(0.6), "|") if others else (f"C{i}", MARKERS[i])
+        _draw(panels.axes[0], marks, i, at[:, i], filled, color=color, marker="o" if others else marker)
+        for row, code in enumerate(codes):
+            name = f"{len(classes) - number + 1} others" if code == OTHERS else str(classes[code])
+            _name(panels, marks, row, i, at[row, i], name)
+    return []
+
+
+def _name(panels: Panels, marks: _Marks, row: int, i: int, at: float, name: str) -> None:
+    """A name on the side of a point that has more room."""
+    ends = [marks.points[row, i]] if marks.ends is None else [marks.points[row, i], *marks.ends[row, i]]
+    right = 1 - max(ends) >= min(ends)
+    beside = (max(ends), 6) if right else (min(ends), -6)
+    room = max(0.4, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
+    panels.axes[0].annotate(
+        shorten_to(name, room, TINY),
+        (beside[0], at),
+        (beside[1], 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="center",
+        fontsize=TINY,
+    )
+
+
+def _draw(axis: Any, marks: _Marks, i: int, at: np.ndarray, filled: np.ndarray, *, color: Any, marker: str) -> None:
+    """The points of all rows in one place of each row, and their intervals."""
+    from bayesnb.pictures.picture import to_rgb
+
+    if marks.ends is not None:
+        axis.hlines(at, marks.ends[:, i, 0], marks.ends[:, i, 1], color=color, linewidth=1.6, zorder=2)
+    faces = np.where(filled[:, None], to_rgb(color), background())
+    axis.scatter(marks.points[:, i], at, s=26, marker=marker, c=faces, edgecolors=[to_rgb(color)], zorder=3)
+
+
+def _example(color: Any, marker: str, text: str, *, line: Any = "none", face: Any = "own") -> tuple[Any, str]:
+    """An entry of the legend."""
+    from bayesnb.pictures.picture import Line2D
+
+    handle = Line2D([], [], color=color, marker=marker, markersize=5, linestyle=line)
+    if face is None:
+        handle.set_markerfacecolor(background())
+    return handle, text

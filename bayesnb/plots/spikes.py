@@ -1,12 +1,17 @@
 """The figure of class-conditional probabilities: a spike for each column, a panel for each class."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import rel_entr
 
 from bayesnb.arrays import in_float64
 from bayesnb.densities_under_draws import flatten
-from bayesnb.pictures.layout import panel_grid, text_width, wrap
+from bayesnb.pictures.choices import chosen
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.style import SMALL, background, muted, text_color
+from bayesnb.pictures.text import line_height, line_number, text_width, wrap_to
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
@@ -14,22 +19,35 @@ from bayesnb.validate import whole_number
 
 __all__ = ["plot_spikes"]
 
-LABEL_SIZE = 8
+LABELS = ("telling", "tallest")
+
+NAME = 1.4
+"""Inches of a name."""
+
+GAP = 0.15
+"""Inches between two names."""
+
+BESIDE = 1.0
+"""Inches beside a panel, for its numbers and the name of its class."""
 
 
 def plot_spikes(
     posterior: Posterior | Fitted,
     block: Any = None,
     *,
+    classes: Sequence[Any] | None = None,
+    label: str = "telling",
     num_labels: int = 5,
     tolerance: float = 0.05,
     max_panels: int = 10,
+    axes: Any = None,
+    figsize: Any = None,
 ) -> Any:
-    """Probability of each column given the class, a thin spike at the posterior mean, one panel a class.
+    r"""Probability of each column given the class, a thin spike at the posterior mean, one panel a class.
 
-    Murphy (2012), *Machine Learning: a Probabilistic Perspective*, Figure 3.8. The tallest spikes of each class carry
-    the names of their columns. Spikes of about the same height in every class give no information about the class: they
-    have an open marker and the words "alike in every class".
+    Murphy (2012), *Machine Learning: a Probabilistic Perspective*, Figure 3.8. The most telling spikes of each class
+    carry the names of their columns. Spikes of about the same height in every class give no information about the
+    class: where they are named, they have an open marker and the words "alike in every class".
 
     Parameters
     ----------
@@ -37,60 +55,117 @@ def plot_spikes(
     block : str, optional
         Name of a block of columns of 0 and 1 or of count vectors, or of one of its columns; needed where the model has
         several such blocks.
+    classes : sequence, optional
+        Classes that get a panel, in this order; by default all.
+    label : {"telling", "tallest"}, default "telling"
+        Which spikes are named (see Notes).
     num_labels : int, default 5
-        Spikes that are named in each panel.
+        Spikes that are named in each panel; fewer where the width has no room for their names.
     tolerance : float, default 0.05
         A column is alike in every class if the smallest of its probabilities, over all classes, is at least
         1 - `tolerance` times the largest.
     max_panels : int, default 10
         The first classes get a panel.
+    axes : array or sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels. By default the figure is as wide as the names
+        need.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The new figure, or that of `axes`.
 
     Raises
     ------
-    ValueError
-        If there is no such block, or several and none is named; or if `tolerance` is not from 0 to 1.
+    TypeError, ValueError
+        If there is no such block, or several and none is named; if a class is unknown; if `tolerance` is not from 0 to
+        1; or if `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    plot_densities : Predictive densities of numbers.
+    plot_telling_features : The values that favour each class most.
+
+    Notes
+    -----
+    A spike of the class c tells most if it contributes most to the Kullback-Leibler divergence of the class from the
+    average over the classes, :math:`p_{cj} \log (p_{cj} / \sum_k p(k) p_{kj})`, and for a column of 0 and 1 the
+    same with the term of :math:`1 - p_{cj}`. Only spikes above the average are telling. With one class the tallest
+    spikes are named.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X = [[1, 0, 1], [1, 1, 1], [0, 1, 1], [0, 1, 1]]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, ["spam", "spam", "ham", "ham"], feature_names=["buy", "cat", "the"])
+    >>> figure = nb.plot_spikes(posterior, num_labels=1)
     """
     posterior = posterior_of(posterior)
     posterior.require_model("plot_spikes")
     position = _position(posterior, block)
-    chosen = posterior.model.blocks[position]
+    whole = posterior.model.blocks[position]
+    if label not in LABELS:
+        raise ValueError(f"label is {label!r}: give one of {list(LABELS)}")
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance is {tolerance}: give a number from 0, below 1")
+    every = posterior.classes.tolist()
+    wanted = list(range(len(every))) if classes is None else chosen("classes", classes, every)
+    shown = wanted[: whole_number("max_panels", max_panels)]
     probs = _probs(posterior, position)
-    shown = min(len(probs), whole_number("max_panels", max_panels))
-    tallest = np.argsort(-probs, axis=1, kind="stable")[:, : whole_number("num_labels", num_labels)]
-    everywhere = probs.min(axis=0) >= (1 - tolerance) * probs.max(axis=0)
+    alike = probs.min(axis=0) >= (1 - tolerance) * probs.max(axis=0)
+    score = probs
     if len(probs) == 1:
-        everywhere[:] = False
-    texts = [
-        {
-            int(j): wrap(chosen.labels[j], 24) + "\n(alike in every class)" * bool(everywhere[j])
-            for j in sorted(tallest[c].tolist())
-        }
-        for c in range(shown)
-    ]
-    margin = 1.4
-    width = max(9.0, margin + max(_span(list(text.values())) for text in texts))
-    lines = max(text.count("\n") + 1 for panel in texts for text in panel.values())
-    figure, axes = panel_grid(shown, 1, width=width, height=2.2 + 0.14 * lines)
-    for c, axis in enumerate(axes):
-        axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color="0.25", linewidth=0.6)
+        alike[:] = False
+    elif label == "telling":
+        score = _telling(probs, posterior.class_probs(), binary=whole.is_binary)
+    number = whole_number("num_labels", num_labels)
+    # Of each panel, the positions of the columns to name, the first ones first.
+    ranked = [[j for j in np.argsort(-score[c], kind="stable")[:number].tolist() if score[c, j] > 0] for c in shown]
+    texts = {
+        j: wrap_to(whole.labels[j], NAME, SMALL) + "\n(alike in\nevery class)" * bool(alike[j])
+        for of_panel in ranked
+        for j in of_panel
+    }
+    lines = max([line_number(text) for text in texts.values()], default=0)
+    widest = max(_span([texts[j] for j in of_panel]) for of_panel in ranked)
+    panels = grid_of_panels(
+        len(shown),
+        axes=axes,
+        figsize=figsize,
+        across=1 if axes is None else None,
+        width=max(9.0, BESIDE + widest),
+        height=2.2 + lines * line_height(SMALL),
+    )
+    room = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
+    for axis, c, of_panel in zip(panels.axes, shown, ranked, strict=True):
+        axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color=muted(0.75), linewidth=0.6)
         axis.set_xlim(-0.02 * probs.shape[1] - 0.5, 1.02 * probs.shape[1] - 0.5)
-        axis.set_ylim(0.0, 1.05 * probs[:shown].max())
+        axis.set_ylim(0.0, 1.05 * probs[shown].max())
         axis.spines["left"].set_visible(True)
         axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        axis.set_ylabel(wrap(f"y = {posterior.classes[c]}", 26), fontsize=9)
-        _name_spikes(axis, probs[c], texts[c], everywhere, width - margin)
-    axes[-1].set_xlabel("column", fontsize=9)
+        axis.set_ylabel(wrap_to(f"y = {every[c]}", 1.8, SMALL), fontsize=SMALL)
+        named = list(of_panel)
+        while len(named) > 1 and _span([texts[j] for j in named]) > room:
+            named.pop()
+        _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, room)
+    panels.axes[-1].set_xlabel("column", fontsize=SMALL)
+    panels.grow(1)
     count = probs.shape[1]
-    what = "p(x = 1 | y)" if chosen.is_binary else "p(column | y)"
-    number = f", the first {shown} of {len(probs)} classes" if shown < len(probs) else ""
-    figure.suptitle(f"Posterior mean of {what} for {count} column{'s' * (count != 1)}{number}", fontsize=10)
-    return figure
+    what = "p(x = 1 | y)" if whole.is_binary else "p(column | y)"
+    first = f", the first {len(shown)} of {len(wanted)} classes" if len(shown) < len(wanted) else ""
+    panels.title(f"Posterior mean of {what} for {count} column{'s' * (count != 1)}{first}")
+    return panels.figure
+
+
+def _telling(probs: np.ndarray, class_prob: np.ndarray, *, binary: bool) -> np.ndarray:
+    """What each spike contributes to the divergence of its class from the average; negative below the average."""
+    average = np.average(probs, axis=0, weights=class_prob)
+    score = rel_entr(probs, average)
+    if binary:
+        score += rel_entr(1 - probs, 1 - average)
+    return np.where(probs > average, score, -1.0)
 
 
 def _position(posterior: Posterior, block: Any) -> int:
@@ -129,12 +204,12 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
 
 def _span(texts: list[str]) -> float:
     """Width of texts side by side, in inches."""
-    return sum(text_width(text, LABEL_SIZE) + 0.15 for text in texts)
+    return sum(text_width(text, SMALL) + GAP for text in texts)
 
 
-def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], everywhere: np.ndarray, width: float) -> None:
+def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], alike: np.ndarray, width: float) -> None:
     """Names above the panel, each near its spike, without overlap, and with a line down to the spike."""
-    widths = [text_width(text, LABEL_SIZE) / width + 0.15 / width for text in texts.values()]
+    widths = [(text_width(text, SMALL) + GAP) / width for text in texts.values()]
     low, high = axis.get_xlim()
     wanted = [(j - low) / (high - low) for j in texts]
     # From the left, each name moves away from its left neighbour; then, from the right, away from the panel's edge.
@@ -147,8 +222,8 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], everywhere
         lefts[i] = min(lefts[i], edge - widths[i])
         edge = lefts[i]
     for (j, text), left, size in zip(texts.items(), lefts, widths, strict=True):
-        axis.plot([j], [probs[j]], marker="o", markersize=4.5, color="black", linestyle="none")
-        axis.lines[-1].set_markerfacecolor("white" if everywhere[j] else "black")
+        axis.plot([j], [probs[j]], marker="o", markersize=4.5, color=text_color(), linestyle="none")
+        axis.lines[-1].set_markerfacecolor(background() if alike[j] else text_color())
         axis.annotate(
             text,
             (j, probs[j]),
@@ -156,6 +231,6 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], everywhere
             textcoords="axes fraction",
             ha="center",
             va="bottom",
-            fontsize=LABEL_SIZE,
-            arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkB": 3},
+            fontsize=SMALL,
+            arrowprops={"arrowstyle": "-", "color": muted(0.4), "linewidth": 0.6, "shrinkB": 3},
         )

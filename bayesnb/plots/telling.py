@@ -1,11 +1,13 @@
 """The figure of the features that speak most for each class."""
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bayesnb.pictures.layout import panel_grid, text_width, wrap
+from bayesnb.pictures.choices import chosen
+from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.telling import telling_features
@@ -13,11 +15,17 @@ from bayesnb.validate import whole_number
 
 __all__ = ["plot_telling_features"]
 
-LABEL_SIZE = 8
-
 
 def plot_telling_features(
-    found: Posterior | Fitted | pd.DataFrame, *, columns: int = 2, max_panels: int = 10, **options: Any
+    found: Posterior | Fitted | pd.DataFrame,
+    *,
+    classes: Sequence[Any] | None = None,
+    max_panels: int = 10,
+    panels_across: int | None = None,
+    backend: str = "matplotlib",
+    axes: Any = None,
+    figsize: Any = None,
+    **options: Any,
 ) -> Any:
     """The features that speak most for each class: log odds (points) and intervals (bars), a panel for each class.
 
@@ -25,24 +33,40 @@ def plot_telling_features(
     ----------
     found : pandas.DataFrame, Posterior or fitted estimator
         What `telling_features` returns, or a posterior to compute it from.
-    columns : int, default 2
-        Panels side by side; one for a narrow page.
+    classes : sequence, optional
+        Classes that get a panel, in this order; by default all for which a feature speaks.
     max_panels : int, default 10
         The first classes get a panel.
+    panels_across : int, optional
+        Panels side by side; by default two, or as many as the width has room for.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws.
+    axes : array or sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
     **options
         For `telling_features`, if `found` is not a frame.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        All panels have the same scale. Infinite log odds, which only point estimates have, lie at the edge as an arrow
-        head.
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
+        The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point estimates
+        have, are an arrow head at the edge. Other backends than matplotlib give the collection, which has ``show()``
+        and ``savefig(path)``.
 
     Raises
     ------
+    ModuleNotFoundError
+        If the backend is not installed.
     TypeError, ValueError
-        If the first argument is none of these, options come with a frame, which has them already, or no feature speaks
-        for any class.
+        If the first argument is none of these, options come with a frame, which has them already, a class is unknown,
+        no feature speaks for any class, or `backend`, `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    telling_features : The values that favour a class most.
+    plot_evidence : The log odds of one row, feature by feature.
 
     Examples
     --------
@@ -54,39 +78,39 @@ def plot_telling_features(
     frame = _frame(found, options)
     if frame.empty:
         raise ValueError("no feature speaks for any class, so that there is nothing to draw: all log odds are zero")
-    classes = list(dict.fromkeys(frame["class"]))
-    shown = classes[: whole_number("max_panels", max_panels)]
-    panels = [frame[frame["class"] == label] for label in shown]
-    names = [[_name(row) for row in panel.itertuples()] for panel in panels]
-    lines = max(sum(name.count("\n") + 1 for name in of_panel) for of_panel in names)
-    width = 2.2 + max(text_width(name, LABEL_SIZE) for of_panel in names for name in of_panel)
-    figure, axes = panel_grid(len(shown), columns, width=width, height=0.6 + 0.2 * lines)
-    numbers = pd.concat(panels)[["log_odds", "lower", "upper"]].to_numpy()
-    finite = numbers[np.isfinite(numbers)]
-    low, high = finite.min(initial=0.0), 1.05 * finite.max(initial=0.1)
-    for axis, label, panel, of_panel in zip(axes, shown, panels, names, strict=True):
-        at, values = np.arange(len(panel)), panel["log_odds"].to_numpy()
-        ink = axis.xaxis.label.get_color()
-        ends = np.clip(panel[["lower", "upper"]].to_numpy(), low, high)
-        axis.axvline(0.0, color=ink, linewidth=0.8, linestyle="--", zorder=1)
-        axis.hlines(at, *ends.T, color="0.5", linewidth=1.8, zorder=2)
-        infinite = np.isinf(values)
-        axis.scatter(values[~infinite], at[~infinite], s=22, color="C0", edgecolors=ink, linewidths=0.6, zorder=3)
-        axis.scatter(np.full(infinite.sum(), high), at[infinite], s=30, marker=">", color=ink, zorder=3)
-        axis.set_yticks(at, of_panel, fontsize=LABEL_SIZE)
-        axis.tick_params(axis="y", length=0)
-        axis.set_ylim(len(at) - 0.5, -0.5)
-        axis.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-        axis.set_title(wrap(f"for {label}", 30), fontsize=9, loc="left")
-    interval = "" if frame["lower"].isna().all() else f", with {frame.attrs.get('prob', 0.89):.4g} intervals"
-    number = f" (the first {len(shown)} of {len(classes)} classes)" if len(shown) < len(classes) else ""
-    unit = frame.attrs.get("unit", "nats")
-    figure.supxlabel(wrap(f"log odds against the other classes in {unit}{interval}{number}", 44), fontsize=9)
-    return figure
+    there = list(dict.fromkeys(frame["class"]))
+    wanted = there if classes is None else [there[i] for i in chosen("classes", classes, there)]
+    shown = wanted[: whole_number("max_panels", max_panels)]
+    interval = f"{percent(frame.attrs.get('prob', 0.89))} interval"
+    rows = []
+    for label in shown:
+        of_class = frame[frame["class"] == label]
+        rows.append(
+            Rows(
+                [_name(row) for row in of_class.itertuples()],
+                [Points(of_class["log_odds"].to_numpy(), "log odds")],
+                of_class["lower"].to_numpy(),
+                of_class["upper"].to_numpy(),
+                interval,
+                title=f"for {label}",
+                at=0.0,
+            )
+        )
+    number = f" (the first {len(shown)} of {len(wanted)} classes)" if len(shown) < len(wanted) else ""
+    title = f"Log odds against the other classes in {frame.attrs.get('unit', 'nats')}{number}"
+    return forest(
+        rows,
+        title=title,
+        same_axis=True,
+        panels_across=panels_across,
+        backend=backend,
+        axes=axes,
+        figsize=figsize,
+    )
 
 
 def _name(row: Any) -> str:
-    return wrap(row.feature if pd.isna(row.value) else f"{row.feature} = {row.value}", 30)
+    return str(row.feature) if pd.isna(row.value) else f"{row.feature} = {row.value}"
 
 
 def _frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:

@@ -14,8 +14,9 @@ from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.columns import of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
+from bayesnb.model.sites import Site
 from bayesnb.posterior.data import Fitting
-from bayesnb.posterior.exact import ClosedFormPosterior, marginals_by_site, summary_of
+from bayesnb.posterior.exact import ClosedFormPosterior, marginal_of_site, marginals_by_site, summary_of
 from bayesnb.posterior.in_jax import log_joint_of_averages
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
@@ -50,6 +51,19 @@ class AveragedPosterior(ClosedFormPosterior):
         Posterior of each block, a parameter for every class, and one for all of them (class axis of length one).
     class_posterior : ClassPrior
         Posterior of the class probabilities.
+
+    See Also
+    --------
+    ExactPosterior.averaged : How to get one from an exact posterior.
+    feature_evidence : The evidence that a feature depends on the class.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(), X, y).averaged(0.5)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.692, 0.308]])
     """
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
@@ -114,6 +128,19 @@ class AveragedPosterior(ClosedFormPosterior):
         return ModelParameters(self.class_probs(), tuple(blocks))
 
     @in_float64
+    def site_moments(self, site: str) -> dict[str, Any]:
+        if site == CLASS_SITE:
+            return self._class_moments()
+        named = self.model.sites[site]
+        own, shared = (marginal_of_site(named, families) for families in (self.families, self.shared))
+        return _moments_of_mixture(self._inclusion_of(named), own, shared)
+
+    def _inclusion_of(self, site: Site) -> np.ndarray:
+        """Posterior probability that each feature of a site depends on the class."""
+        inclusion = self.inclusion[site.block]
+        return inclusion if site.column is None else inclusion[site.column]
+
+    @in_float64
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         own = marginals_by_site(self.model, self.class_posterior, self.families)
         shared = marginals_by_site(self.model, self.class_posterior, self.shared)
@@ -121,13 +148,11 @@ class AveragedPosterior(ClosedFormPosterior):
         of_classes = summary_of(own[CLASS_SITE], prob) if CLASS_SITE in own else self._known_class_probs()
         found = {CLASS_SITE: of_classes}
         for site in self.model.sites:
-            inclusion = self.inclusion[site.block]
-            weight = inclusion if site.column is None else inclusion[site.column]
-            found[site.name] = _summary_of_mixture(weight, own[site.name], shared[site.name], levels)
+            found[site.name] = _summary_of_mixture(self._inclusion_of(site), own[site.name], shared[site.name], levels)
         return found
 
     def _details(self) -> str:
-        return f", averaged over the subsets of {len(feature_names(self.model.blocks))} features"
+        return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
 
 
 def _average(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
@@ -148,11 +173,8 @@ def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
     )
 
 
-def _summary_of_mixture(
-    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
-) -> dict[str, Any]:
-    """Mean, standard deviation and quantiles of a mixture of two distributions."""
-    shape = own.batch_shape
+def _moments_of_mixture(weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution) -> dict[str, Any]:
+    """Mean and standard deviation of a mixture of two distributions."""
     # With very few data, some means and variances are infinite.
     with np.errstate(divide="ignore", invalid="ignore"):
         means = [np.asarray(part.mean) for part in (own, shared)]
@@ -161,6 +183,15 @@ def _summary_of_mixture(
     with np.errstate(invalid="ignore"):
         between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
     found = {"mean": mean, "sd": np.sqrt(_weighted(weight, *variances) + between)}
+    return {name: np.broadcast_to(value, own.batch_shape) for name, value in found.items()}
+
+
+def _summary_of_mixture(
+    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
+) -> dict[str, Any]:
+    """Mean, standard deviation and quantiles of a mixture of two distributions."""
+    shape = own.batch_shape
+    found = _moments_of_mixture(weight, own, shared)
     for name, level in levels.items():
         low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
         for _ in range(BISECTIONS):
@@ -168,7 +199,7 @@ def _summary_of_mixture(
             below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         found[name] = (low + high) / 2
-    return {name: np.broadcast_to(value, shape) for name, value in found.items()}
+    return found
 
 
 def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:

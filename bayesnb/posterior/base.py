@@ -6,21 +6,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.model.story import printed_story
+from bayesnb.posterior.by_class import parameters_by_class
 from bayesnb.posterior.data import DataOfFit
 from bayesnb.posterior.draws import Draws
 from bayesnb.posterior.estimates import Estimates
 from bayesnb.posterior.explain import evidence_of_row
 from bayesnb.posterior.predictions import Predictions
 from bayesnb.posterior.simulate import mean_total_count, simulate_rows
-from bayesnb.posterior.summary import headline, html
+from bayesnb.posterior.summary import headline
+from bayesnb.printing import Heading, Paragraph, Piece, Printed
 from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
 from bayesnb.weights.feature_weights import FeatureWeights
 
 __all__ = ["Posterior"]
 
+FEATURES_OF_PRIOR = 8
+"""Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
 
-class Posterior(Predictions, Draws, Estimates, DataOfFit):
+
+class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     """Distribution of a model's parameters given data.
 
     Attributes
@@ -33,6 +39,23 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         Model and statistics of the data; None where the parameters were given without data.
     inference : object or None
         The inference that made the posterior; None if its draws or parameters were given.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    ExactPosterior : The posterior in closed form.
+    SampledPosterior : The posterior as draws.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> posterior.predict(X[:2])
+    array(['Adelie', 'Adelie'], dtype='<U9')
+    >>> posterior.predict_proba(X[:1]).round(3)
+    array([[1., 0., 0.]])
     """
 
     adds_up: ClassVar[bool] = True
@@ -299,13 +322,16 @@ class Posterior(Predictions, Draws, Estimates, DataOfFit):
         """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""
         return None, None
 
-    def __repr__(self) -> str:
-        story = repr(self.model).split("\n", 1)[1]
-        return f"{headline(type(self).__name__, self.classes.tolist(), self.problem, self._details())}\n{story}"
+    def _parts(self) -> list[Piece]:
+        posterior = parameters_by_class(self.model, self.site_moments)
+        prior = printed_story(self.model, FEATURES_OF_PRIOR)
+        return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
 
-    def _repr_html_(self) -> str:
-        return html(repr(self), self.drawn_model.sites, self.summary)
+    def _title(self) -> list[Piece]:
+        """What the posterior is, and how it was made."""
+        heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
+        return [heading, Paragraph(self._details())] if self._details() else [heading]
 
     def _details(self) -> str:
-        """The end of the repr's first line: how the posterior was made."""
+        """How the posterior was made, if there is more to say than its class does."""
         return ""

@@ -30,6 +30,24 @@ class CollapsedPosterior(SampledPosterior):
     Its draws of the parameters are exact given the draws of the hyperparameters. It predicts with the closed forms
     themselves, averaged over up to 400 evenly spaced draws of the hyperparameters (Rao-Blackwell), which has far less
     Monte Carlo error than an average over draws of all the parameters.
+
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    SampledPosterior : The posterior as draws.
+    EmpiricalBayes : Hyperparameters that maximise the evidence.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> import numpyro.distributions as dist
+    >>> X, y = [[2], [0], [1], [7], [5], [9]], ["a", "a", "a", "b", "b", "b"]
+    >>> model = nb.NaiveBayes(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0))
+    >>> posterior = nb.fit(model, X, y, nb.NUTS(num_samples=500))
+    >>> type(posterior).__name__
+    'CollapsedPosterior'
+    >>> posterior.predict([[8]])
+    array(['b'], dtype='<U1')
     """
 
     problem: Problem

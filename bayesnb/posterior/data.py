@@ -112,7 +112,8 @@ class DataOfFit:
         >>> posterior.update([["green"]], ["a"]).mean()["0_prob"].round(2)
         array([[0.2 , 0.4 , 0.4 ],
                [0.5 , 0.25, 0.25]])
-        >>> nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"]).mean()["0_prob"].round(2)
+        >>> together = nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"])
+        >>> together.mean()["0_prob"].round(2)
         array([[0.2 , 0.4 , 0.4 ],
                [0.5 , 0.25, 0.25]])
         """

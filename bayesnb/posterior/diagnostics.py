@@ -53,8 +53,9 @@ class Diagnostics:
     def __str__(self) -> str:
         worst, ess = _worst(self.r_hat, largest=True), _worst(np.fmin(self.ess_bulk, self.ess_tail), largest=False)
         parts = [f"{self.divergences} divergences"]
-        parts += [] if worst is None else [f"R-hat up to {self.r_hat[worst]:.3f}"]
-        parts += [] if ess is None else [f"ESS from {min(self.ess_bulk[ess], self.ess_tail[ess]):.0f}"]
+        parts += [] if worst is None else [f"R-hat up to {self.r_hat[worst]:.3f} for {self.labels[worst]}"]
+        least = None if ess is None else min(self.ess_bulk[ess], self.ess_tail[ess])
+        parts += [] if ess is None else [f"ESS from {least:.0f} for {self.labels[ess]}"]
         return ", ".join(parts)
 
     def __repr__(self) -> str:

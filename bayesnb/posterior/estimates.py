@@ -35,6 +35,19 @@ class Estimates(ABC):
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         """Columns of `summary` by site, arrays of the site's shape."""
 
+    def site_moments(self, site: str) -> dict[str, Any]:
+        """``mean`` and ``sd`` of the parameters of a site, or ``value`` of a point, arrays of the site's shape.
+
+        The default takes them from `site_summaries`. A subclass may compute those of the site alone.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family states no marginal distributions.
+        """
+        columns = self.site_summaries(0.5)[site]
+        return {name: columns[name] for name in ("mean", "sd", "value") if name in columns}
+
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of every parameter, by site; the value itself for a point.
 

@@ -19,6 +19,7 @@ from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.sites import Site
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.data import Fitting
 from bayesnb.posterior.point import SpreadPosterior
@@ -26,7 +27,14 @@ from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.validate import whole_number
 
-__all__ = ["ClosedFormPosterior", "ExactPosterior", "marginals_by_site", "summary_of"]
+__all__ = [
+    "ClosedFormPosterior",
+    "ExactPosterior",
+    "marginal_of_site",
+    "marginals_by_site",
+    "moments_of",
+    "summary_of",
+]
 
 
 class ClosedFormPosterior(SpreadPosterior):
@@ -63,10 +71,16 @@ class ClosedFormPosterior(SpreadPosterior):
     def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
 
+    def _class_moments(self) -> dict[str, Any]:
+        """Mean and standard deviation of the class probabilities."""
+        if self.class_posterior.probs is None:
+            return moments_of(dirichlet_marginal(self.class_posterior.concentration))
+        return {"mean": self.class_probs(), "sd": 0.0}
+
     def _known_class_probs(self) -> dict[str, Any]:
         """Columns of `summary` for class probabilities that are known."""
         probs = self.class_probs()
-        return {"mean": probs, "sd": 0.0, "lower": probs, "upper": probs}
+        return self._class_moments() | {"lower": probs, "upper": probs}
 
 
 class ExactPosterior(ClosedFormPosterior):
@@ -78,6 +92,12 @@ class ExactPosterior(ClosedFormPosterior):
         Posterior of each block of the model, the same types as the priors.
     class_posterior : ClassPrior
         Posterior of the class probabilities.
+
+    See Also
+    --------
+    Exact : The closed form.
+    SampledPosterior : The posterior as draws.
+    AveragedPosterior : The posterior averaged over subsets of the features.
 
     Examples
     --------
@@ -133,6 +153,12 @@ class ExactPosterior(ClosedFormPosterior):
         return marginals_by_site(self.model, self.class_posterior, self.families)
 
     @in_float64
+    def site_moments(self, site: str) -> dict[str, Any]:
+        if site == CLASS_SITE:
+            return self._class_moments()
+        return moments_of(marginal_of_site(self.model.sites[site], self.families))
+
+    @in_float64
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         marginals = self.marginals()
         known = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
@@ -183,9 +209,14 @@ class ExactPosterior(ClosedFormPosterior):
 def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
     """Columns of `summary` for the parameters that a distribution describes; equal tails outside `prob`."""
     lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ((1 - prob) / 2, (1 + prob) / 2))
+    return moments_of(marginal) | {"lower": lower, "upper": upper}
+
+
+def moments_of(marginal: dist.Distribution) -> dict[str, Any]:
+    """Mean and standard deviation of the parameters that a distribution describes."""
     # With very few data, some means and variances are infinite.
     with np.errstate(divide="ignore", invalid="ignore"):
-        return {"mean": marginal.mean, "sd": np.sqrt(marginal.variance), "lower": lower, "upper": upper}
+        return {"mean": marginal.mean, "sd": np.sqrt(marginal.variance)}
 
 
 def marginals_by_site(
@@ -206,10 +237,14 @@ def marginals_by_site(
     if class_prior.probs is None:
         found[CLASS_SITE] = dirichlet_marginal(class_prior.concentration)
     for site in model.sites:
-        family = families[site.block]
-        if not isinstance(family, ConjugateFamily):
-            continue
-        if site.column is not None:
-            family = family.take((slice(None), site.column))
-        found[site.name] = family.marginals()[site.parameter]
+        if isinstance(families[site.block], ConjugateFamily):
+            found[site.name] = marginal_of_site(site, families)
     return found
+
+
+def marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
+    """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
+    family = families[site.block]
+    if site.column is not None:
+        family = family.take((slice(None), site.column))
+    return family.marginals()[site.parameter]

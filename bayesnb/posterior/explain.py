@@ -108,13 +108,13 @@ class Evidence:
 def evidence_of_row(
     posterior: Explained,
     X_row: Any,
-    class_: Any = None,
-    against: Any = None,
+    class_: Any,
+    against: Any,
     *,
-    unit: str = "nats",
-    words: bool = False,
-    num_draws: int | None = None,
-    key: Any = 0,
+    unit: str,
+    words: bool,
+    num_draws: int | None,
+    key: Any,
 ) -> Evidence:
     """The log odds of two classes in a row; `Posterior.explain` explains arguments and errors."""
     if unit not in UNITS:

@@ -10,7 +10,9 @@ from bayesnb.families.base import Family, Parameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.ways import ways_to_posterior
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.by_class import parameters_by_class
 from bayesnb.posterior.data import Fitting
+from bayesnb.printing import Piece
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 
@@ -24,6 +26,20 @@ class PointPosterior(Posterior):
     ----------
     parameters : ModelParameters
         The values, no leading axes.
+
+    See Also
+    --------
+    MAP : The mode of the posterior.
+    MLE : Maximum likelihood.
+    from_parameters : A posterior of known parameters.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.MAP())
+    >>> posterior.predict_proba([[1, 1]])
+    array([[0.75, 0.25]])
     """
 
     def __init__(
@@ -38,16 +54,14 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
+    def site_moments(self, site: str) -> dict[str, Any]:
+        return {"value": self.model.sites.by_name(self.parameters)[site]}
+
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         return {site: {"value": value} for site, value in self.mean().items()}
 
-    def __repr__(self) -> str:
-        values = {name: np.round(value, 4).tolist() for name, value in self.mean().items()}
-        lines = [
-            f"  {name} = {value if np.size(value) <= 20 else f'<array of shape {np.shape(value)}>'}"
-            for name, value in values.items()
-        ]
-        return "\n".join([super().__repr__().split("\n", 1)[0], *lines])
+    def _parts(self) -> list[Piece]:
+        return [*self._title(), *parameters_by_class(self.model, self.site_moments)]
 
     def mean_parameters(self) -> ModelParameters:
         return self.parameters

@@ -169,7 +169,8 @@ class Predictions(ABC):
         array([[0.75, 0.25],
                [0.25, 0.75],
                [0.5 , 0.5 ]])
-        >>> loss = pd.DataFrame({"ill": [0, 10, 1], "well": [1, 0, 0.5]}, index=["ill", "well", "test again"])
+        >>> decisions = ["ill", "well", "test again"]
+        >>> loss = pd.DataFrame({"ill": [0, 10, 1], "well": [1, 0, 0.5]}, index=decisions)
         >>> posterior.predict([[1], [0], [np.nan]], loss=loss).tolist()
         ['ill', 'test again', 'ill']
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)

@@ -37,6 +37,21 @@ class SampledPosterior(SpreadPosterior):
         The draws, leading axes (chain, draw).
     sample_stats : dict
         The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names; empty for draws of another sampler.
+
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    from_samples : A posterior from draws of another sampler.
+    compare : Whether samples agree with the closed form.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    >>> draws = nb.fit(nb.Bernoulli(), X, y).draws(num_draws=500)
+    >>> posterior = nb.from_samples(nb.Bernoulli(), draws, X=X, y=y)
+    >>> posterior.num_draws
+    500
     """
 
     def __init__(
@@ -120,6 +135,10 @@ class SampledPosterior(SpreadPosterior):
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
+    def site_moments(self, site: str) -> dict[str, Any]:
+        values = np.asarray(self.model.sites.by_name(self.parameters)[site], dtype=np.float64)
+        return {"mean": values.mean(axis=(0, 1)), "sd": _standard_deviation(values)}
+
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         position = 0
@@ -178,7 +197,7 @@ class SampledPosterior(SpreadPosterior):
         )
 
     def _details(self) -> str:
-        return f", {self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
+        return f"{self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
 
 
 def _standard_deviation(values: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
-"""The table of a posterior's parameters, and its printed forms."""
+"""The table of a posterior's parameters, and the first line of its printed form."""
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,7 @@ import numpy as np
 from bayesnb.model.sites import Sites
 from bayesnb.problem import Problem
 
-__all__ = ["headline", "html", "summary_frame"]
-
-HTML_ROWS = 5000
-"""Largest number of parameters for which a notebook shows a table of them."""
+__all__ = ["headline", "summary_frame"]
 
 
 def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -35,30 +31,13 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
     return pd.concat(pieces)
 
 
-def headline(name: str, classes: list[Any], problem: Problem | None, details: str) -> str:
-    """A line with the class of the posterior, the number of rows of its data, and the labels."""
+def headline(name: str, classes: list[Any], problem: Problem | None) -> str:
+    """The name of the posterior, the number of rows of its data, and the labels."""
     weight = 0.0 if problem is None else float(problem.statistics.classes.n.sum())
     rows = "" if problem is None else f"{weight:g} row{'s' * (weight != 1)}, "
     if problem is not None and problem.unlabelled is not None:
         rows += f"{problem.unlabelled.weights.sum():g} without a label, "
-    return f"{name}: {rows}classes {_elided(classes)}{details}"
-
-
-def html(text: str, sites: Sites, summary: Any) -> str:
-    """The HTML that a notebook shows: the text of the repr, and a table unless there are very many parameters.
-
-    Parameters
-    ----------
-    text : str
-    sites : Sites
-    summary : callable
-        Gives the table of `summary_frame`.
-    """
-    first, _, story = text.partition("\n")
-    table = ""
-    if sum(len(labels) for labels in sites.scalar_labels().values()) <= HTML_ROWS:
-        table = summary().to_html(max_rows=20, float_format=lambda value: f"{value:.4g}")
-    return f"<p><b>{escape(first)}</b></p><pre>{escape(story)}</pre>{table}"
+    return f"{name}: {rows}classes {_elided(classes)}"
 
 
 def _elided(labels: list[Any]) -> str:

@@ -20,7 +20,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ClosedFormPosterior
 from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.summary import headline
+from bayesnb.printing import DataTable, Piece
 from bayesnb.problem import Problem
 from bayesnb.reading.cells import Cells
 from bayesnb.weights.feature_weights import FeatureWeights
@@ -29,9 +29,6 @@ __all__ = ["WeightedPosterior"]
 
 PROB = 0.89
 """Posterior probability of the intervals of `WeightedPosterior.weights`."""
-
-ROWS_SHOWN = 20
-"""Number of weights that the printed form shows."""
 
 
 class WeightedPosterior(Posterior):
@@ -52,6 +49,20 @@ class WeightedPosterior(Posterior):
         The posterior without weights.
     feature_weights : FeatureWeights
         The modes and the draws.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    plot_weights : Weights with intervals.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> weighted = nb.weight_features(posterior, X, y)
+    >>> weighted.feature_weights.weight[:3].round(1)
+    array([1.4, 1. , 0.8])
     """
 
     def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:
@@ -221,13 +232,8 @@ class WeightedPosterior(Posterior):
             f"nb.weight_features(posterior.unweighted.{verb}(...), X, y) with the rows of all data"
         )
 
-    def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.weights.round(3).to_string(max_rows=ROWS_SHOWN)}"
+    def _parts(self) -> list[Piece]:
+        return [*self._title(), DataTable(self.weights, number=".3f", rest="more in .weights")]
 
-    def _repr_html_(self) -> str:
-        table = self.weights.to_html(max_rows=ROWS_SHOWN, float_format=lambda value: f"{value:.3f}")
-        return f"<p><b>{self._headline()}</b></p>{table}"
-
-    def _headline(self) -> str:
-        kind = "one weight for all features" if self.feature_weights.shared else "a weight for each feature"
-        return headline(type(self).__name__, self.classes.tolist(), self.problem, f", {kind}")
+    def _details(self) -> str:
+        return "one weight for all features" if self.feature_weights.shared else "a weight for each feature"

@@ -18,15 +18,28 @@ from bayesnb.model.inclusion import (
     shared_families,
     spread_inclusion,
 )
+from bayesnb.pictures.feature_evidence import plot_feature_evidence
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.information_draws import labels_of_information
 
-__all__ = ["column_inclusion", "feature_evidence"]
+__all__ = ["FeatureEvidence", "column_inclusion", "feature_evidence"]
+
+
+class FeatureEvidence(pd.DataFrame):
+    """The frame that `feature_evidence` returns, which draws itself.
+
+    The rows are features, the columns ``log_bayes_factor`` and ``inclusion_probability``. What pandas makes of it, such
+    as a sorted or a rounded frame, is an ordinary frame again.
+    """
+
+    def plot(self, **options: Any) -> Any:
+        """Bayes factors and probabilities of the features; see `bayesnb.plot_feature_evidence`."""
+        return plot_feature_evidence(self, **options)
 
 
 @in_float64
-def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) -> pd.DataFrame:
+def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) -> FeatureEvidence:
     r"""Log Bayes factor of each feature: does it depend on the class?
 
     .. math::
@@ -47,7 +60,8 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     -------
     pandas.DataFrame
         ``log_bayes_factor`` and ``inclusion_probability`` by feature, in the order of the table's columns. A block
-        that is one observation, such as count vectors, is one feature, under the block's name.
+        that is one observation, such as count vectors, is one feature, under the block's name. Its ``plot()`` draws
+        both (`plot_feature_evidence`).
 
     Raises
     ------
@@ -56,6 +70,11 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     ValueError
         If there are no data, a family is not conjugate, a hyperparameter is learned, the priors of a column differ by
         class (the shared parameter would have none), or a probability is not from 0 to 1.
+
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+    AveragedPosterior : The posterior averaged over subsets of the features.
 
     Notes
     -----
@@ -83,7 +102,7 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
     log_bayes_factors = [own - shared for own, shared in log_evidences(blocks, problem.statistics)]
     posteriors = [np.exp(log_inclusion(p, found)[0]) for p, found in zip(prior, log_bayes_factors, strict=True)]
-    return pd.DataFrame(
+    return FeatureEvidence(
         {
             "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
             "inclusion_probability": in_column_order(blocks, posteriors),

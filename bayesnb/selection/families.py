@@ -16,6 +16,7 @@ from bayesnb.model.doubts import warn_of_choice
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.open_columns import OpenColumns, open_columns
 from bayesnb.pictures.families import plot_family_choice
+from bayesnb.printing import DataTable, Heading, Piece, Printed
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.label_score import LabelScore, best_for_labels
 from bayesnb.tables.label_column import split_labels
@@ -27,8 +28,8 @@ __all__ = ["FamilyChoice", "choose_families"]
 CRITERIA = ("evidence", "labels")
 
 
-@dataclass(frozen=True)
-class FamilyChoice:
+@dataclass(frozen=True, repr=False)
+class FamilyChoice(Printed):
     """The result of `choose_families`.
 
     Attributes
@@ -49,6 +50,26 @@ class FamilyChoice:
         By column, the families in the order of `table`.
     data : LabelledTable
         The table, its labels and weights.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    plot_family_choice : Densities under the first two families.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X, y)
+    >>> choice
+    Families by the evidence, each beside the next best:
+    column                  family    second log_bayes_factor
+    island             Categorical
+    bill_length_mm       LogNormal  Gaussian             -2.1
+    bill_depth_mm        LogNormal  Gaussian             -2.3
+    flipper_length_mm    LogNormal  Gaussian             -0.6
+    body_mass_g          LogNormal  Gaussian             -1.5
+    sex                Categorical
     """
 
     model: NaiveBayes
@@ -100,16 +121,11 @@ class FamilyChoice:
         """Densities of each column's classes under the first two families; see `bayesnb.plot_family_choice`."""
         return plot_family_choice(self, **options)
 
-    def __repr__(self) -> str:
-        lines = self._shown().to_string().split("\n")
-        return "\n".join([f"{self._title()}:", *(line.rstrip() for line in lines)])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self._title()}</p>{self._shown().to_html()}"
-
-    def _title(self) -> str:
+    def _parts(self) -> list[Piece]:
         by = {"evidence": "evidence", "labels": "leave-one-out score of the labels"}[self.criterion]
-        return f"Families by the {by}, each beside the best of the others"
+        shown = self._shown()
+        title = f"Families by the {by}, each beside the next best:"
+        return [Heading(title), DataTable(shown, rows=len(shown))]
 
     @property
     def _measure(self) -> str:
@@ -185,6 +201,12 @@ def choose_families(
     UserWarning
         If the families chosen probably mislead; as for `NaiveBayes.from_frame`.
 
+    See Also
+    --------
+    FamilyChoice : The result.
+    plot_family_choice : Densities under the first two families.
+    NaiveBayes.from_frame : A model with a family for each column.
+
     Notes
     -----
     The candidates have a closed form:
@@ -235,9 +257,8 @@ def choose_families(
     ... })
     >>> choice = nb.choose_families(X, y)
     >>> choice
-    Families by the evidence, each beside the best of the others:
-                        family                second log_bayes_factor
-    column
+    Families by the evidence, each beside the next best:
+    column              family                second log_bayes_factor
     pages              Poisson  NegativeBinomial(10)             -7.0
     price            LogNormal           Exponential             -9.1
     discount  Hurdle(Gaussian)     Hurdle(LogNormal)             -0.6

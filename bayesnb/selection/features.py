@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.pictures.features import plot_feature_selection
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.kept_features import with_features
@@ -34,8 +34,8 @@ STANDARD_ERRORS = 2.0
 """A subset of the features is kept if its gain is higher than this many standard errors."""
 
 
-@dataclass(frozen=True)
-class FeatureSelection:
+@dataclass(frozen=True, repr=False)
+class FeatureSelection(Printed):
     """The result of `select_features`.
 
     Attributes
@@ -51,6 +51,19 @@ class FeatureSelection:
         difference, paired by rows. The last step is the best subset that was found.
     notes : tuple of str
         Why the best subset was not kept, and which rows do not count in the score.
+
+    See Also
+    --------
+    select_features : Drop the features that do not help.
+    plot_feature_selection : The score, step by step.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> found = nb.select_features(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found.kept
+    ('island', 'bill_length_mm', 'bill_depth_mm', 'body_mass_g')
     """
 
     model: Model
@@ -63,13 +76,9 @@ class FeatureSelection:
         """The rise of the score, step by step; see `bayesnb.plot_feature_selection`."""
         return plot_feature_selection(self, **options)
 
-    def __repr__(self) -> str:
-        lines = self.table.to_string(float_format="{:.1f}".format).split("\n")
-        return "\n".join([self._title(), *(line.rstrip() for line in lines), *self.notes])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{self._title()}</p>{self.table.to_html(float_format='{:.1f}'.format)}{notes}"
+    def _parts(self) -> list[Piece]:
+        table = DataTable(self.table, number=".1f", rows=len(self.table))
+        return [Heading(self._title()), table, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         number = len(self.kept) + len(self.dropped)
@@ -126,6 +135,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         If rows do not count in the score, because their label has probability zero without them, whatever the features:
         under ``class_probs="empirical"``, the only row of a class.
 
+    See Also
+    --------
+    FeatureSelection : The result.
+    plot_feature_selection : The score, step by step.
+    feature_evidence : The evidence that a feature depends on the class.
+    weight_features : Weights for features that are not independent.
+
     Notes
     -----
     The score of the subset that is kept is too high, because the subset was chosen by it. To measure how well the
@@ -152,13 +168,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> temperature = y + rng.normal(size=200)
-    >>> X = pd.DataFrame({f"thermometer {i}": temperature + 0.1 * rng.normal(size=200) for i in range(4)})
+    >>> names = [f"thermometer {number}" for number in range(4)]
+    >>> X = pd.DataFrame({name: temperature + 0.1 * rng.normal(size=200) for name in names})
     >>> X["humidity"] = y + rng.normal(size=200)
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found
     Features kept by the leave-one-out log score of the labels, 2 of 5:
-                feature action  elpd_label  difference   se
-    step
+    step        feature action  elpd_label  difference   se
     0      all features             -171.3         0.0  0.0
     1     thermometer 0   drop      -138.9        32.3  6.4
     2     thermometer 3   drop      -113.8        57.4 12.8

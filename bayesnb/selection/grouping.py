@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.pictures.grouping import plot_column_grouping
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
 from bayesnb.selection.classes import require_two_classes
@@ -34,8 +34,8 @@ from bayesnb.warn import warn, warns_once
 __all__ = ["ColumnGrouping", "group_columns"]
 
 
-@dataclass(frozen=True)
-class ColumnGrouping:
+@dataclass(frozen=True, repr=False)
+class ColumnGrouping(Printed):
     """The result of `group_columns`.
 
     Attributes
@@ -50,6 +50,20 @@ class ColumnGrouping:
         By the name of each block that was merged, its columns.
     notes : tuple of str
         Which columns and blocks were not tried, and why the search ended.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    plot_column_grouping : The log evidence, merge by merge.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> grouping.blocks
+    {'bill_length_mm & body_mass_g': ('bill_length_mm', 'body_mass_g')}
     """
 
     model: Model
@@ -61,14 +75,14 @@ class ColumnGrouping:
         """The rise of the log evidence, merge by merge; see `bayesnb.plot_column_grouping`."""
         return plot_column_grouping(self, **options)
 
-    def __repr__(self) -> str:
-        lines = self.table.to_string(float_format="{:.1f}".format).split("\n") if len(self.table) else []
-        return "\n".join([self._title(), *(line.rstrip() for line in lines), *self.notes])
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(float_format="{:.1f}".format) if len(self.table) else ""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{self._title()}</p>{table}{notes}"
+    def _parts(self) -> list[Piece]:
+        parts: list[Piece] = [Heading(self._title())]
+        if len(self.table):
+            merged = self.table["first"].astype(str) + " + " + self.table["second"].astype(str)
+            shown = pd.DataFrame({"family": self.table["family"], "gain": self.table["log_bayes_factor"]})
+            shown.index = pd.Index(merged, name="merged")
+            parts.append(DataTable(shown, number=".1f", rows=len(shown)))
+        return [*parts, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         if not len(self.table):
@@ -135,6 +149,13 @@ def group_columns(
     UserWarning
         If columns have missing cells: they are not merged, because a joint block is fitted to whole rows.
 
+    See Also
+    --------
+    ColumnGrouping : The result.
+    plot_column_grouping : The log evidence, merge by merge.
+    MultivariateGaussian : Numbers that depend on each other.
+    JointCategorical : Categories that depend on each other.
+
     Notes
     -----
     Hyperparameters are chosen so that each column keeps its prior:
@@ -170,10 +191,9 @@ def group_columns(
     >>> grouping = nb.group_columns(nb.Gaussian(), X, y)
     >>> grouping
     Columns merged by the log evidence, 140.0 higher in the end:
-                       first                           second                family  log_bayes_factor  total
-    merge
-    1      flipper_length_mm                      body_mass_g  MultivariateGaussian              70.9   70.9
-    2         bill_length_mm  flipper_length_mm & body_mass_g  MultivariateGaussian              69.1  140.0
+    merged                                                          family  gain
+    flipper_length_mm + body_mass_g                   MultivariateGaussian  70.9
+    bill_length_mm + flipper_length_mm & body_mass_g  MultivariateGaussian  69.1
     >>> separate, joint = nb.fit(nb.Gaussian(), X, y), nb.fit(grouping.model, X, y)
     >>> round(joint.log_evidence - separate.log_evidence, 1)
     140.0

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import jax
@@ -21,6 +20,7 @@ from bayesnb.pictures.models import plot_model_comparison
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 from bayesnb.warn import warns_once
@@ -28,8 +28,8 @@ from bayesnb.warn import warns_once
 __all__ = ["ModelComparison", "compare_models"]
 
 
-@dataclass(frozen=True)
-class ModelComparison:
+@dataclass(frozen=True, repr=False)
+class ModelComparison(Printed):
     """The result of `compare_models`.
 
     Attributes
@@ -46,6 +46,23 @@ class ModelComparison:
         ArviZ's ELPDData of each model, for ``arviz.compare``.
     notes : tuple of str
         Reasons why a number is missing or needs care.
+
+    See Also
+    --------
+    compare_models : Probabilities and scores of several models.
+    plot_model_comparison : Probabilities and scores of the models.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> size = X[["bill_length_mm", "body_mass_g"]]
+    >>> found = nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, size, y)
+    >>> found.table["model_probability"].round(3)
+    model
+    log-normal    0.974
+    normal        0.026
+    Name: model_probability, dtype: float64
     """
 
     table: pd.DataFrame
@@ -57,20 +74,20 @@ class ModelComparison:
         """Probabilities and scores of the models; see `bayesnb.plot_model_comparison`."""
         return plot_model_comparison(self, **options)
 
-    def __repr__(self) -> str:
-        shown = self._shown().rename(columns=lambda name: name.replace("difference", "diff"))
-        return "\n".join([shown.to_string(float_format="{:.2f}".format), *self.notes])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return self._shown().to_html(float_format="{:.2f}".format) + notes
-
-    def _shown(self) -> pd.DataFrame:
+    def _parts(self) -> list[Piece]:
         # Adding zero takes the sign from a negative one.
-        numbers = self.table.select_dtypes("number").round(2) + 0.0
-        return self.table.assign(**numbers).assign(
-            model_probability=self.table["model_probability"].map("{:.3g}".format)
+        table = self.table.assign(**self.table.select_dtypes("number").drop(columns="model_probability").round(2) + 0.0)
+        shown = pd.DataFrame(
+            {
+                "log_evidence": table["log_evidence"].map("{:.2f}".format),
+                "probability": table["model_probability"].map("{:.3g}".format),
+                "elpd": plus_minus_of(table["elpd"], table["elpd_se"]),
+                "elpd_diff": plus_minus_of(table["elpd_difference"], table["elpd_difference_se"]),
+                "prior_saw": table["prior_saw"],
+            }
         )
+        heading = Heading("Models, the best first; leave-one-out scores ± standard errors:")
+        return [heading, DataTable(shown, rows=len(shown)), *map(Paragraph, self.notes)]
 
 
 @warns_once
@@ -112,6 +129,12 @@ def compare_models(
     ValueError
         If there are fewer than two models, a posterior was fitted to other data than X and y, or the prior is not a
         probability for each model.
+
+    See Also
+    --------
+    ModelComparison : The result.
+    plot_model_comparison : Probabilities and scores of the models.
+    loo : Leave-one-out cross-validation, for ArviZ.
 
     Notes
     -----

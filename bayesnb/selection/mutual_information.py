@@ -86,6 +86,12 @@ def mutual_information(
         gives counts of 4096 or more, and an integral over its support is not accurate. The family then has to define
         ``mutual_information``.
 
+    See Also
+    --------
+    plot_mutual_information : Mutual information with intervals.
+    mutual_information_score : The same, as a score function for scikit-learn.
+    feature_evidence : The evidence that a feature depends on the class.
+
     Notes
     -----
     With I the information at the maximum of the likelihood, E its expectation without dependence, N the number of

@@ -38,6 +38,10 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
     ValueError
         If the unit is unknown, or the data do not fit the model.
 
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+
     Notes
     -----
     ``SelectKBest`` raises an error for text and missing cells before it calls a score function. For such columns use

@@ -114,6 +114,12 @@ def telling_features(
     ValueError
         If there is one class only, the unit is unknown, `num` is not positive, or `prob` is not between 0 and 1.
 
+    See Also
+    --------
+    plot_telling_features : The values that favour each class most.
+    Posterior.explain : The numbers of the picture.
+    mutual_information : Mutual information of each feature and the class.
+
     Notes
     -----
     With weights (`nb.weight_features`), densities have the weight of their feature as exponent.

@@ -94,6 +94,13 @@ def weight_features(
         weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
         data. If the label of a row is impossible without the row, as `loo` says: the row does not count.
 
+    See Also
+    --------
+    WeightedPosterior : A posterior with weights of features.
+    plot_weights : Weights with intervals.
+    select_features : Drop the features that do not help.
+    group_columns : Merge columns that depend on each other.
+
     Notes
     -----
     The prior has a level and a spread of the weights, which are learned too:

@@ -34,6 +34,25 @@ class Statistics(ABC):
       `Family.possible`, with which `forget` checks that some table could have the statistics that are left.
 
     A file holds the arrays and the name of the class. `load` takes the class itself from the family.
+
+    See Also
+    --------
+    Counts : Sums of cells.
+    Moments : Means and sums of squares.
+    Scatter : Means and scatter matrices.
+    Levels : Sums that are zero in most cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1], [0], [1]], ["a", "a", "b"]
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(X, y)
+    >>> statistics = model.statistics(X, y).blocks[0]
+    >>> isinstance(statistics, nb.Statistics)
+    True
+    >>> statistics.total
+    array([[1.],
+           [1.]])
     """
 
     @abstractmethod

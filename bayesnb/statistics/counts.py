@@ -54,6 +54,23 @@ class Counts(Statistics):
     log_base : array, shape of `n`
         Weighted sum of log h(x), the part of the log density without a parameter (minus log x! for a Poisson count).
         Evidences need it, posteriors do not.
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Levels : Sums that are zero in most cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
+    >>> counts = nb.NaiveBayes(nb.Bernoulli()).bind(X, y).statistics(X, y).blocks[0]
+    >>> counts.n
+    array([[2., 2.],
+           [1., 1.]])
+    >>> counts.total
+    array([[2., 1.],
+           [0., 1.]])
     """
 
     n: Any

@@ -107,6 +107,22 @@ class Levels(Statistics):
     beyond : Tally
         Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places;
         also for fractions, if these are accepted: they count as above all levels.
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Counts : Sums of cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[3, 0], [2, 1], [0, 5]], ["a", "a", "b"]
+    >>> levels = nb.NaiveBayes(nb.DirichletMultinomial()).bind(X, y).statistics(X, y).blocks[0]
+    >>> type(levels).__name__
+    'Levels'
+    >>> levels.n
+    array([[2.],
+           [1.]])
     """
 
     n: Any

@@ -26,6 +26,22 @@ class Moments(Statistics):
     Attributes
     ----------
     n, mean, ssd : array, shape (classes, columns)
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Scatter : Means and scatter matrices.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1.0], [2.0], [4.0]], ["a", "a", "b"]
+    >>> moments = nb.NaiveBayes(nb.Gaussian()).bind(X, y).statistics(X, y).blocks[0]
+    >>> moments
+    Moments(n=array([[2.],
+           [1.]]), mean=array([[1.5],
+           [4. ]]), ssd=array([[0.5],
+           [0. ]]))
     """
 
     n: Any

@@ -28,6 +28,23 @@ class Scatter(Statistics):
         Weight of the rows.
     mean : array, shape (classes, columns)
     scatter : array, shape (classes, columns, columns)
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Moments : Means and sums of squares.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1.0, 2.0], [2.0, 3.0], [4.0, 0.0]], ["a", "a", "b"]
+    >>> scatter = nb.NaiveBayes(nb.MultivariateGaussian()).bind(X, y).statistics(X, y).blocks[0]
+    >>> scatter.mean
+    array([[1.5, 2.5],
+           [4. , 0. ]])
+    >>> scatter.scatter[0]
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
     """
 
     n: Any

@@ -91,7 +91,7 @@ class Labels:
             self._refuse_missing()
         if (position := _positions_by_number(labels, classes)) is not None:
             codes = position
-            unknown = codes < 0
+            unknown = codes == -1
         elif labels.dtype.kind == classes.dtype.kind and classes.dtype.kind != "O":
             order = np.argsort(classes)
             codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
@@ -99,7 +99,7 @@ class Labels:
         else:
             lookup = {label: code for code, label in enumerate(classes.tolist())}
             codes = np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-            unknown = codes < 0
+            unknown = codes == -1
         codes[missing] = -1
         unknown &= ~missing
         if unknown.any():

@@ -1,5 +1,7 @@
 """Calibration of class probabilities, against scikit-learn's scores and simulated truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -294,7 +296,7 @@ def test_what_it_shows_of_itself(two_models):
 @pytest.mark.parametrize("kind", ["classes", "confidence"])
 def test_the_picture(two_models, kind, tmp_path):
     *_, found = two_models
-    figure = found.plot(kind=kind)
+    figure = found.plot(kind=kind, scale="linear")
     diagram, histogram = figure.axes
     shown = [container.lines[0] for container in diagram.containers]
     for model, line in zip(("posterior", "other"), shown, strict=True):
@@ -303,10 +305,63 @@ def test_the_picture(two_models, kind, tmp_path):
     assert shown[0].get_marker() != shown[1].get_marker()
     assert shown[0].get_linestyle() != shown[1].get_linestyle()
     assert histogram.get_xlabel()
-    assert len(diagram.get_legend().get_texts()) == 2
+    assert [text.get_text().split(":")[0] for text in figure.legends[0].get_texts()] == list(found.names.values())
     figure.savefig(tmp_path / "reliability.png")
     with pytest.raises(ValueError, match="kind is 'bars'"):
         plot_reliability(found, kind="bars")
+
+
+@pytest.mark.parametrize("kind", ["classes", "confidence"])
+@pytest.mark.parametrize("scale", ["linear", "logit"])
+def test_the_shaded_side_is_that_of_predictions_nearer_to_zero_or_one(two_models, kind, scale):
+    *_, found = two_models
+    diagram = found.plot(kind=kind, scale=scale).axes[0]
+    low, high = diagram.get_xlim()
+    assert diagram.get_ylim() == (low, high)
+    shaded = [path for polygon in diagram.collections[: 1 + (kind == "classes")] for path in polygon.get_paths()]
+    for x, y in np.random.default_rng(1).uniform(low, high, (200, 2)):
+        over = y > x if kind == "classes" and x < 0.5 else y < x
+        assert any(path.contains_point((x, y)) for path in shaded) == over
+    words = {(text.get_text(), *text.get_position()) for text in diagram.texts}
+    for word, x, y in words:
+        at = diagram.transData.inverted().transform(diagram.transAxes.transform((x, y)))
+        assert any(path.contains_point(at) for path in shaded) == (word == "overconfident")
+    assert {word for word, *_ in words} == {"overconfident", "underconfident"}
+
+
+def test_probabilities_near_one_are_spread_on_a_logit_axis(two_models):
+    *_, found = two_models
+    assert found.plot().axes[0].get_xscale() == "logit", "naive Bayes is sure"
+    of_other = replace(found, bins=found.bins[found.bins["model"] == "other"])
+    assert of_other.plot().axes[0].get_xscale() == "linear", "logistic regression is not"
+    diagram, histogram = found.plot(scale="logit").axes
+    low, high = diagram.get_xlim()
+    assert low == pytest.approx(1 - high)
+    assert 1e-4 <= 1.6 * low <= 1e-2
+    line = diagram.containers[0].lines[0]
+    bins = found.bins[(found.bins["model"] == "posterior") & (found.bins["kind"] == "classes")]
+    np.testing.assert_allclose(line.get_xydata(), bins[["mean_predicted", "observed"]].clip(low, high))
+    for axis in (diagram.xaxis, diagram.yaxis, histogram.xaxis):
+        texts = [text.get_text() for text in axis.get_ticklabels()]
+        assert "0.5" in texts
+        np.testing.assert_allclose(axis.get_ticklocs(), [float(text) for text in texts], rtol=1e-9)
+    counts = histogram.patches[0].get_xy()[1:-1:2, 1]
+    assert counts.sum() == found.predictions["posterior"].size, "those beyond the ends are in the last bars"
+
+
+def test_the_picture_names_the_models(two_models):
+    posterior, _, X, y, found = two_models
+    assert found.names == {"posterior": "ExactPosterior", "other": "LogisticRegression"}
+    legend = found.plot(names=["mine", "theirs"]).legends[0]
+    assert [text.get_text().split(":")[0] for text in legend.get_texts()] == ["mine", "theirs"]
+    for other in (posterior, found.predictions["other"]):
+        assert calibration(posterior, X, y, other=other).names == {"posterior": "posterior", "other": "other"}
+    (alone,) = calibration(posterior, X, y).plot().legends[0].get_texts()
+    assert alone.get_text().startswith("posterior: calibration error ")
+    with pytest.raises(ValueError, match=r"names is \['mine'\]: give 2, for posterior and other"):
+        found.plot(names="mine")
+    with pytest.raises(ValueError, match=r"scale is 'log': give one of \['auto', 'linear', 'logit'\]"):
+        found.plot(scale="log")
 
 
 def test_bins_do_not_part_what_only_rounding_tells_apart():

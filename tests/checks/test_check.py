@@ -14,9 +14,10 @@ import bayesnb as nb
 from bayesnb.checks.predictive import Check, agreement, check, checking, dependence, replicates
 from bayesnb.checks.predictive.dependence import _choose_features
 from bayesnb.checks.predictive.replicates import Rows, encode
-from bayesnb.checks.predictive.result import SHOWN, check_of
+from bayesnb.checks.predictive.result import check_of
 from bayesnb.checks.predictive.statistic import Line, Statistic
 from bayesnb.pictures.predictive import _p_value
+from bayesnb.printing import ROWS
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 
@@ -422,11 +423,13 @@ def test_extreme_lines_name_a_next_step_that_exists(simulated):
 def test_the_plot_has_a_panel_for_each_statistic(simulated):
     X, y, posterior = simulated
     found = check(posterior, X, y, num_replicates=40)
-    figure = found.plot(max_panels=6, columns=3)
+    figure = found.plot(max_panels=6, panels_across=3)
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
     assert len(titles) == 6
     assert all("p " in title for title in titles)
-    assert "6 most extreme of" in figure.get_suptitle()
+    assert titles[0].split("\n")[0] == found.by_extremity.index[0]
+    hidden = f"6 statistics; {len(found.table) - 6} with less extreme p are not shown"
+    assert hidden in " ".join(figure.get_suptitle().split())
     single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
     shape = check(posterior, X, y, statistics="shape", num_replicates=40)
     titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
@@ -498,10 +501,19 @@ def extreme_lines(number, detail=""):
     return [Line(f"gap[{k}]", 9.0, np.zeros(99), 0.0, "look at the gaps", detail) for k in range(number)]
 
 
+@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
+def test_progress_is_shown_where_asked_for(progress, shown, capsys):
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
+    check(posterior, [[1], [0]], ["a", "b"], num_replicates=9, progress=progress)
+    bar = capsys.readouterr().err
+    assert ("check: 100%" in bar) is shown
+    assert ("9/9" in bar) is shown
+
+
 def test_few_replicates_are_told_and_ninety_nine_are_enough():
     line = Line("gap", 1.0, np.zeros(98), 0.5, "look at the gap")
     assert "so few replicates" in repr(check_of([line], 98)).replace("\n", " ")
-    assert "so few" not in repr(check_of(extreme_lines(1), 99))
+    assert "so few" not in " ".join(repr(check_of(extreme_lines(1), 99)).split())
 
 
 def test_the_advice_names_six_lines_and_where_their_values_come_from():
@@ -515,7 +527,7 @@ def test_the_advice_names_six_lines_and_where_their_values_come_from():
 
 def test_the_number_of_lines_that_are_not_shown():
     for extra, words in ((0, None), (2, "and 2 less extreme ones in")):
-        found = check_of(extreme_lines(SHOWN + extra), 99)
+        found = check_of(extreme_lines(ROWS + extra), 99)
         for text in (repr(found), found._repr_html_()):
             assert ("less extreme" in text) is (words is not None)
             assert words is None or words in text

@@ -14,7 +14,7 @@ import scipy.stats
 import bayesnb as nb
 from bayesnb.checks.predictive import lmoments
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights
+from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights, _resolution
 
 ALL_TIED = np.ones(3, dtype=bool)
 
@@ -261,3 +261,11 @@ def test_ties_and_steps_do_not_depend_on_the_unit():
     assert (anchor, step, tied) == (0.3, pytest.approx(0.1), True)
     for unit in (2.0**-40, 2.0**40):  # exact
         assert lmoments._resolution(values * unit) == (anchor * unit, step * unit, tied)
+
+
+def test_values_that_differ_by_rounding_are_one():
+    """Rounding is relative to the largest value, on either side of zero."""
+    values = np.array([0.0, 1.0, 1e6, np.nextafter(1e6, 2e6)])
+    assert _resolution(values) == (0.0, 1.0, True)
+    assert _resolution(-values)[1:] == (1.0, True)
+    assert _resolution(values[:3]) == (0.0, 0.0, False)

@@ -32,7 +32,7 @@ from bayesnb.checks.comparison import battery, densities, dependence, marginals
 from bayesnb.checks.comparison.class_probabilities import _excess, probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.same_problem import differences
-from bayesnb.families.pit import pit
+from bayesnb.families.pit import independent_pit, pit
 from bayesnb.keys import as_key, random_generator
 
 
@@ -121,6 +121,16 @@ def test_components_of_a_dirichlet_vector_become_independent(concentration):
     scores = u[..., :3].reshape(4000, 6)
     assert all(stats.kstest(column, "uniform").pvalue > 0.001 for column in scores.T)
     assert np.abs(np.corrcoef(scores.T) - np.eye(6)).max() < 4.5 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [dist.Poisson(3.0), dist.MultivariateStudentT(5.0, scale_tril=np.eye(2)), dist.Delta(2.0)],
+    ids=lambda distribution: type(distribution).__name__,
+)
+def test_draws_without_a_uniform_number_have_none(distribution, rng):
+    draws = np.full((5, *distribution.event_shape), 2.0)
+    np.testing.assert_array_equal(independent_pit(distribution, draws, rng), np.full(draws.shape, np.nan))
 
 
 def test_a_mean_is_taken_given_its_variance():
@@ -217,6 +227,17 @@ def test_yes_says_what_it_could_have_missed():
     assert str(found.parts["num_tests"].sum()) in found.verdict
 
 
+@pytest.mark.parametrize(
+    ("progress", "shown", "given", "steps"), [(True, True, True, 5), (True, True, False, 4), (None, False, False, 4)]
+)
+def test_progress_is_shown_where_asked_for(progress, shown, given, steps, capsys):
+    compared(coins, 0, ess=400, given=given, progress=progress)
+    bar = capsys.readouterr().err
+    assert ("compare: dependence" in bar) is shown
+    assert ("compare: class probabilities" in bar) is (shown and given)
+    assert (f"{steps}/{steps}" in bar) is shown
+
+
 def test_each_part_has_its_share_of_the_error_rate():
     found = compared(gaussians, 0, given=True, error_rate=0.01)
     # 18 parameters, four tests; seven densities; 17 free numbers; eight cells; twelve rows, two classes, two tests.
@@ -250,6 +271,7 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
 
 
+@pytest.mark.slow
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
     model, X, y = coins(np.random.default_rng(0))
     exact = nb.fit(model, X, y)
@@ -260,6 +282,7 @@ def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
     np.testing.assert_allclose(np.mean([table["mcse"] for table in found], axis=0), spread, rtol=0.36)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.001])
 def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentration):
     """A cell that its class has never shown, under a small concentration: one draw in thousands carries the mean."""
@@ -404,6 +427,16 @@ def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
     exact = nb.fit(model, X, y)
     with pytest.raises(ValueError, match="every parameter is certain"):
         nb.compare(exact, nb.from_samples(model, exact.draws(), X=X, y=y))
+
+
+def test_simulated_documents_are_as_long_as_those_of_the_data():
+    X, y = np.array([[3, 4, 0], [1, 0, 2], [7, 4, 0]]), [0, 1, 1]
+    exact = nb.fit(nb.Multinomial(), X, y)
+    (documents,) = densities.simulated_rows(exact, jax.random.key(0)).chunk
+    np.testing.assert_array_equal(documents.sum(axis=1), 7)
+    empty = nb.fit(nb.Multinomial(), X, y, sample_weight=[0.0] * 3)
+    (documents,) = densities.simulated_rows(empty, jax.random.key(0)).chunk
+    np.testing.assert_array_equal(documents.sum(axis=1), 1)
 
 
 def test_the_log_density_of_rows_is_that_of_scipy():

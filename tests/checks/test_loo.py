@@ -1,11 +1,15 @@
 """Leave-one-out and K-fold without refitting, beside refitting."""
 
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import xarray as xr
+from arviz_stats.utils import ELPDData
 from cases import CASES, CATEGORIES, with_holes
 from refitting import assert_same
 
@@ -197,6 +201,48 @@ def test_arviz_compares_and_plots(mixed):
     assert list(az.compare(folds).index) == list(table.index)
 
 
+def test_an_exact_score_prints_itself_in_plain_words(mixed):
+    """It is ArviZ's record all the same, also after it was pickled, and beside a record that ArviZ made."""
+    import arviz as az
+
+    features, X, y = mixed
+    model = nb.NaiveBayes(features)
+    posterior = nb.fit(model, X, y)
+    found = loo(posterior, X, y)
+    for result in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert str(result) == repr(result)
+        text = repr(result)
+        assert text.startswith(f"Exact leave-one-out score of {len(y)} labels")
+        assert f"{found.elpd:.2f} ± {found.se:.2f}" in text
+        assert "Pareto" not in text
+        assert "posterior samples" not in text
+        assert "warning" not in text
+        assert isinstance(result, ELPDData)
+        xr.testing.assert_identical(result.elpd_i, found.elpd_i)
+    table = az.compare({"exact": found, "averaged": loo(posterior.averaged(), X, y)}, round_to="none")
+    assert table.loc["exact", "elpd"] == found.elpd
+
+
+@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
+def test_a_score_by_importance_sampling_shows_progress_and_what_arviz_prints(progress, shown, capsys):
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 2, (60, 2)), rng.integers(0, 2, 60)
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    sampled = nb.from_samples(nb.Bernoulli(), posterior.draws(num_draws=500), X=X, y=y)
+    assert "Pareto k" in repr(loo(sampled, X, y, progress=progress))
+    bar = capsys.readouterr().err
+    assert ("loo: importance sampling" in bar) is shown
+    assert ("loo: 100%" in bar) is shown
+
+
+def test_an_exact_score_with_a_warning_prints_that_there_was_one():
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    X, y = [[1], [0], [1]], ["a", "a", "b"]
+    with pytest.warns(UserWarning, match="row 2"):
+        found = loo(nb.fit(model, X, y), X, y)
+    assert "There was a warning" in repr(found)
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_kfold_equals_refitting(mixed, weighted, rng):
     features, X, y = mixed
@@ -257,6 +303,14 @@ def test_some_of_the_rows(mixed):
     np.testing.assert_allclose(
         loo(posterior, X.iloc[some], y[some]).elpd_i.values, loo(posterior, X, y).elpd_i.values[some], atol=1e-12
     )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_one_of_the_rows(case, rng):
+    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
+    posterior = nb.fit(nb.NaiveBayes(case.default), X, y)
+    found, all_rows = loo(posterior, X[[5]], y[[5]]), loo(posterior, X, y)
+    np.testing.assert_allclose(found.elpd_i.values, all_rows.elpd_i.values[[5]], rtol=1e-10)
 
 
 def test_rows_that_were_never_there(mixed):

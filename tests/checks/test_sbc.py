@@ -11,7 +11,7 @@ from cases import CASES, Exponential
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.checks.pit import _ranked
+from bayesnb.checks.pit import RANK_DRAWS, _ranked, _thinned
 from bayesnb.checks.sbc import _ready_inference, _verdict, sbc
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.exact import ExactPosterior
@@ -297,11 +297,23 @@ def test_the_picture_shows_the_worst_first(coins):
     panels = [axis for axis in figure.axes if axis.get_title()]
     assert len(panels) == 5
     assert figure.get_suptitle().startswith("NO")
-    shown = {axis.get_title().split("\n")[0] for axis in panels}
-    assert shown == set(result.table["p_value"].nsmallest(5).index)
+    shown = [axis.get_title().split("\n")[0] for axis in panels]
+    assert shown == list(result.table["p_value"].sort_values(kind="stable").index[:5])
+    assert f"{len(result.table) - 5} with larger p are not shown" in " ".join(figure.get_suptitle().split())
     line = panels[0].lines[-1]
     label = panels[0].get_title().split("\n")[0]
     np.testing.assert_array_equal(line.get_ydata(), ecdf_difference(result.pit[label].to_numpy())[1])
+
+
+@pytest.mark.parametrize("number", [10, 70])
+def test_a_value_is_ranked_among_evenly_spaced_draws_of_all_chains(number):
+    draws = np.arange(2.0 * number * 3).reshape(2, number, 3)
+    found = _thinned(draws)
+    assert found.shape == (min(2 * number, RANK_DRAWS), 3)
+    np.testing.assert_array_equal(found[[0, -1]], [draws[0, 0], draws[1, -1]])
+    steps = np.diff(found[:, 0]) / 3
+    assert set(steps) <= {1.0, 2.0}
+    assert steps.mean() == (2 * number - 1) / (len(found) - 1)
 
 
 @pytest.mark.parametrize("num_values", [20, 200])

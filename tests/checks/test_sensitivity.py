@@ -317,3 +317,39 @@ def test_quantiles_of_any_distribution():
         with jax.enable_x64(True):
             found = module.quantile(distribution, levels)
             np.testing.assert_allclose(module.cdf(distribution, found), np.broadcast_to(levels, (3, 2)), rtol=1e-6)
+
+
+def drawn_sensitivities(figure):
+    """By name, the sensitivities to the prior and to the likelihood."""
+    (axis,) = figure.axes
+    names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
+    likelihood, prior = (collection.get_offsets()[:, 0] for collection in axis.collections)
+    return pd.DataFrame({"prior": prior, "likelihood": likelihood}, index=names)
+
+
+def test_the_figure_shows_both_sensitivities_and_the_diagnosis():
+    X = pd.DataFrame({"a": [0, 0, 0, 0, 1] * 4, "b": [0, 1] * 10})
+    model = nb.NaiveBayes({"a": nb.Bernoulli(20, 2), "b": nb.Bernoulli(1, 1)})
+    found = sensitivity(nb.fit(model, X, ["c"] * 20, classes=["c"]))
+    figure = found.plot()
+    drawn = drawn_sensitivities(figure)
+    expected = found.table.sort_values("prior", ascending=False, kind="stable")
+    told = [f"{name}: {why}".removesuffix(": -") for name, why in expected["diagnosis"].items()]
+    assert any("prior-data conflict" in name for name in told)
+    assert list(drawn.index) == told
+    np.testing.assert_allclose(drawn, expected[["prior", "likelihood"]])
+    assert figure.axes[0].lines[0].get_xdata().tolist() == [0.05, 0.05]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["noticeable, from 0.05", "to the likelihood", "to the prior"]
+    assert figure.get_suptitle() == f"Sensitivity of {len(expected)} parameters"
+    few = found.plot(max_parameters=1)
+    assert len(drawn_sensitivities(few)) == 1
+    assert few.get_suptitle() == f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior"
+    names = found.table.index[[1, 0]].tolist()
+    np.testing.assert_allclose(
+        drawn_sensitivities(found.plot(parameters=names, sort=False)), found.table.loc[names, ["prior", "likelihood"]]
+    )
+    with pytest.raises(ValueError, match=r"parameters is \['nothing'\]: name one or more of \["):
+        found.plot(parameters=["nothing"])
+    with pytest.raises(ValueError, match="max_parameters is 0"):
+        found.plot(max_parameters=0)

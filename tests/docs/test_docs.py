@@ -16,7 +16,14 @@ from bayesnb import estimators
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
-LONG = {"bayesnb.checks.sbc", "bayesnb.inference.empirical", "bayesnb.inference.gibbs"}
+LONG = {
+    "bayesnb.checks.sbc",
+    "bayesnb.inference.empirical",
+    "bayesnb.inference.gibbs",
+    "bayesnb.inference.nuts",
+    "bayesnb.pictures.comparison",
+    "bayesnb.posterior.collapsed",
+}
 """Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

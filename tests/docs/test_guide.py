@@ -17,7 +17,10 @@ LONG = {
     "bring-your-own-sampler",
     "decisions",
     "inference",
+    "families",
     "learned-priors",
+    "scikit-learn",
+    "selection",
     "unlabelled",
     "use-jax-transformations",
 }

@@ -16,6 +16,7 @@ import scipy.stats
 from cases import SAMPLED, membership, with_holes
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
+from scipy.special import i0e
 from slow import names_fast
 
 import bayesnb as nb
@@ -23,6 +24,7 @@ from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
 from bayesnb.families.concentrated import Concentrated
 from bayesnb.families.maximum import LONGEST_STEP, _step, maximum
+from bayesnb.families.von_mises import LARGE, _log_bessel
 from bayesnb.inference.targets import target_of
 from bayesnb.sources.memory import read_table
 from bayesnb.statistics.counts import Counts
@@ -111,6 +113,12 @@ class TestDensity:
         parameters = dict(zip(family.parameter_names(), values, strict=True))
         found = family.row_log_likelihood(parameters, np.array([[x]]))[0, 0]
         assert found == pytest.approx(expected, abs=1e-13 + 1e-14 * concentration)
+
+    @pytest.mark.parametrize("above", [1.0, 1.0 + 1e-12])
+    def test_the_series_of_the_bessel_function_is_scipys_function(self, above: float) -> None:
+        """On both sides of the concentration from which on the series is used."""
+        concentration = LARGE * above
+        assert float(_log_bessel(np.array(concentration))) == pytest.approx(np.log(i0e(concentration)), abs=4e-15)
 
     @pytest.mark.parametrize("name", CASES)
     def test_in_jax(self, name: str) -> None:

@@ -436,6 +436,16 @@ class TestGammaVector:
         np.testing.assert_allclose(jax.jit(to_vector.log_abs_det_jacobian)(point, image), by_autodiff, rtol=1e-9)
         np.testing.assert_allclose(image.sum(axis=1), np.exp(point[:, 0]), rtol=1e-9)
 
+    @pytest.mark.parametrize("shape", [(2,), (3, 2)], ids=str)
+    def test_it_checks_each_vector(self, shape):
+        numbers = np.full(shape, 2.0)
+        assert GammaVector(numbers, numbers, validate_args=True).event_shape == (2,)
+        for name in ("concentration", "rate"):
+            wrong = {"concentration": numbers, "rate": numbers, name: np.where(np.arange(2) == 1, -1.0, numbers)}
+            with pytest.raises(ValueError, match=name):
+                GammaVector(**wrong, validate_args=True)
+
+    @pytest.mark.slow
     def test_its_draws_are_gamma_variables(self, rng):
         a, b = np.array([[0.7, 2.5]]), np.array([[0.3, 4.0]])
         for drawn in (draw(GammaVector(a, b), rng, (20_000,)), GammaVector(a, b).sample(jax.random.key(1), (20_000,))):
@@ -466,6 +476,7 @@ def two_words():
 
 
 class TestSampled:
+    @pytest.mark.slow
     def test_nuts_agrees_with_quadrature(self, two_words):
         x, y, sampled = two_words
         assert not sampled.diagnostics.problems()

@@ -418,7 +418,6 @@ def test_rows_that_were_never_data_are_not_forgotten_or_left_out(rng):
 class TestDraws:
     """Tables that a posterior and a prior give."""
 
-    @pytest.mark.slow
     def test_rows_follow_the_probabilities_and_share_the_rest_evenly(self):
         combinations = Combinations((1, 4, 5), (2, 4))
         prob = np.array([0.3, 0.2, 0.1, 0.4])
@@ -431,6 +430,22 @@ class TestDraws:
         every = np.stack(np.unravel_index(np.arange(8), (2, 4)), axis=-1)
         found = np.exp(CombinationOfCategories(jnp.asarray(prob), combinations).log_prob(every))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    @pytest.mark.usefixtures("float64")
+    def test_a_density_of_the_observed_cells_sums_over_the_others(self):
+        """Several vectors of probabilities against several rows, each with its own missing cells."""
+        combinations = Combinations((1, 4, 5), (2, 4))
+        prob = np.array([[0.3, 0.2, 0.1, 0.4], [0.25, 0.25, 0.2, 0.3]])
+        cube = np.repeat(prob[:, 3:] / 5, 8, axis=1)
+        cube[:, [1, 4, 5]] = prob[:, :3]
+        cube = cube.reshape(2, 2, 4)
+        rows = np.array([[0, 1], [1, 3], [1, 0]])
+        observed = np.array([[True, True], [False, True], [True, False]])
+        found = CombinationOfCategories(jnp.asarray(prob[None]), combinations, observed[:, None]).log_prob(
+            rows[:, None]
+        )
+        expected = [cube[:, 0, 1], cube[:, :, 3].sum(axis=1), cube[:, 1].sum(axis=1)]
+        np.testing.assert_allclose(np.exp(found), expected, rtol=1e-10)
 
     def test_simulated_tables_have_the_columns_and_the_categories(self, rng):
         X, y = table(rng)

@@ -159,4 +159,4 @@ def test_errors_name_the_block_and_its_columns():
     ):
         nb.fit(nb.NaiveBayes({"both": (nb.JointCategorical(categories=["p", "q"]), [0, 1])}), answers, [0, 1, 1])
     grouping = nb.group_columns(nb.NaiveBayes(nb.Gaussian()), X, list("aaabbb"), columns=0)
-    assert "that columns= names if it is given" in repr(grouping)
+    assert "that columns= names if it is given" in " ".join(repr(grouping).split())

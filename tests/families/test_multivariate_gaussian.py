@@ -20,7 +20,9 @@ from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, dra
 from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
 from bayesnb.inference.coordinates.normal import AnchoredVector
-from bayesnb.statistics.scatter import Scatter, scatter
+from bayesnb.inference.targets import target_of
+from bayesnb.sources.memory import read_table
+from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
 COLUMNS = ["u", "v", "w"]
 SCALE = np.array([[2.0, 0.5, -0.3], [0.5, 1.0, 0.1], [-0.3, 0.1, 0.7]])
@@ -275,6 +277,20 @@ class TestLeaveOneOut:
                 slow = leave_one_out(posterior, X, y, None)
             np.testing.assert_allclose(slow.joint, fast[family.df].joint, rtol=1e-9)
 
+    @pytest.mark.parametrize(("scale", "fast"), [(1e-2, True), (1e-9, False)])
+    def test_a_row_without_which_columns_are_proportional_goes_the_general_way(self, rng, scale, fast):
+        """The spread that remains without the row is that of the prior."""
+        X, y = table(rng, 24)
+        X["v"] = 2 * X["u"] + np.where(X.index == 5, 10.0, 0.0)
+        family = nb.MultivariateGaussian(loc=0.0, kappa=0.3, df=4.5, scale=scale * np.eye(3))
+        posterior = nb.fit(block(family), X, y)
+        (prior,), (counted,) = posterior.problem.resolved.families, posterior.problem.statistics.blocks
+        found = prior.row_log_left_out(X.to_numpy(), (y == "b").astype(int), counted)
+        assert (found is not None) == fast
+        refit = nb.fit(block(family), X.drop(index=5), np.delete(y, 5))
+        expected = refit.log_joint(X.iloc[[5]])[0, int(y[5] == "b")]
+        assert leave_one_out(posterior, X, y, None).joint[5] == pytest.approx(expected, rel=1e-5)
+
     @pytest.mark.parametrize("family", [GIVEN, nb.MultivariateGaussian()])
     def test_rows_that_were_never_there(self, rng, family):
         X, y = table(rng, 24)
@@ -316,6 +332,7 @@ class TestInverseWishart:
             assert min(stats.kstest(column, "uniform").pvalue for column in of_class.T) > 1e-3
             assert np.abs(np.corrcoef(of_class.T) - np.eye(6)).max() < 5 / np.sqrt(4000)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("value", names_fast(VALUES, {0.7}))
     def test_distribution_functions_are_integrals(self, value):
         """Over the variance, by SciPy's adaptive quadrature, split where the other factor changes."""
@@ -337,6 +354,34 @@ class TestInverseWishart:
             points = np.unique([*range(-8, 60), *(middle + np.array([-0.1, -0.03, 0.0, 0.03, 0.1]))])
             parts = [integrate.quad(integrand, *ends, epsabs=1e-14)[0] for ends in pairwise(points)]
             assert found[c, i, j] == pytest.approx(sum(parts), abs=1e-9)
+
+    @pytest.mark.parametrize("units", [(1.0, 1e4, 1.0), (1.0, 1e-4, 1e-4), (1e-3, 1.0, 1e3)], ids=str)
+    def test_a_change_of_units_changes_no_probability(self, units):
+        """Coefficients of one column on another may be of any size."""
+        per_element = np.outer(units, units)
+        element, changed = (CovarianceElement(self.DF, scale) for scale in (self.SCALES, self.SCALES * per_element))
+        for value in (-0.02, 0.1, 0.7, 4.0):
+            at = np.full((2, 3, 3), value)
+            np.testing.assert_allclose(changed.cdf(at * per_element), element.cdf(at), rtol=1e-9, atol=1e-11)
+            with np.errstate(divide="ignore"):
+                density = changed.log_prob(at * per_element) + np.log(per_element)
+                np.testing.assert_allclose(density, element.log_prob(at), rtol=1e-8, atol=1e-8)
+
+    def test_a_variance_is_positive(self):
+        element = CovarianceElement(self.DF, self.SCALES)
+        variances = np.eye(3, dtype=bool)
+        for value in (-1.0, 0.0):
+            with np.errstate(divide="ignore"):
+                log_density = element.log_prob(np.full((2, 3, 3), value))
+            assert (log_density[:, variances] == -np.inf).all()
+            assert np.isfinite(log_density[:, ~variances]).all()
+            assert (element.cdf(np.full((2, 3, 3), value))[:, variances] == 0).all()
+
+    def test_moments_that_are_not_finite(self):
+        """A variance with d degrees of freedom has a mean from d > 2 on, and a variance from d > 4 on."""
+        element = CovarianceElement(np.array([[4.0], [4.5], [6.0], [6.5]]), np.array([SCALE] * 4))
+        np.testing.assert_array_equal((element.mean == np.inf).all(axis=(1, 2)), [True, False, False, False])
+        np.testing.assert_array_equal((element.variance == np.inf).all(axis=(1, 2)), [True, True, True, False])
 
     def test_quantiles_and_densities_belong_to_them(self):
         element = CovarianceElement(self.DF, self.SCALES)
@@ -362,6 +407,7 @@ class TestInverseWishart:
             assert element.mean[i, j] == pytest.approx(mean, rel=1e-12)
             assert element.variance[i, j] == pytest.approx(square - mean**2, rel=1e-10)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("float64")
     def test_numpyros_density_is_scipys(self):
         covariance = draw_inverse_wishart(6.0, SCALE, np.random.default_rng(0), (3,))
@@ -374,6 +420,7 @@ class TestInverseWishart:
 class TestCoordinates:
     """The density of a coordinate beside that of the value and an automatic Jacobian."""
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("float64")
     @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
     def test_covariance(self, seed):
@@ -403,6 +450,23 @@ class TestCoordinates:
         np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("labelled", [True, False])
+def test_chains_move_around_the_closed_form(rng, labelled):
+    """That of all rows; a row without a label is in the class that it is far nearer to."""
+    X, y = table(rng, 40)
+    X = X + 1e4 * (y == "b")[:, None]
+    weights = rng.uniform(0.5, 2.0, 40)
+    known = np.where(labelled | (np.arange(40) % 3 > 0), y.astype(object), None)
+    beginning = target_of(read_table(block(GIVEN), X, known, weights)).begin(rng, 3)
+    (posterior,) = nb.fit(block(GIVEN), X, y, sample_weight=weights).families
+    coordinate = beginning.coordinates["0.mean"]
+    np.testing.assert_allclose(coordinate.centre, posterior.loc, rtol=1e-9)
+    np.testing.assert_allclose(coordinate.ratio, np.broadcast_to(np.sqrt(GIVEN.kappa / posterior.kappa), (2, 3)))
+    covariance = beginning.coordinates["0.covariance"]
+    np.testing.assert_allclose(covariance.root @ covariance.root.swapaxes(1, 2), posterior.scale, rtol=1e-9)
+
+
 class TestGaps:
     def test_densities_given_parameters_are_scipys(self, rng):
         X, _ = table(rng)
@@ -417,6 +481,41 @@ class TestGaps:
                 part = mean[c][seen], covariance[c][np.ix_(seen, seen)]
                 by_scipy = stats.multivariate_normal(*part).logpdf(row[seen]) if len(seen) else 0.0
                 assert found[i, c] == pytest.approx(by_scipy, rel=1e-11, abs=1e-12)
+
+    def test_the_density_of_statistics_is_the_sum_over_rows(self, rng):
+        """Many means and covariances at once, in NumPy and in JAX; the second class has no row."""
+        x, weight = rng.normal(size=(12, 3)), rng.uniform(0.2, 3.0, 12)
+        statistics = scatter(x, weight[:, None] * [1.0, 0.0])
+        mean, root = rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 2, 3, 3))
+        covariance = root @ root.swapaxes(-1, -2) + np.eye(3)
+        expected = [
+            weight @ stats.multivariate_normal(*one).logpdf(x) for one in zip(mean[:, 0], covariance[:, 0], strict=True)
+        ]
+        with jax.enable_x64(True):
+            for xp in (np, jnp):
+                parameters = {"mean": xp.asarray(mean), "covariance": xp.asarray(covariance)}
+                found = np.asarray(GIVEN.log_likelihood(parameters, jax.tree.map(xp.asarray, statistics)))
+                np.testing.assert_allclose(found[:, 0, 0], expected, rtol=1e-10)
+                np.testing.assert_array_equal(found[:, 1, 0], 0.0)
+
+    @pytest.mark.usefixtures("float64")
+    def test_the_predictive_distribution_is_the_density_of_rows(self, rng):
+        X, y = table(rng)
+        (family,) = nb.fit(block(), X, y).families
+        x = X.to_numpy()[:7]
+        found = family.predictive().log_prob(x[:, None])
+        np.testing.assert_allclose(found, family.row_log_predictive(x), rtol=1e-9)
+
+    def test_rows_on_a_device_are_counted_as_in_numpy(self, rng):
+        x, codes = 100.0 + rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+        x[:, 1] = 7.3
+        membership = np.eye(3)[codes] * rng.uniform(0.2, 3.0, (40, 1))
+        missing = np.vstack([x, np.full((1, 3), np.nan)]), np.append(codes, 0), np.vstack([membership, np.zeros(3)])
+        expected = scatter(x, membership)
+        with jax.enable_x64(True):
+            found = jax.jit(device_scatter)(*missing)
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11)
 
     def test_densities_under_draws_are_those_of_each_draw(self, rng):
         X, _ = table(rng, 15)

@@ -110,6 +110,7 @@ def assert_agrees_with_quadrature(draws, log_evidence, shape, rate):
         assert abs(values.mean() - exact) < 4.5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYPERPRIORS)
 def test_hyperparameters_agree_with_quadrature(table, sampled, name):
     assert_agrees_with_quadrature(sampled.draws()[name], evidences(table)[name], *HYPERPRIORS[name])
@@ -186,6 +187,7 @@ def argmax(log_evidence):
     return np.exp(found.x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYPERPRIORS)
 def test_empirical_bayes_maximises_the_evidence(table, maximised, name):
     assert maximised[name] == pytest.approx(argmax(evidences(table)[name]), rel=1e-5)
@@ -334,6 +336,13 @@ def test_inferences_that_cannot_learn_say_which_can(table, sampled):
         _ = sampled.log_evidence
     with pytest.raises(ValueError, match="no hyperparameter is learned"):
         nb.fit(nb.NaiveBayes(nb.Bernoulli()), X[["f1"]], y, nb.EmpiricalBayes())
+
+
+def test_an_evidence_without_a_maximum_names_the_class_and_not_its_position():
+    same = np.tile([[0], [1], [2]], (20, 1))
+    model = nb.NaiveBayes({"bark": nb.Categorical(dist.Gamma(np.ones((2, 1)), 1.0))})
+    with pytest.raises(ValueError, match=r"no maximum in 'bark_concentration\[(ash|fir), bark\]'"):
+        nb.fit(model, pd.DataFrame({"bark": same[:, 0]}), np.repeat(["ash", "fir"], 30), nb.EmpiricalBayes())
 
 
 def test_an_evidence_without_a_maximum_is_refused():

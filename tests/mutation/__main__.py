@@ -2,7 +2,8 @@
 
 First all fast tests run once under coverage.py, which notes the tests that reach each line. Then a seeded sample of
 mutants is drawn, and each runs against the tests that reach its line, the quickest first, in a copy of the checkout.
-A mutant that they do not notice runs against the whole files of these tests. At the end the tests that noticed a mutant
+A mutant that they do not notice runs against the whole files of these tests, and against the tests that reach another
+line of the mutant's file. At the end the tests that noticed a mutant
 run once more without any: one that fails then, too, has noticed nothing. Printed are the score of each folder and the
 mutants that live. Those of ``excused.toml`` do not count, each for the reason given there.
 

@@ -150,7 +150,7 @@ def _nodes(node: ast.AST) -> Iterator[Any]:
         if field in {"annotation", "returns", "decorator_list", "type_params"}:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or _is_wording(child):
+            if not isinstance(child, ast.AST) or _is_wording(child) or _is_type(child, node):
                 continue
             if isinstance(child, ast.keyword) and (child.arg in LOOKS or _only_checks(child)):
                 continue
@@ -177,6 +177,12 @@ def _of_dict(node: ast.Dict) -> Iterator[Any]:
 def _only_checks(node: ast.keyword) -> bool:
     """Whether it is the ``strict=True`` of ``zip``, which changes nothing unless something else is wrong."""
     return node.arg == "strict" and isinstance(node.value, ast.Constant) and node.value.value is True
+
+
+def _is_type(node: ast.AST, parent: ast.AST) -> bool:
+    """Whether it is a union of types, which is declared or which ``isinstance`` takes."""
+    takes = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "isinstance"
+    return isinstance(node, ast.TypeAlias) or (takes and isinstance(node, ast.BinOp))
 
 
 def _is_wording(node: ast.AST) -> bool:

@@ -88,29 +88,34 @@ class Tests:
         self._of_line = {name: data.contexts_by_lineno(path) for name, path in files.items()}
 
     def stages(self, path: str, line: int) -> Iterator[list[str]]:
-        """Tests that may notice a change of a line: the quickest that reach it, the others, the rest of their files.
+        """Tests that may notice a change of a line: the quickest that reach it, the others, and two more sets.
 
-        A fixture that several tests share, or a function that is compiled once, counts for the first test only.
+        A fixture that several tests share, or a function that JAX compiles once, counts for the first test only.
+        Therefore the rest of these tests' files follow, and the tests that reach another line of the changed file.
         """
         names = self.reach(path, line)
         files = {name.partition("::")[0] for name in names}
         around = {name for name in self.seconds if name.partition("::")[0] in files} - names
+        beside = self._names(self._of_file(path)) - names - around
         quickest = self._quickest(names)
-        yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around)])
+        yield from filter(None, [quickest[:FIRST], quickest[FIRST:], self._quickest(around), self._quickest(beside)])
 
     def reach(self, path: str, line: int) -> set[str]:
         """Tests that reach a line, or its file if the line runs at import only.
 
         A file that only runs at import is reached by all tests, one that never runs by none.
         """
-        by_line = self._of_line.get(path, {})
-        whole = {context for contexts in by_line.values() for context in contexts}
-        contexts = set(by_line.get(line, []))
+        whole = self._of_file(path)
+        contexts = set(self._of_line.get(path, {}).get(line, []))
         # A line that tests reach may also run at import, where a test module computes its parameters.
         if names := self._names(contexts):
             return names
         names = self._names(whole) or (set(self.seconds) if whole else set())
         return names | {name for name in self.seconds if name.startswith(SIGNATURES)} if names else names
+
+    def _of_file(self, path: str) -> set[str]:
+        """Contexts in which a line of the file runs."""
+        return {context for contexts in self._of_line.get(path, {}).values() for context in contexts}
 
     def _names(self, contexts: set[str]) -> set[str]:
         return {context.partition("|")[0] for context in contexts} & set(self.seconds)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import intervals
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
@@ -71,7 +72,7 @@ def test_bars_are_the_parts_and_their_sum(penguins):
     total = np.quantile(draws[..., 1] - draws[..., 0], [0.055, 0.945])
     np.testing.assert_allclose(lines[-1], total, rtol=1e-8)
     assert (axis.get_title(loc="left"), axis.get_title(loc="right")) == ("← for Adelie", "for Chinstrap →")
-    assert figure.get_supxlabel() == "log odds in bits; lines: 0.89 intervals"
+    assert axis.get_xlabel() == "log odds in bits; lines: 89 % intervals"
 
 
 def test_small_features_are_drawn_together(words):
@@ -97,11 +98,9 @@ def test_small_features_are_drawn_together(words):
 @pytest.mark.parametrize("width", [3.35, *(pytest.param(width, marks=pytest.mark.slow) for width in (6.4, 10.0))])
 def test_nothing_is_clipped(words, penguins, width):
     for posterior, X in (words, penguins):
-        figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5)
-        figure.set_figwidth(width)
+        figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, figsize=(width, None))
         assert lost_texts(figure) == ([], [])
-        figure = nb.plot_telling_features(posterior, columns=1, num_draws=5)
-        figure.set_figwidth(width)
+        figure = nb.plot_telling_features(posterior, num_draws=5, figsize=(width, None))
         assert lost_texts(figure) == ([], [])
 
 
@@ -110,7 +109,7 @@ def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
     point = nb.fit(nb.NaiveBayes(nb.Categorical()), X, y, nb.MLE())
     figure = nb.plot_evidence(point, [0, 1], "a", "c")
     (axis,) = figure.axes
-    assert figure.get_supxlabel() == "log odds in nats"
+    assert axis.get_xlabel() == "log odds in nats"
     assert np.isfinite([width for _, width, _ in drawn_bars(axis)]).all()
     heads = np.concatenate([np.asarray(found.get_offsets()) for found in axis.collections if len(found.get_offsets())])
     assert heads[:, 1].tolist() == [1.0, 3.0]
@@ -125,24 +124,45 @@ def test_telling_features_are_drawn_by_class(words):
     figure = nb.plot_telling_features(frame)
     assert len(figure.axes) == 2
     for axis, (label, rows) in zip(figure.axes, frame.groupby("class", sort=False), strict=True):
-        assert axis.get_title(loc="left").replace("\n", " ") == f"for {label}"
+        assert axis.get_title().replace("\n", " ") == f"for {label}"
         names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
         assert names == rows["feature"].tolist()
-        lines, points, _ = axis.collections
-        np.testing.assert_allclose(np.array(lines.get_segments())[:, :, 0], rows[["lower", "upper"]])
+        np.testing.assert_allclose(intervals(axis), rows[["lower", "upper"]])
+        (points,) = axis.collections
         np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
+    assert len({axis.get_xlim() for axis in figure.axes}) == 1
     same = nb.plot_telling_features(posterior, num=5, num_draws=10)
     assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
-    assert "with 0.89 intervals" in figure.get_supxlabel().replace("\n", " ")
+    assert "89 % interval" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert figure.get_suptitle() == "Log odds against the other classes in nats"
     assert lost_texts(figure) == ([], [])
+    (second,) = nb.plot_telling_features(frame, classes=posterior.classes[[1]]).axes
+    assert second.get_title() == figure.axes[1].get_title()
 
 
 def test_values_have_their_column(penguins):
     figure = nb.plot_telling_features(penguins[0], num=2, num_draws=5, max_panels=2)
     assert len(figure.axes) == 2
-    names = {text.get_text() for axis in figure.axes for text in axis.get_yticklabels()}
+    names = {text.get_text().replace("\n", " ") for axis in figure.axes for text in axis.get_yticklabels()}
     assert {"island = Torgersen", "bill_length_mm", "island = Dream"} <= names
-    assert "the first 2 of 3 classes" in figure.get_supxlabel().replace("\n", " ")
+    assert "the first 2 of 3 classes" in figure.get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("backend", ["none", "bokeh", "plotly"])
+def test_other_libraries_draw_points_and_intervals(penguins, backend):
+    if backend != "none":
+        pytest.importorskip(backend)
+    posterior, X = penguins
+    for found in (
+        nb.plot_telling_features(posterior, num=2, num_draws=5, backend=backend),
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend),
+    ):
+        assert type(found).__name__ == "PlotCollection"
+        assert found.backend == backend
+    with pytest.raises(ValueError, match="backend is 'ggplot': give one of"):
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend="ggplot")
+    with pytest.raises(ValueError, match=f"backend is '{backend}', and ax is matplotlib's"):
+        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend, ax=object())
 
 
 def test_telling_features_refuse_what_does_not_fit(penguins):

@@ -130,6 +130,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "proba of draws": lambda: nb.plot_proba(sampled(), table()[["old"]], LABELS, max_rows=7),
     "proba of two": lambda: nb.plot_proba(pair(), *rows_of_pair(), max_rows=5, labels=[f"tree {i}" for i in range(16)]),
     "proba without labels": lambda: nb.plot_proba(exact(), table(), max_rows=3, classes=["oak", "ash"]),
+    "proba of many classes": lambda: nb.plot_proba(
+        nb.fit(nb.Poisson(), table()[["nests"]], list("abcdef") * 4), table()[["nests"]], list("abcdef") * 4, max_rows=3
+    ),
     "proba of one row": lambda: nb.plot_proba(exact(), table().iloc[:1]),
     "log odds without end": lambda: nb.plot_log_odds(
         certain(), table()[["old", "nests"]], LABELS, classes=("ash", "oak")
@@ -138,12 +141,16 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "log odds of eight labels": lambda: nb.plot_log_odds(pair(), rows_of_pair()[0], eight_labels(), max_rows=9),
     "log odds of three": lambda: nb.plot_log_odds(exact(), table(), LABELS, classes=("oak", "ash"), max_rows=6),
     "log odds of draws": lambda: nb.plot_log_odds(sampled(), table()[["old"]], classes=("oak", "ash"), max_rows=6),
-    "densities": lambda: nb.plot_densities(exact(), table(), LABELS, bins=7, columns=["height", "nests"]),
-    "densities alone": lambda: nb.plot_densities(exact(), max_panels=1),
+    "densities": lambda: nb.plot_densities(exact(), table(), LABELS, bins=7, features=["height", "nests"]),
+    "densities alone": lambda: nb.plot_densities(exact(), features=["height"]),
+    "densities of categories": lambda: nb.plot_densities(exact(), table(), LABELS, features=["leaf", "old"]),
+    "densities of the most telling": lambda: nb.plot_densities(
+        exact(), max_panels=2, sort=True, classes=["oak", "ash"]
+    ),
     "densities of a hurdle": lambda: nb.plot_densities(
         nb.fit(nb.NaiveBayes({"nests": nb.Hurdle(nb.Exponential())}), table(), LABELS), table(), LABELS, bins=6
     ),
-    "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, columns=3),
+    "prior": lambda: nb.plot_prior_posterior(exact(), max_panels=8, panels_across=3),
     "prior of one class": lambda: nb.plot_prior_posterior(one_class()),
     "prior of one category": lambda: nb.plot_prior_posterior(constant()),
     "prior of draws": lambda: nb.plot_prior_posterior(sampled(), max_panels=3),
@@ -156,14 +163,14 @@ FIGURES: dict[str, Callable[[], Any]] = {
     ),
     "mutual information of some": lambda: nb.plot_mutual_information(information()),
     "mutual information at the mean": lambda: nb.plot_mutual_information(nb.mutual_information(sampled(), "bits")),
-    "check": lambda: nb.check(exact(), table(), LABELS, num_replicates=60).plot(max_panels=4, columns=3),
+    "check": lambda: nb.check(exact(), table(), LABELS, num_replicates=60).plot(max_panels=4, panels_across=3),
     "check all": lambda: nb.check(pair(), *rows_of_pair(), statistics="mean", num_replicates=30).plot(),
     "comparison": lambda: plot_comparison(compared(), max_panels=2),
     "comparison of all": lambda: plot_comparison(compared()),
     "models": lambda: nb.plot_model_comparison(models([0.9, 0.1])),
     "models of some probabilities": lambda: nb.plot_model_comparison(models([0.9, np.nan])),
     "models without probabilities": lambda: nb.plot_model_comparison(models([np.nan, np.nan])),
-    "sbc": lambda: nb.plot_sbc(uniformity(5), max_panels=4, columns=3),
+    "sbc": lambda: nb.plot_sbc(uniformity(5), max_panels=4, panels_across=3),
     "sbc of few": lambda: nb.plot_sbc(uniformity(2)),
     "merges": lambda: nb.plot_column_grouping(merges()),
     "selection": lambda: nb.plot_feature_selection(selection()),
@@ -172,6 +179,11 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "weight of all": lambda: nb.plot_weights(weighted(shared=True)),
     "families of amounts": lambda: nb.choose_families(amounts(), LABELS[::-1]).plot(),
     "families": lambda: nb.choose_families(table(), LABELS).plot(),
+    "sensitivity": lambda: nb.sensitivity(one_class()).plot(),
+    "feature evidence": lambda: nb.feature_evidence(exact()).plot(),
+    "reliability of sure predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(
+        scale="logit", names=["all columns"]
+    ),
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }

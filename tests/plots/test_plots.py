@@ -1,6 +1,7 @@
 """Pictures of posteriors: what they draw is what the posterior says."""
 
 import gzip
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +14,15 @@ import pytest
 import scipy.sparse
 import scipy.stats
 from cases import Exponential
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
-from bayesnb.pictures.layout import LINES, MARKERS, first_rows
-from bayesnb.plots.prior_posterior import _range
+from bayesnb.pictures.rows import first_rows
+from bayesnb.pictures.style import LINES, MARKERS
+from bayesnb.plots.prior_posterior import _Curve, _range
 
 ROWS = 60
 
@@ -81,39 +83,6 @@ def every_posterior(*names: str) -> Any:
     return pytest.mark.parametrize("name", names or ("exact", "sampled", "point"))
 
 
-def collisions(figure: Any) -> list[tuple[str, ...]]:
-    """Texts of a drawn figure that leave the page, and pairs of texts that touch."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    undrawn = _undrawn(figure)
-    texts = {id(text): text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()}
-    boxes = [
-        (text.get_text(), Text.get_window_extent(text, canvas.get_renderer()))
-        for label, text in texts.items()
-        if label not in undrawn
-    ]
-    page = figure.bbox.padded(1)
-    found: list[tuple[str, ...]] = [(text,) for text, box in boxes if not _within(box, page)]
-    for i, (text, box) in enumerate(boxes):
-        found += [(text, other) for other, place in boxes[:i] if box.padded(-0.5).overlaps(place)]
-    return found
-
-
-def _within(box: Any, page: Any) -> bool:
-    return page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
-
-
-def _undrawn(figure: Any) -> set[int]:
-    """Labels of ticks beyond the ends of an axis, which exist and are not drawn."""
-    found = set()
-    for axes in figure.axes:
-        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            for tick in axis.get_major_ticks():
-                if not axes.axison or not min(limits) <= tick.get_loc() <= max(limits):
-                    found |= {id(tick.label1), id(tick.label2)}
-    return found
-
-
 def offsets(collection: Any) -> np.ndarray:
     return np.asarray(collection.get_offsets())
 
@@ -147,7 +116,7 @@ def test_proba_draws_probabilities_and_intervals(request, name, table):
     else:
         ends = posterior.proba_interval(X.head(7), prob=0.8, key=3)
         np.testing.assert_allclose([found[:, :, 0] for found in bars(axis)], ends.swapaxes(0, 1))
-        assert "0.8 interval" in figure.get_suptitle()
+        assert "80 % interval" in figure.get_suptitle()
     assert f"first 7 of {ROWS} rows" in figure.get_suptitle()
     assert collisions(figure) == []
 
@@ -192,9 +161,40 @@ def test_proba_refuses_what_does_not_fit(exact, table):
     with pytest.raises(ValueError, match="max_rows is 0"):
         nb.plot_proba(exact, X, max_rows=0)
     many = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 9, range(9))
-    with pytest.raises(ValueError, match=r"9 classes to show.*name up to 8"):
-        nb.plot_proba(many, [[1]])
+    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
+        nb.plot_proba(many, [[1]], classes=range(9))
     nb.plot_proba(many, [[1]], classes=[0, 8])
+
+
+@every_posterior()
+def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_others(name):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 6, 80)
+    X = pd.DataFrame({"a": rng.normal(y), "b": rng.normal(-y)})
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, nb.MLE() if name == "point" else nb.Exact())
+    if name == "sampled":
+        posterior = nb.from_samples(nb.NaiveBayes(nb.Gaussian()), posterior.draws(num_draws=30), X=X, y=y)
+    figure = nb.plot_proba(posterior, X, y, max_rows=9, sort=True, num_draws=None if name == "sampled" else 30, key=1)
+    (axis,) = figure.axes
+    probs = posterior.predict_proba(X)[:9]
+    order = np.argsort(-probs.max(axis=1), kind="stable")
+    assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
+    drawn = np.column_stack([offsets(found)[:, 0] for found in markers(axis)])
+    ranked = -np.sort(-probs[order], axis=1)
+    np.testing.assert_allclose(drawn[:, :3], ranked[:, :3])
+    np.testing.assert_allclose(drawn[:, 3], ranked[:, 3:].sum(axis=1))
+    three = np.argsort(-probs[order], axis=1)[:, :3]
+    names = np.reshape([text.get_text() for text in axis.texts], (4, 9)).T
+    np.testing.assert_array_equal(names[:, :3], three.astype(str))
+    assert set(names[:, 3]) == {"3 others"}
+    filled = np.column_stack([found.get_facecolors()[:, :3].min(axis=1) < 1 for found in markers(axis)])
+    truth = y[:9][order][:, None]
+    np.testing.assert_array_equal(filled, np.column_stack([three == truth, (three != truth).all(axis=1)]))
+    if name != "point":
+        draws = posterior.proba_draws(X.head(9), num_draws=None if name == "sampled" else 30, key=1)[..., order, :]
+        rest = 1 - sum(draws[:, :, np.arange(9), three[:, i]] for i in range(3))
+        ends = np.quantile(rest, [0.055, 0.945], axis=(0, 1)).T
+        np.testing.assert_allclose(bars(axis)[3][:, :, 0], ends, atol=1e-12)
 
 
 def test_the_first_rows_of_any_table():
@@ -237,7 +237,7 @@ def test_spikes_of_xwindows(data):
         vocabulary = file.read().split()
     table = pd.DataFrame(counts.toarray()[train], columns=vocabulary)
     posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), table, stored["y"][train])
-    figure = nb.plot_spikes(posterior)
+    figure = nb.plot_spikes(posterior, label="tallest")
     first, second = (spikes(axis) for axis in figure.axes)
     tallest = {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416}
     np.testing.assert_allclose(
@@ -250,11 +250,12 @@ def test_spikes_of_xwindows(data):
     )
     assert sorted(name.split("\n")[0] for name in second.names) == sorted(tallest)
     for panel in (first, second):
-        everywhere = [name.split("\n")[0] for name in panel.names if "in every class" in name]
+        names = [name.replace("\n", " ") for name in panel.names]
+        everywhere = [name.split(" (")[0] for name in names if "in every class" in name]
         assert sorted(everywhere) == ["subject", "with"]
-        assert panel.open == ["in every class" in name for name in panel.names]
-    strict = spikes(nb.plot_spikes(posterior, tolerance=0.001).axes[0])
-    assert [name.split("\n")[0] for name in strict.names if "in every class" in name] == ["subject"]
+        assert panel.open == ["in every class" in name for name in names]
+    strict = spikes(nb.plot_spikes(posterior, label="tallest", tolerance=0.001).axes[0])
+    assert [name.split("\n")[0] for name in strict.names if "every class" in name] == ["subject"]
     for number in (5, 14, 40):
         assert collisions(nb.plot_spikes(posterior, num_labels=number)) == []
 
@@ -275,12 +276,50 @@ def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, po
     assert len(nb.plot_spikes(exact, max_panels=2).axes) == 2
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_most_telling_spikes_are_named(binary):
+    rng = np.random.default_rng(11)
+    y = np.arange(90) % 3
+    probs = rng.dirichlet(np.full(12, 0.5), 3)
+    counts = np.array([rng.multinomial(8, probs[c]) for c in y])
+    X = pd.DataFrame(np.minimum(counts, 1) if binary else counts, columns=list("ABCDEFGHIJKL"))
+    posterior = nb.fit(nb.Bernoulli() if binary else nb.Multinomial(), X, y)
+    figure = nb.plot_spikes(posterior, num_labels=3, classes=[2, 0])
+    for axis, c in zip(figure.axes, (2, 0), strict=True):
+        found = spikes(axis)
+        families = posterior.families[0]
+        alpha = families.concentration1 if binary else families.concentration
+        means = alpha / (alpha + families.concentration0) if binary else alpha / alpha.sum(axis=-1, keepdims=True)
+        p = np.asarray(means).reshape(3, 12)
+        np.testing.assert_allclose(found.heights, p[c])
+        average = posterior.class_probs() @ p
+        score = p[c] * np.log(p[c] / average) + ((1 - p[c]) * np.log((1 - p[c]) / (1 - average)) if binary else 0.0)
+        score[p[c] <= average] = -1
+        best = np.sort(np.argsort(-score)[:3])
+        assert found.names == [X.columns[j] for j in best]
+    tallest = spikes(nb.plot_spikes(posterior, label="tallest", num_labels=2).axes[0])
+    assert found.names != tallest.names
+    assert tallest.names == [X.columns[j] for j in np.sort(np.argsort(-tallest.heights)[:2])]
+    with pytest.raises(ValueError, match=r"label is 'all': give one of \['telling', 'tallest'\]"):
+        nb.plot_spikes(posterior, label="all")
+
+
+def test_narrow_panels_name_fewer_spikes():
+    X = np.eye(6)
+    frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(6)])
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, [0, 0, 0, 1, 1, 1])
+    wide, narrow = nb.plot_spikes(posterior), nb.plot_spikes(posterior, figsize=(3.35, None))
+    assert [len(spikes(axis).names) for axis in wide.axes] == [3, 3]
+    assert [len(spikes(axis).names) for axis in narrow.axes] == [1, 1]
+    assert collisions(narrow) == []
+
+
 @pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
     X[:, at : at + 5] = 1
     frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(60)])
-    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2))
+    figure = nb.plot_spikes(nb.fit(nb.NaiveBayes(nb.Bernoulli()), frame, np.arange(20) % 2), label="tallest")
     assert collisions(figure) == []
     for axis in figure.axes:
         places = [text.get_position()[0] for text in axis.texts]
@@ -312,7 +351,7 @@ def test_densities_of_an_exact_posterior_are_its_predictives(exact, table):
     X, y = table
     figure = nb.plot_densities(exact, X, y)
     lines = lines_by_title(figure)
-    assert list(lines) == ["height", "nests"]
+    assert list(lines) == ["height", "nests", "leaf", "old"]
     gaussian, poisson = exact.families[0], exact.families[1]
     for c in range(3):
         grid, density = lines["height"][c]
@@ -342,7 +381,7 @@ def test_densities_of_draws_and_of_a_point(exact, sampled, point, table):
 @pytest.mark.parametrize("bins", [1, 10])
 def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     X, y = table
-    axis = nb.plot_densities(exact, X, y, columns="height", bins=bins).axes[0]
+    axis = nb.plot_densities(exact, X, y, features="height", bins=bins).axes[0]
     cells = X["height"].to_numpy()
     for c, outline in enumerate(axis.patches):
         corners = outline.get_xy()
@@ -358,7 +397,7 @@ def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
 
 def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table):
     X, y = table
-    heights, nests = nb.plot_densities(exact, X, y, columns=["height", "nests"], bins=7).axes[:2]
+    heights, nests = nb.plot_densities(exact, X, y, features=["height", "nests"], bins=7).axes[:2]
     edges = np.unique(heights.patches[0].get_xy()[:, 0])
     np.testing.assert_allclose(np.diff(edges), np.diff(edges).mean())
     assert len(edges) == 8
@@ -377,16 +416,127 @@ def test_densities_beside_count_vectors_and_positive_numbers(words):
         np.testing.assert_allclose(density, scipy.stats.lomax.pdf(grid, a, scale=b), rtol=1e-9)
 
 
+def drawn_categories(axis: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points and bars of a panel of categories, each of shape (classes, categories)."""
+    points = np.array([line.get_ydata() for line in axis.lines])
+    heights = np.array([bar.get_height() for bar in axis.patches])
+    return points, heights.reshape(len(points), -1) if len(heights) else heights
+
+
+@every_posterior()
+def test_categories_and_zeros_and_ones_have_probabilities_over_shares_of_the_data(request, name, table):
+    posterior, (X, y) = request.getfixturevalue(name), table
+    figure = nb.plot_densities(posterior, X, y, features=["old", "leaf"])
+    for axis, column, values in zip(figure.axes, ("old", "leaf"), ([0, 1], ["lobed", "round"]), strict=False):
+        assert axis.get_title() == column
+        assert [text.get_text() for text in axis.get_xticklabels()] == [str(value) for value in values]
+        points, heights = drawn_categories(axis)
+        rows = X.head(2).assign(**{other: np.nan for other in X.columns if other != "leaf"}, leaf=None)
+        empty = posterior.log_joint(rows)[0]
+        rows[column] = values
+        # The second route: rows in which every other cell is missing.
+        np.testing.assert_allclose(points.T, np.exp(posterior.log_joint(rows) - empty), rtol=1e-9)
+        shares = pd.crosstab(y, X[column], normalize="index")
+        np.testing.assert_allclose(heights, shares[values])
+    assert collisions(figure) == []
+    points, heights = drawn_categories(nb.plot_densities(posterior, features="old", classes=["oak", "ash"]).axes[0])
+    whole, _ = drawn_categories(figure.axes[0])
+    np.testing.assert_allclose(points, whole[[2, 0]])
+    assert not len(heights), "there are no data"
+
+
+def test_columns_of_a_joint_block_have_their_own_densities():
+    rng = np.random.default_rng(4)
+    y = np.arange(60) % 2
+    X = pd.DataFrame({"a": rng.normal(y), "b": rng.normal(size=60)}).eval("b = b + a")
+    posterior = nb.fit(nb.NaiveBayes({"both": (nb.MultivariateGaussian(), ["a", "b"])}), X, y)
+    for column, lines in lines_by_title(nb.plot_densities(posterior, X, y)).items():
+        for c, (grid, density) in enumerate(lines):
+            rows = pd.DataFrame({"a": np.nan, "b": np.nan, column: grid}, columns=["a", "b"])
+            empty = posterior.log_joint(rows.head(1) * np.nan)
+            np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
+
+
+def test_rare_categories_share_a_bar_where_there_are_many():
+    rng = np.random.default_rng(5)
+    y = np.array(list("abcdefgh"))[rng.integers(0, 8, 400)]
+    X = pd.DataFrame({"town": [f"town {k:.0f}" for k in np.minimum(rng.exponential(4.0, 400), 19)]})
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), X, y)
+    figure = nb.plot_densities(posterior, X, y)
+    points, heights = drawn_categories(figure.axes[0])
+    assert points.shape == heights.shape == (8, 5)
+    number = len(posterior.model.schema.categories[0])
+    names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert names[-1] == f"{number - 4} others"
+    np.testing.assert_allclose(points.sum(axis=1), 1.0)
+    np.testing.assert_allclose(heights.sum(axis=1), 1.0)
+    shares = pd.crosstab(y, X["town"], normalize="index")
+    np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+
+
+def test_the_most_telling_columns_are_shown():
+    rng = np.random.default_rng(6)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    probs = rng.uniform(0.1, 0.9, (3, 20))
+    X = pd.DataFrame(
+        rng.uniform(size=(300, 20)) < probs[np.searchsorted(["a", "b", "c"], y)], columns=list("ABCDEFGHIJKLMNOPQRST")
+    )
+    posterior = nb.fit(nb.Bernoulli(), X.astype(float), y)
+    information = nb.mutual_information(posterior, num_draws=5)["at_posterior_mean"]
+    ranked = information.sort_values(ascending=False).index
+    figure = nb.plot_densities(posterior, max_panels=5)
+    titles = [axis.get_title() for axis in figure.axes if axis.axison]
+    assert titles == [label for label in X.columns if label in set(ranked[:5])]
+    assert "the most telling 5 of 20 columns" in figure.get_suptitle().replace("\n", " ")
+    figure = nb.plot_densities(posterior, max_panels=5, sort=True)
+    assert [axis.get_title() for axis in figure.axes if axis.axison] == list(ranked[:5])
+    named = nb.plot_densities(posterior, features=["T", "A"])
+    assert [axis.get_title() for axis in named.axes if axis.axison] == ["T", "A"]
+
+
+def test_numbers_are_ranked_by_their_information():
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame(
+        {"none": rng.normal(size=400), "some": rng.normal(y), "most": rng.normal(3 * y), "count": rng.poisson(1 + y)}
+    )
+    families = {"none": nb.Gaussian(), "some": nb.Gaussian(), "most": nb.Gaussian(), "count": nb.Poisson()}
+    posterior = nb.fit(nb.NaiveBayes(families), X, y)
+    information = nb.mutual_information(posterior, num_draws=5)["at_posterior_mean"].sort_values(ascending=False)
+    figure = nb.plot_densities(posterior, X, y, sort=True)
+    assert [axis.get_title() for axis in figure.axes if axis.axison] == list(information.index)
+
+
+def test_of_many_classes_those_that_differ_most_are_shown():
+    rng = np.random.default_rng(8)
+    at = np.arange(600) % 12
+    X = pd.DataFrame({"a": rng.normal(np.where(at < 8, 4.0 * at, 14.0))})
+    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, at)
+    figure = nb.plot_densities(posterior, X, at)
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(texts) == len(figure.axes[0].lines) == 8
+    # The classes 3, 4 and 8 to 11 are near the middle, the others far from it.
+    assert {f"y = {c}" for c in (0, 1, 2, 5, 6, 7)} < set(texts)
+    assert "the most telling 8 of 12 classes" in figure.get_suptitle().replace("\n", " ")
+    two = nb.plot_densities(posterior, X, at, classes=[11, 3])
+    assert [text.get_text() for text in two.legends[0].get_texts()] == ["y = 11", "y = 3"]
+    assert two.get_suptitle().replace("\n", " ").endswith(", 2 of 12 classes")
+    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
+        nb.plot_densities(posterior, classes=range(9))
+
+
 def test_densities_refuse_what_is_not_there(exact, table, words):
     X, y = table
     with pytest.raises(
-        ValueError, match=r"column 'depth' is not in the model: the columns that hold numbers are \['he"
+        ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
     ):
-        nb.plot_densities(exact, columns=["depth"])
-    with pytest.raises(ValueError, match="column 'leaf' is Categorical"):
-        nb.plot_densities(exact, columns=["leaf"])
-    with pytest.raises(ValueError, match="columns is empty"):
-        nb.plot_densities(exact, columns=[])
+        nb.plot_densities(exact, features=["nest"])
+    with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
+        nb.plot_densities(exact, features=[])
+    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
+        nb.plot_densities(exact, classes=["elm"])
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        nb.plot_densities(exact, sort="up")
     for half in ({"X": X}, {"y": y}):
         with pytest.raises(ValueError, match="X and y go together"):
             nb.plot_densities(exact, **half)
@@ -394,7 +544,7 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         nb.plot_densities(exact, X, y[:4])
     with pytest.raises(ValueError, match="X has no rows"):
         nb.plot_densities(exact, X.head(0), y[:0])
-    with pytest.raises(ValueError, match="no column of the model holds numbers"):
+    with pytest.raises(ValueError, match=r"the model has only count vectors.*: plot_spikes shows them"):
         nb.plot_densities(words[2])
     assert len(LINES) == len(MARKERS) == 8
 
@@ -408,15 +558,22 @@ def test_log_odds_of_a_pair(request, name, table):
     odds = log_proba[:, 2] - log_proba[:, 0]
     order = np.argsort(-odds, kind="stable")
     assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
-    for found, label in zip(markers(axis), ["oak", "ash", "birch"], strict=True):
-        mine = np.flatnonzero(y[order] == label)
-        np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
+    of_labels = markers(axis)
     if name == "point":
-        assert not bars(axis)
+        assert len(axis.lines) == 1, "zero, and no bars"
+        assert "no bars" in figure.get_suptitle()
     else:
         joint = posterior.log_joint_draws(X, key=2)
-        ends = np.quantile(joint[..., 2] - joint[..., 0], [0.15, 0.85], axis=(0, 1))
-        np.testing.assert_allclose(bars(axis)[0][:, :, 0], ends.T[order])
+        low, middle, high = np.quantile(joint[..., 2] - joint[..., 0], [0.15, 0.5, 0.85], axis=(0, 1))[:, order]
+        np.testing.assert_allclose(intervals(axis), np.column_stack([low, high]))
+        np.testing.assert_allclose(offsets(of_labels.pop(0)), np.column_stack([middle, np.arange(ROWS)]))
+        assert "points: parameters integrated out" in figure.get_suptitle()
+        told = figure.legends[0].get_texts()[0].get_text()
+        assert told == "70 % interval of the log odds under single draws, with their median"
+    for found, label in zip(of_labels, ["oak", "ash", "birch"], strict=True):
+        mine = np.flatnonzero(y[order] == label)
+        np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
+    assert axis.get_xlabel() == "log odds, y = oak (right) against y = ash (left)"
     assert collisions(figure) == []
 
 
@@ -429,7 +586,7 @@ def test_log_odds_of_the_disputed_federalist_papers(data):
     posterior = nb.fit(model, papers.loc[known, words], papers.loc[known, "author_mw"])
     shown = papers[known | disputed]
     figure = nb.plot_log_odds(posterior, shown[words], shown["author_mw"], labels=shown["number"], max_rows=100)
-    madison, hamilton, unsure = markers(figure.axes[0])
+    _, madison, hamilton, unsure = markers(figure.axes[0])
     assert len(offsets(hamilton)) == 51
     assert len(offsets(madison)) == 14
     assert (offsets(hamilton)[:, 0] < 0).all()
@@ -444,10 +601,11 @@ def test_log_odds_of_the_disputed_federalist_papers(data):
 def test_infinite_log_odds_lie_at_the_edge():
     estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1], [1, 1]], ["a", "a", "b", "b"], nb.MLE())
     figure = nb.plot_log_odds(estimate, [[0, 1], [1, 1], [1, 0]])
-    points, right, left = markers(figure.axes[0])
-    np.testing.assert_array_equal(offsets(points)[:, 1], [0, 1, 2])
-    assert np.isfinite(offsets(points)).all()
-    assert offsets(points)[0, 0] > abs(offsets(points)[1, 0])
+    point, left, right = markers(figure.axes[0])
+    assert offsets(point)[:, 1].tolist() == [1]
+    low, high = figure.axes[0].get_xlim()
+    assert low < offsets(left)[0, 0] < -abs(offsets(point)[0, 0])
+    assert abs(offsets(point)[0, 0]) < offsets(right)[0, 0] < high
     assert offsets(right)[:, 1].tolist() == [0]
     assert offsets(left)[:, 1].tolist() == [2]
     assert "infinite" in figure.get_suptitle()
@@ -472,6 +630,8 @@ def test_log_odds_refuse_what_does_not_fit(exact, table):
         nb.plot_log_odds(exact, X, range(ROWS), classes=pair)
     with pytest.raises(ValueError, match="prob is 0"):
         nb.plot_log_odds(exact, X, classes=pair, prob=0)
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        nb.plot_log_odds(exact, X, classes=pair, sort="up")
 
 
 @jax.jit
@@ -488,30 +648,69 @@ def density_of(marginal: dist.Distribution, grid: np.ndarray, index: tuple[int, 
 @pytest.mark.slow
 def test_prior_and_posterior_of_an_exact_posterior(exact):
     figure = nb.plot_prior_posterior(exact, max_panels=100)
-    labels = exact.model.sites.scalar_labels()
-    panels = {axis.get_title().replace("\n", "").replace(" [", "["): axis for axis in figure.axes if axis.axison}
-    assert list(panels) == [label for site in labels.values() for label in site]
+    sites = exact.model.sites.axes()
+    panels = {axis.get_title(): axis for axis in figure.axes if axis.axison}
+    expected = []
+    for site, (_, *others) in sites.items():
+        names = [", ".join(map(str, at)) for at in itertools.product(*(labels for _, labels in others))]
+        expected += [f"{site} [{name}]" if name else site for name in names]
+    assert list(panels) == expected
+    (prior,) = panels["nests_rate"].lines[3:]
     a, b = exact.model.families[1].concentration[1, 0], exact.model.families[1].rate[1, 0]
-    posterior, prior = (line.get_data() for line in panels["nests_rate[birch]"].lines)
-    np.testing.assert_allclose(prior[1], scipy.stats.gamma.pdf(prior[0], a, scale=1 / b), rtol=1e-9)
+    grid, density = prior.get_data()
+    np.testing.assert_allclose(density, scipy.stats.gamma.pdf(grid, a, scale=1 / b), rtol=1e-9)
+    grid, density = panels["nests_rate"].lines[1].get_data()
     a, b = exact.families[1].concentration[1, 0], exact.families[1].rate[1, 0]
-    np.testing.assert_allclose(posterior[1], scipy.stats.gamma.pdf(posterior[0], a, scale=1 / b), rtol=1e-9)
-    prior = panels["leaf_prob[oak, round]"].lines[1].get_data()
-    np.testing.assert_allclose(prior[1], 1.0)
+    np.testing.assert_allclose(density, scipy.stats.gamma.pdf(grid, a, scale=1 / b), rtol=1e-9)
+    np.testing.assert_allclose(panels["leaf_prob [round]"].lines[3].get_ydata(), 1.0)
     for site, marginal in exact.marginals().items():
-        for label, index in zip(labels[site], np.ndindex(marginal.batch_shape), strict=True):
-            after, before = panels[label].lines
-            np.testing.assert_allclose(after.get_ydata(), density_of(marginal, after.get_xdata(), index), rtol=1e-9)
-            # The panel holds nearly all of the posterior, and the posterior at least a fifth of the panel.
-            step = np.diff(after.get_xdata())[0]
-            assert after.get_ydata().sum() * step > 0.97
-            assert (after.get_ydata() > after.get_ydata().max() / 100).mean() > 0.15
-            assert (before.get_linestyle(), after.get_linestyle()) == ("--", "-")
+        for index in np.ndindex(marginal.batch_shape[1:]):
+            name = ", ".join(str(labels[k]) for (_, labels), k in zip(sites[site][1:], index, strict=True))
+            axis = panels[f"{site} [{name}]" if name else site]
+            *after, before = axis.lines
+            assert len(after) == 3
+            for c, line in enumerate(after):
+                grid, density = line.get_data()
+                np.testing.assert_allclose(density, density_of(marginal, grid, (c, *index)), rtol=1e-9)
+                # The panel holds nearly all of the posterior.
+                assert np.trapezoid(density, grid) > 0.97
+                assert line.get_linestyle() == LINES[c]
+            assert before.get_linestyle() == "--"
+            assert before.get_linewidth() < after[0].get_linewidth()
+            if site.endswith("_prob"):
+                assert axis.get_xlim() == (0.0, 1.0)
+            else:
+                # The posteriors have at least a third of the panel.
+                low, high = axis.get_xlim()
+                grid = after[0].get_xdata()
+                seen = np.max([line.get_ydata() / line.get_ydata().max() for line in after], axis=0) > 0.01
+                assert np.ptp(grid[seen]) > 0.33 * (high - low)
     assert collisions(figure) == []
 
 
+def test_priors_that_differ_by_class_are_all_drawn(table):
+    X, y = table
+    posterior = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli([[1.0], [2.0], [3.0]], 1.0)}), X, y)
+    axis = nb.plot_prior_posterior(posterior, sites="old_prob", classes=["oak", "ash"]).axes[0]
+    oak, ash, prior_of_oak, prior_of_ash = (line.get_data() for line in axis.lines)
+    np.testing.assert_allclose(prior_of_oak[1], scipy.stats.beta.pdf(prior_of_oak[0], 3.0, 1.0), rtol=1e-9)
+    np.testing.assert_allclose(prior_of_ash[1], 1.0)
+    for (grid, density), c in ((oak, 2), (ash, 0)):
+        np.testing.assert_allclose(density, density_of(posterior.marginals()["old_prob"], grid, (c,)), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of"):
+        nb.plot_prior_posterior(posterior, classes=["elm"])
+
+
+def test_probabilities_of_a_large_vocabulary_have_a_part_of_the_range():
+    counts = np.ones((4, 3000))
+    posterior = nb.fit(nb.Multinomial(), counts, ["a", "b", "a", "b"])
+    whole, word = nb.plot_prior_posterior(posterior, max_panels=2).axes
+    assert whole.get_xlim() == (0.0, 1.0)
+    assert word.get_xlim()[1] < 0.01
+
+
 def test_draws_over_the_prior(sampled, exact):
-    axis = nb.plot_prior_posterior(sampled, sites=["height_mean"]).axes[1]
+    axis = nb.plot_prior_posterior(sampled, sites=["height_mean"], classes=["birch"]).axes[0]
     outline = axis.patches[-1].get_xy()
     edges = np.unique(outline[:, 0])
     draws = sampled.draws()["height_mean"][..., 1].ravel()
@@ -538,15 +737,18 @@ def test_a_heavy_tailed_prior_does_not_hide_the_posterior():
     rng = np.random.default_rng(2)
     X = rng.normal(5.0, 0.01, (200, 1))
     posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(0.0, 0.001, 0.1, 1e-6)), X, ["a"] * 200, classes=["a", "b"])
-    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
-    for axis in figure.axes[::2]:
+    both = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"])
+    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], classes=["a"])
+    for axis, beside in zip(figure.axes[:2], both.axes, strict=False):
         heights = axis.lines[0].get_ydata()
         assert (heights > heights.max() / 100).mean() > 0.15
+        np.testing.assert_allclose(beside.get_xlim(), axis.get_xlim(), err_msg="class b does not widen the panel")
     # A class without a row keeps its prior, whose mean and variance are infinite.
     low, lower, median, upper = scipy.stats.invgamma.ppf([0.002, 0.25, 0.5, 0.75], 0.1, scale=1e-6)
     high = median + 4 * (upper - lower)
-    assert figure.axes[3].get_xlim()[1] == pytest.approx(high + 2 * (high - low))
-    for axis in figure.axes[1::2]:
+    figure = nb.plot_prior_posterior(posterior, sites=["x_mean", "x_variance"], classes=["b"])
+    assert figure.axes[1].get_xlim()[1] == pytest.approx(high + 0.5 * (high - low))
+    for axis in figure.axes[:2]:
         after, before = (line.get_ydata() for line in axis.lines)
         np.testing.assert_allclose(after, before, rtol=1e-9)
 
@@ -595,7 +797,7 @@ def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     with pytest.raises(ValueError, match="there is no parameter to show"):
         nb.plot_prior_posterior(exact, sites=[])
     known = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli()}, class_probs="empirical"), X, y)
-    assert len(nb.plot_prior_posterior(known).axes) == 3
+    assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
     with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
         nb.plot_prior_posterior(known, sites="class_prob")
     assert "first 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
@@ -633,26 +835,26 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
     for axis in nb.plot_prior_posterior(posterior).axes:
         for line in axis.lines:
             assert np.isfinite(line.get_ydata()).all()
-            x = line.get_xdata()
-            assert x[0] == pytest.approx(np.diff(x).mean() / 2, rel=0.05)
+            assert 0 < line.get_xdata()[0] < line.get_xdata()[1]
+        assert 0 < axis.get_ylim()[1] < 100
 
 
 def drawn_weights(figure):
     """By feature, from the top: the mean and the ends of the interval."""
     (axis,) = figure.axes
-    (means,) = (line for line in axis.lines if line.get_marker() == "o")
-    (ends,) = bars(axis)
+    (means,) = (offsets(found) for found in markers(axis))
     names = [text.get_text() for text in axis.get_yticklabels()]
-    assert (means.get_ydata() == np.arange(len(names))).all()
-    assert (ends[:, :, 1] == np.arange(len(names))[:, None]).all()
+    assert (means[:, 1] == np.arange(len(names))).all()
     bottom, top = axis.get_ylim()
     assert bottom > top, "the first row is at the top"
     (one,) = (line for line in axis.lines if line.get_linestyle() == "--")
-    assert one.get_xdata() == [1, 1]
+    assert one.get_xdata().tolist() == [1, 1]
     assert axis.get_xlim()[0] == 0
-    assert "naive Bayes" in [text.get_text() for text in axis.texts]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["naive Bayes", "89 % interval", "mean"]
     assert collisions(figure) == []
-    return pd.DataFrame({"mean": means.get_xdata(), "lower": ends[:, 0, 0], "upper": ends[:, 1, 0]}, index=names)
+    return pd.DataFrame(
+        np.column_stack([means[:, 0], intervals(axis)]), index=names, columns=["mean", "lower", "upper"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -667,24 +869,33 @@ def test_weights_are_drawn_with_their_intervals(weighted):
     assert list(order) != list(expected.index)
     figure = weighted.plot()
     pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
-    assert figure.axes[0].get_xlabel() == "weight: mean and 89 % interval"
+    assert figure.axes[0].get_xlabel() == "weight"
+    assert figure.get_suptitle() == ""
 
 
 def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     figure = weighted.plot(max_features=3)
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.axes[0].get_xlabel().endswith("\n3 of 4 features")
+    assert figure.get_suptitle() == "3 of 4 features"
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
     first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
+    named = drawn_weights(weighted.plot(features=["old", "height"], sort=False))
+    pd.testing.assert_frame_equal(named, weighted.weights.loc[["old", "height"], list(named)], check_names=False)
     with pytest.raises(ValueError, match="max_features is 0"):
         weighted.plot(max_features=0)
+    with pytest.raises(ValueError, match=r"features is \['age'\]: name one or more of \['height', 'nests'"):
+        weighted.plot(features=["age"])
+    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
+        weighted.plot(sort="up")
 
 
 def test_a_weight_that_all_features_share_is_drawn_once(exact, table):
     shared = nb.weight_features(exact, *table, shared=True)
     drawn = drawn_weights(shared.plot())
     assert list(drawn.index) == ["all features"]
+    with pytest.raises(ValueError, match=r"features is \['old'\], and all features share one weight: leave it out"):
+        shared.plot(features=["old"])
     np.testing.assert_array_equal(drawn.iloc[0], shared.weights[["mean", "lower", "upper"]].iloc[2])
 
 
@@ -695,7 +906,7 @@ def test_weights_of_many_features_with_long_names():
     X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
     figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
     assert len(drawn_weights(figure)) == 40
-    assert figure.axes[0].get_xlabel().endswith("\n40 of 45 features")
+    assert figure.get_suptitle() == "40 of 45 features"
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
 
 
@@ -707,6 +918,8 @@ def test_weights_of_many_features_with_long_names():
         (nb.plot_model_comparison, "nb.compare_models"),
         (nb.plot_reliability, "nb.calibration"),
         (nb.plot_sbc, "nb.sbc"),
+        (nb.plot_sensitivity, "nb.sensitivity"),
+        (nb.plot_feature_evidence, "nb.feature_evidence"),
         (nb.plot_weights, "nb.weight_features"),
     ],
 )
@@ -717,6 +930,7 @@ def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
 
 
 def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
-    low, high = _range([3.0] * 5, [0.0, 5.0])
+    same, prior = (_Curve(None, (), np.array(levels)) for levels in ([3.0] * 7, np.linspace(0.0, 5.0, 7)))
+    low, high = _range([same], [prior])
     assert low < 3.0 < high
     assert (low + high) / 2 == 3.0

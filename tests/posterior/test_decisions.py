@@ -349,6 +349,7 @@ def test_a_point_has_no_uncertainty_to_part(posteriors):
         posteriors["exact"].uncertainty([[0.0, 0.0]], unit="hartleys")
 
 
+@pytest.mark.slow
 def test_labels_chosen_by_the_epistemic_part_teach_more():
     """Twenty kinds of rows, most of them rare: after thirty labels, chosen or taken as they come."""
     kinds, gains = 20, []

@@ -22,6 +22,10 @@ from bayesnb.weights.feature_weights import FeatureWeights
 NAMES = ["before any cell", *ALONE]
 
 
+def parts_of(posterior, row, class_, against, *, words=False, num_draws=None, key=0):
+    return evidence_of_row(posterior, row, class_, against, unit="nats", words=words, num_draws=num_draws, key=key)
+
+
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(6)
@@ -194,7 +198,7 @@ class TestFamilies:
         found = sampled.explain(X[[0]], 1, 0)
         assert found["log_odds"].sum() == pytest.approx(log_odds(sampled, X[[0]], 1, 0), rel=1e-9, abs=1e-9)
         joint = sampled.log_joint_draws(X[[0]])[..., 0, :]
-        total = evidence_of_row(sampled, X[[0]], 1, 0, words=True).draws.sum(axis=1)
+        total = parts_of(sampled, X[[0]], 1, 0, words=True).draws.sum(axis=1)
         np.testing.assert_allclose(total, (joint[..., 1] - joint[..., 0]).ravel(), rtol=1e-8, atol=1e-8)
 
 
@@ -277,7 +281,7 @@ class TestIntervals:
     @pytest.mark.parametrize("kind", ["exact", "averaged", "sampled", "weighted", "weighted sampled"])
     def test_under_every_draw_the_parts_add_up_to_those_of_proba_draws(self, posteriors, data, kind):
         posterior, row = posteriors[kind], data[2].iloc[[4]]
-        evidence = evidence_of_row(posterior, row, "oak", "fir", num_draws=20, key=3)
+        evidence = parts_of(posterior, row, "oak", "fir", num_draws=20, key=3)
         proba = posterior.proba_draws(row, num_draws=20, key=3)[:, :, 0]
         expected = np.log(proba[..., 2] / proba[..., 1]).ravel()
         np.testing.assert_allclose(evidence.draws.sum(axis=1), expected, rtol=1e-7, atol=1e-8)

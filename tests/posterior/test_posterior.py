@@ -383,8 +383,17 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     text = repr(posteriors["exact"])
     assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
     assert "party ~ Categorical(prob)" in text
+    posterior, _, prior = text.partition("Prior:")
+    assert "~" not in posterior
+    assert "±" not in prior
     assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
     assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])
+    diagnostics = posteriors["sampled"].diagnostics
+    worst = diagnostics.labels[int(np.nanargmax(diagnostics.r_hat))]
+    least = diagnostics.labels[int(np.nanargmin(np.fmin(diagnostics.ess_bulk, diagnostics.ess_tail)))]
+    assert f" for {worst}, ESS from " in str(diagnostics)
+    assert str(diagnostics).endswith(f" for {least}")
+    assert "party_prob[0, b]" in diagnostics.labels
 
 
 def test_a_summary_of_every_parameter(posteriors, votes):
@@ -410,13 +419,93 @@ def test_a_summary_of_every_parameter(posteriors, votes):
         posteriors["exact"].summary(prob=2)
 
 
+def cell(text, label, position):
+    """A cell of the table of parameters, by its row and the position of its class."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{label} ")]
+    return line.removeprefix(label).split()[position]
+
+
+@pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
+def test_a_posterior_shows_the_mean_and_sd_of_its_parameters_by_class(posteriors, kind):
+    posterior = posteriors["exact"].averaged() if kind == "averaged" else posteriors[kind]
+    summary, text = posterior.summary(), repr(posterior)
+    for label, row in [
+        ("class_prob", "class_prob[{}]"),
+        ("bill_prob", "bill_prob[{}]"),
+        ("party_prob[b]", "party_prob[{}, b]"),
+    ]:
+        for c in (0, 1):
+            mean, sd = (float(number) for number in cell(text, label, c).split("±"))
+            assert mean == pytest.approx(summary.loc[row.format(c), "mean"], abs=0.051 * sd)
+            assert sd == pytest.approx(summary.loc[row.format(c), "sd"], rel=0.05)
+
+
+def test_the_moments_of_a_site_are_those_of_the_summary(posteriors):
+    for posterior in (posteriors["exact"], posteriors["exact"].averaged(), posteriors["sampled"], posteriors["point"]):
+        for site, columns in posterior.site_summaries(0.5).items():
+            for name, values in posterior.site_moments(site).items():
+                np.testing.assert_allclose(values, np.asarray(columns[name]), rtol=1e-12)
+
+
+def test_class_probabilities_that_are_known_have_no_spread(votes):
+    model, X, y = votes
+    for inclusion in (None, 0.5):
+        known = nb.NaiveBayes(dict(model.features), class_probs=[0.25, 0.75], feature_inclusion=inclusion)
+        assert cell(repr(nb.fit(known, X, y)), "class_prob", 0) == "0.25±0"
+
+
+def test_many_features_classes_and_categories_are_counted_and_not_shown(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 50)), columns=[f"mass{j}" for j in range(50)])
+    posterior = nb.fit(nb.NaiveBayes(dict.fromkeys(X, nb.Gaussian())), X, np.arange(80) % 40)
+    text = repr(posterior)
+    lines = text.splitlines()
+    assert len(lines) < 60
+    assert max(map(len, lines)) <= 80
+    # The mean and the variance of a feature are side by side, and no feature is shown in part.
+    shown = [line.split()[0] for line in lines if line.startswith("mass")]
+    assert shown[:4] == ["mass0_mean", "mass0_variance", "mass1_mean", "mass1_variance"]
+    assert len(shown) == 18
+    assert "… and 41 more of 50 features in .summary()" in lines
+    classes = next(line for line in lines if line.startswith("class ")).split()[1:]
+    assert f"… and {40 - len(classes)} more of 40 classes" in lines
+    monkeypatch.setenv("COLUMNS", "160")
+    wider = next(line for line in repr(posterior).splitlines() if line.startswith("class ")).split()[1:]
+    assert len(wider) > len(classes)
+    vectors = repr(nb.fit(nb.Multinomial(), rng.poisson(3, (9, 300)), [0, 1, 2] * 3))
+    assert "… and 292 more of x_prob" in vectors
+    assert "x_prob[7]" in vectors
+    assert "x_prob[8]" not in vectors
+
+
+def test_a_family_without_marginals_prints_a_question_mark(monkeypatch):
+    posterior = nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "b"])
+
+    def refuse(self):
+        raise NotImplementedError
+
+    monkeypatch.setattr(nb.Bernoulli, "marginals", refuse)
+    assert cell(repr(posterior), "x_prob", 0) == "?"
+
+
+def test_html_of_a_posterior_is_escaped():
+    X = pd.DataFrame({"<b>mass": [0.1, 0.2, 0.4, 0.3]})
+    posterior = nb.fit(nb.NaiveBayes({"<b>mass": nb.Gaussian()}), X, ["<i>a", "<i>a", "b", "b"])
+    for shown in (posterior, posterior.model, nb.NaiveBayes({"<b>mass": nb.Gaussian()}), posterior.averaged()):
+        html = shown._repr_html_()
+        assert "<b>mass" not in html
+        assert "&lt;b&gt;mass" in html
+        assert "<i>" not in html
+
+
 def test_a_notebook_shows_the_story_and_the_summary(posteriors):
     html = posteriors["exact"]._repr_html_()
     assert "<b>ExactPosterior: 40 rows" in html
     assert "party ~ Categorical(prob)" in html
     assert "<table" in html
     wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])
-    assert "<table" not in wide._repr_html_()
+    assert wide._repr_html_().count("<tr") == 12
+    assert "… and 3992 more of x_prob" in wide._repr_html_()
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1234.567])
@@ -492,12 +581,5 @@ def test_a_point_shows_its_values_in_four_digits():
     known = nb.from_parameters(
         nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.123456], [0.5]]}
     )
-    assert "x_prob = [[0.1235], [0.5]]" in repr(known)
-
-
-def test_a_notebook_shows_the_table_of_as_many_parameters_as_it_may(monkeypatch):
-    posterior = nb.fit(nb.Bernoulli(), [[0, 1], [1, 1]], ["a", "b"])
-    monkeypatch.setattr("bayesnb.posterior.summary.HTML_ROWS", 6)
-    assert "<table" in posterior._repr_html_()
-    monkeypatch.setattr("bayesnb.posterior.summary.HTML_ROWS", 5)
-    assert "<table" not in posterior._repr_html_()
+    assert [cell(repr(known), "x_prob[0]", c) for c in (0, 1)] == ["0.1235", "0.5"]
+    assert "±" not in repr(known)

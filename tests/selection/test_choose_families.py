@@ -221,8 +221,8 @@ class TestResult:
             choice = nb.choose_families(X, y, criterion=criterion)
             lines = repr(choice).splitlines()
             assert measure in lines[1]
-            assert len(lines) == 3 + X.shape[1]
-            for line, (column, families) in zip(lines[3:], choice.first_two.items(), strict=True):
+            assert len(lines) == 2 + X.shape[1]
+            for line, (column, families) in zip(lines[2:], choice.first_two.items(), strict=True):
                 assert line.split()[:2] == [column, families[0].candidate.name]
                 of_column = choice.table[choice.table["column"] == column]
                 if len(families) > 1:
@@ -238,7 +238,7 @@ class TestResult:
         named.columns = pd.Index([name, ("b", ""), ("c", "")], dtype=object, tupleize_cols=isinstance(name, tuple))
         found = nb.choose_families(named, y)
         assert list(found.first_two) == list(named.columns)
-        for line, other in zip(repr(found).splitlines()[3:], repr(expected).splitlines()[3:], strict=True):
+        for line, other in zip(repr(found).splitlines()[2:], repr(expected).splitlines()[2:], strict=True):
             assert line.endswith(" ".join(other.split()[-1:]))
         assert found.first_two[name] == expected.first_two["a"]
         assert len(found.plot().axes) == 4
@@ -255,8 +255,8 @@ class TestResult:
         posterior = nb.fit(nb.NaiveBayes({"size": choice.model.features["size"][0]}), X[["size"]], y)
         expected = posterior.log_joint(at) - posterior.log_joint(at * np.nan)
         np.testing.assert_allclose(line.get_ydata(), np.exp(expected[:, 1]), rtol=1e-8)
-        assert len(choice.plot(columns="gain").axes) == 2
-        assert len(choice.plot(max_columns=1).axes) == 2
+        assert len(choice.plot(features="gain").axes) == 2
+        assert len(choice.plot(max_features=1).axes) == 2
 
     def test_has_the_cells_that_count_for_each_class(self):
         X, y = pd.DataFrame({"flag": [0, 1] * 4, "size": [1.0, np.nan, 3, 4, 5, 6, 7, 8]}), list("aaaabbbb")
@@ -268,10 +268,10 @@ class TestResult:
     def test_draws_nothing_without_a_comparison(self, table):
         X, y = table
         choice = nb.choose_families(X[["flag", "size"]], y)
-        with pytest.raises(ValueError, match=r"column 'flag' has no two families.*\['size'\]"):
-            choice.plot(columns=["flag"])
-        with pytest.raises(ValueError, match=r"columns is empty: name some of \['size'\]"):
-            choice.plot(columns=[])
+        with pytest.raises(ValueError, match=r"column 'flag' has one family only.*\['size'\]"):
+            choice.plot(features=["flag"])
+        with pytest.raises(ValueError, match=r"features is \[\]: name one or more of \['size'\]"):
+            choice.plot(features=[])
         with pytest.raises(ValueError, match="no column has more than one family"):
             nb.choose_families(X[["flag", "colour"]], y).plot()
         with pytest.raises(TypeError, match=r"choice is a str: give what nb.choose_families"):

@@ -199,7 +199,7 @@ def test_rows_of_weight_zero_may_lack_cells(table):
     assert list(grouping.blocks) == ["length & width"]
 
 
-@pytest.mark.parametrize("data", ["penguins", "banknotes"])
+@pytest.mark.parametrize("data", [pytest.param("penguins", marks=pytest.mark.slow), "banknotes"])
 def test_the_grouped_model_predicts_better_and_passes_the_check_of_dependence(data, request):
     X, y = request.getfixturevalue(data)
     grouping = nb.group_columns(nb.Gaussian(), X, y)
@@ -415,7 +415,7 @@ def test_a_model_without_columns_to_merge_is_returned_as_it_is(table, model):
     grouping = nb.group_columns(model, X, y)
     assert grouping.model == (nb.NaiveBayes(model) if isinstance(model, nb.Poisson) else model)
     assert grouping.table.empty
-    assert "There are no two columns to merge" in repr(grouping)
+    assert "There are no two columns to merge" in " ".join(repr(grouping).split())
     assert "There are no two columns to merge" in grouping._repr_html_()
     with pytest.raises(ValueError, match="no columns were merged, so that there is nothing to draw"):
         grouping.plot()

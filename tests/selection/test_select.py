@@ -14,6 +14,7 @@ import scipy.integrate
 import scipy.sparse
 import scipy.stats
 from cases import CASES, Exponential, with_holes
+from drawn import intervals
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.special import betaln, logsumexp, softmax
@@ -809,7 +810,7 @@ class TestCompareModels:
         assert found.table["model_probability"].isna().all()
         assert any("bursty: no evidence" in note for note in found.notes)
         assert any("bursty: no leave-one-out" in note for note in found.notes)
-        assert "bursty: no evidence" in repr(found)
+        assert "bursty: no evidence" in " ".join(repr(found).split())
         assert "bursty: no evidence" in found._repr_html_()
         assert isinstance(found.plot(), Figure)
 
@@ -886,10 +887,10 @@ class TestPictures:
         (axis,) = figure.axes
         top = found.sort_values("estimate", ascending=False, kind="stable")[:4]
         assert [label.get_text() for label in axis.get_yticklabels()] == top.index.tolist()
-        bars, means, points = (collection for collection in axis.collections)
+        means, points = (collection for collection in axis.collections)
         np.testing.assert_allclose(points.get_offsets()[:, 0], top["estimate"])
         np.testing.assert_allclose(means.get_offsets()[:, 0], top["mean"])
-        np.testing.assert_allclose([bar[:, 0] for bar in bars.get_segments()], top[["lower", "upper"]])
+        np.testing.assert_allclose(intervals(axis), top[["lower", "upper"]])
         assert "bits" in axis.get_xlabel()
         assert "top 4 of 8" in figure.get_suptitle()
         assert isinstance(nb.plot_mutual_information(informed, unit="bits", num_draws=5), Figure)
@@ -897,12 +898,17 @@ class TestPictures:
             nb.plot_mutual_information(found, unit="bits")
         with pytest.raises(TypeError, match="found is a dict"):
             nb.plot_mutual_information({})
+        names = found.index[[5, 2]].tolist()
+        (axis,) = nb.plot_mutual_information(found, features=names, sort=False).axes
+        assert [label.get_text() for label in axis.get_yticklabels()] == names
+        with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
+            nb.plot_mutual_information(found, features=["nothing"])
 
     def test_of_a_point(self, mixed):
         X, y, _ = mixed
         point = nb.fit(nb.Bernoulli(), X[["seen"]], y, nb.MLE())
         figure = nb.plot_mutual_information(point)
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["estimate", "0.89 interval"]
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["89 % interval", "estimate"]
         given = nb.from_parameters(
             nb.NaiveBayes({"seen": nb.Bernoulli()}),
             classes=[0, 1],
@@ -912,13 +918,47 @@ class TestPictures:
         figure = nb.plot_mutual_information(given)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["at the posterior mean"]
 
+    def test_feature_evidence(self, mixed):
+        X, y, _ = mixed
+        found = nb.feature_evidence(nb.fit(nb.NaiveBayes({"calls": nb.Poisson(), "seen": nb.Bernoulli()}), X, y))
+        order = found.sort_values("log_bayes_factor", ascending=False, kind="stable")
+        for figure, expected in [
+            (found.plot(), order),
+            (nb.plot_feature_evidence(found, features=["seen"]), found.loc[["seen"]]),
+            (found.plot(sort=False, max_features=1), found.head(1)),
+        ]:
+            for axis, column in zip(figure.axes, ["log_bayes_factor", "inclusion_probability"], strict=True):
+                (points,) = axis.collections
+                np.testing.assert_allclose(points.get_offsets()[:, 0], expected[column])
+                assert [label.get_text() for label in axis.get_yticklabels()] == expected.index.tolist()
+        assert "the first 1 of 2 features" in figure.get_suptitle()
+        assert type(order) is pd.DataFrame, "what pandas makes of it is an ordinary frame"
+        with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
+            found.plot(features=["nothing"])
+        with pytest.raises(TypeError, match=r"evidence is a dict: give what nb.feature_evidence\(posterior\) returns"):
+            nb.plot_feature_evidence({})
+        with pytest.raises(TypeError, match=r"evidence has the columns \['x'\]: give what nb.feature_evidence"):
+            nb.plot_feature_evidence(pd.DataFrame({"x": [1.0]}))
+
     def test_models(self, compared):
         *_, found = compared
         figure = found.plot()
         left, right = figure.axes
-        assert [label.get_text() for label in left.get_yticklabels()] == found.table.index.tolist()
-        np.testing.assert_allclose([bar.get_width() for bar in left.patches], found.table["model_probability"])
-        np.testing.assert_allclose(right.containers[0][0].get_xdata().astype(float), found.table["elpd_difference"])
+        probability, difference, se = (
+            found.table[name].astype(float) for name in ("model_probability", "elpd_difference", "elpd_difference_se")
+        )
+        numbers = [f"{name}: {value:.3f}" for name, value in probability.items()]
+        assert [label.get_text() for label in left.get_yticklabels()] == numbers
+        assert [label.get_text() for label in right.get_yticklabels()] == found.table.index.tolist()
+        priors, posteriors = (collection.get_offsets()[:, 0] for collection in left.collections)
+        np.testing.assert_allclose(priors, found.prior[found.table.index])
+        np.testing.assert_allclose(posteriors, probability)
+        (points,) = right.collections
+        np.testing.assert_allclose(points.get_offsets()[:, 0], difference)
+        np.testing.assert_allclose(intervals(right), np.column_stack([difference - se, difference + se]))
+        without = replace(found, table=found.table.assign(model_probability=np.nan)).plot()
+        assert len(without.axes) == 1
+        assert without.get_suptitle() == "The models' probabilities are not comparable"
 
     def test_long_names_of_models_do_not_touch(self, compared):
         *_, found = compared

@@ -214,7 +214,7 @@ def test_a_subset_that_is_not_clearly_better_is_not_kept(table):
         f"The best subset that was found is not kept: its score is {last['difference']:.1f} higher than that of all "
         f"features, which is not more than two standard errors of {last['se']:.1f}.",
     )
-    assert found.notes[0] in repr(found)
+    assert found.notes[0] in " ".join(repr(found).split())
     assert "two standard errors" in found._repr_html_()
 
 

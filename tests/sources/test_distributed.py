@@ -444,6 +444,7 @@ class TestParquet:
         assert read == [["size", "eggs", "label", "weight"]]
         assert posterior.model.schema.columns == tuple(X.columns)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "group_rows", [pytest.param(2**15, marks=pytest.mark.slow), 2**19], ids=["many row groups", "one row group"]
     )

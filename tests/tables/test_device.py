@@ -393,6 +393,13 @@ def test_probabilities_far_from_every_class():
     assert known.predict_proba(place(X))[[0, 3]].tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
+@pytest.mark.parametrize("first", [-(2**53) - 1, 0, 2**53 - 3, 2**53 - 1, 2**53 + 1])
+def test_distinct_whole_numbers(first):
+    """float64 does not hold every whole number above 2**53."""
+    numbers = first + np.array([[1], [0], [2], [1]])
+    assert set(as_table(place(numbers)).distinct_values(0).tolist()) == {first, first + 1, first + 2}
+
+
 def test_categories_beyond_the_whole_numbers_of_float64_are_read_on_the_host(stays_there):
     X, y = place(np.zeros((ROWS, 1))), np.arange(ROWS) % 2
     nb.fit(nb.Categorical(categories=[0, 2**53 - 1]), X, y)

@@ -475,6 +475,18 @@ def test_classes_that_no_row_has(labels):
     np.testing.assert_allclose(normalised(joint), proba, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("classes", "new"),
+    [([0, 2, 3], [3, 1, 0]), (["a", "c"], ["c", "b", "a"]), ([0, "b"], ["b", 1, 0])],
+    ids=["numbers", "texts", "both"],
+)
+def test_a_label_that_is_no_class(classes, new):
+    X = np.eye(3)
+    posterior = nb.fit(nb.Bernoulli(), X, (classes * 2)[:3])
+    with pytest.raises(ValueError, match=rf"holds the label {new[1]!r} \(row 1\), which is not among the classes"):
+        posterior.update(X, new)
+
+
 def test_a_class_that_no_row_has_can_be_updated():
     wide = nb.fit(nb.NaiveBayes(nb.Bernoulli()), ROWS, LABELS, classes=["a", "b", "c"])
     more = wide.update(ROWS[:2], ["c", "c"])

@@ -231,6 +231,7 @@ def test_one_weight_beside_a_grid(seed):
     assert (draws[:, 2] - draws[:, 1]).mean() == pytest.approx(difference, abs=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_two_weights_and_the_spread_beside_a_grid(copies):
     rng = np.random.default_rng(copies)

@@ -21,6 +21,7 @@ from bayesnb.checks.comparison.marginals import COLUMNS, Z_COLUMNS, marginal_fra
 from bayesnb.keys import as_key, random_generator, split
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.progress import steps
 
 __all__ = ["Battery", "run_battery"]
 
@@ -52,7 +53,9 @@ class Battery(NamedTuple):
     tests: pd.DataFrame
 
 
-def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, error_rate: float, key: Any) -> Battery:
+def run_battery(
+    exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, error_rate: float, key: Any, progress: bool | None
+) -> Battery:
     """Test the draws.
 
     Parameters
@@ -63,6 +66,8 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     error_rate : float
     key : int or JAX key
         For the draws from the closed form and for simulated rows.
+    progress : bool or None
+        Whether to show a progress bar; None as `shows_progress`.
 
     Raises
     ------
@@ -73,23 +78,32 @@ def run_battery(exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, err
     rng = random_generator(key_of_draws)
     by_site = sampled.model.sites.by_name(sampled.parameters)
     parameters = exact.model.sites.parameters(by_site, exact.class_posterior.probs)
-    probabilities = None if X is None else probability_frame(exact, sampled, X, key_of_joints, rng)
-    if probabilities is None:
-        rows = simulated_rows(exact, key_of_rows)
-    else:
-        rows = rows_of(exact, X, probabilities["exact"].to_numpy().reshape(-1, len(exact.classes)))
-    marginals = exact.marginals()
-    draws = sampled.num_chains * sampled.num_draws
-    reference = exact_reference(exact, rows, rng, at_least=draws, sites=without_cdf(marginals))
-    frame = marginal_frame(sampled, marginals, reference.sites, rng)
-    if frame.empty:
-        raise ValueError("every parameter is certain (one class, columns of one category): there is nothing to compare")
-    found = [
-        _parameters(frame),
-        _densities(log_densities(exact, parameters, rows), reference.densities, rows, rng),
-        _dependence(exact, parameters, rng),
-        *([] if probabilities is None else [_probabilities(probabilities)]),
-    ]
+    with steps("compare", 4 if X is None else 5, progress) as begin:
+        probabilities = None
+        if X is not None:
+            begin("class probabilities")
+            probabilities = probability_frame(exact, sampled, X, key_of_joints, rng)
+        begin("independent draws")
+        if probabilities is None:
+            rows = simulated_rows(exact, key_of_rows)
+        else:
+            rows = rows_of(exact, X, probabilities["exact"].to_numpy().reshape(-1, len(exact.classes)))
+        marginals = exact.marginals()
+        draws = sampled.num_chains * sampled.num_draws
+        reference = exact_reference(exact, rows, rng, at_least=draws, sites=without_cdf(marginals))
+        begin("parameters")
+        frame = marginal_frame(sampled, marginals, reference.sites, rng)
+        if frame.empty:
+            raise ValueError(
+                "every parameter is certain (one class, columns of one category): there is nothing to compare"
+            )
+        found = [_parameters(frame)]
+        begin("densities")
+        found.append(_densities(log_densities(exact, parameters, rows), reference.densities, rows, rng))
+        begin("dependence")
+        found.append(_dependence(exact, parameters, rng))
+        if probabilities is not None:
+            found.append(_probabilities(probabilities))
     parts, tests = _judged([part for part in found if part.number], error_rate)
     return Battery(frame[list(COLUMNS)], probabilities, parts, tests)
 

@@ -10,6 +10,7 @@ from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.progress import shows_progress, tqdm
 from bayesnb.tables.label_column import split_labels
 from bayesnb.validate import whole_number
 
@@ -24,6 +25,7 @@ def check(
     statistics: Any = None,
     num_replicates: int = 500,
     key: Any = 0,
+    progress: bool | None = None,
 ) -> Check:
     """Compare data with replicates drawn from the fitted model.
 
@@ -41,6 +43,8 @@ def check(
         sparse).
     num_replicates : int, default 500
     key : int or JAX key, default 0
+    progress : bool, optional
+        Whether to show a progress bar; by default as `NUTS` does.
 
     Returns
     -------
@@ -53,6 +57,12 @@ def check(
     ValueError
         If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
         a statistic, or count vectors hold fractions, which cannot be drawn.
+
+    See Also
+    --------
+    Check : The result.
+    plot_check : Histograms of the statistics.
+    calibration : Calibration of the predicted probabilities.
 
     Notes
     -----
@@ -105,8 +115,8 @@ def check(
     >>> import bayesnb as nb
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b"], 50)
-    >>> x = rng.integers(0, 2, 100)
-    >>> found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), np.column_stack([x, x]), y), np.column_stack([x, x]), y)
+    >>> X = np.repeat(rng.integers(0, 2, (100, 1)), 2, axis=1)
+    >>> found = nb.check(nb.fit(nb.Bernoulli(), X, y), X, y)
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """
@@ -125,7 +135,9 @@ def check(
     for_choices, for_draws = random_generator(key).spawn(2)
     found = statistics_of(asked, posterior.model, data, X, y, for_choices)
     replicated = [np.empty((number, len(observed))) for _, observed in found]
-    for s, parameters in enumerate(draws(posterior, number, for_draws)):
+    drawn = draws(posterior, number, for_draws)
+    hidden = not shows_progress(progress)
+    for s, parameters in enumerate(tqdm(drawn, total=number, desc="check", unit="replicate", disable=hidden)):
         rows = replicate(posterior.model, parameters, data, for_draws)
         for (statistic, _), values in zip(found, replicated, strict=True):
             values[s] = statistic.values(rows)

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import pandas as pd
 
 from bayesnb.checks.predictive.statistic import Line
 from bayesnb.pictures.predictive import plot_check
+from bayesnb.printing import DataTable, Heading, Piece, Points, Printed, four_digits, plus_minus_of
 
 __all__ = ["Check", "check_of"]
 
@@ -20,15 +19,9 @@ EXTREME = 0.01
 ENOUGH = 99
 """With R replicates, fewer than this, a line of a right model is extreme with probability 2 / (R + 1) > 2 `EXTREME`."""
 
-SHOWN = 20
-"""Largest number of statistics that a repr shows."""
 
-WIDTH = 80
-"""Characters of a line of text."""
-
-
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Printed):
     """The result of `check`.
 
     Attributes
@@ -47,6 +40,20 @@ class Check:
         Statistics of which only a small p-value is extreme: the ``shape`` lines.
     advice : mapping from str to str
         For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
+
+    See Also
+    --------
+    check : Posterior predictive checks.
+    plot_check : Histograms of the statistics.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found = nb.check(posterior, X, y, num_replicates=200)
+    >>> found.extreme
+    ('dependence', 'dependence[Adelie]', 'dependence[Chinstrap]', 'dependence[Gentoo]')
     """
 
     table: pd.DataFrame
@@ -105,27 +112,18 @@ class Check:
             by_step.setdefault(step, []).append(f"{label} ({detail})" if detail else label)
         return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
 
-    def _shown(self) -> tuple[pd.DataFrame, int]:
-        """The lines that are shown, and the number of hidden ones; the advice gives the details of extreme lines."""
-        hidden = max(len(self.table) - SHOWN, 0)
-        shown = self.by_extremity.head(SHOWN) if hidden else self.table
-        return shown.drop(columns="detail"), hidden
-
-    def __repr__(self) -> str:
-        shown, hidden = self._shown()
-        lines = [*wrap(self._story(), WIDTH), shown.rename(columns=_short_names).to_string(float_format=_formatted)]
-        if hidden:
-            lines.append(f"and {hidden} less extreme ones in .table")
-        for sentence in self._advice():
-            lines.extend(wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  "))
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        shown, hidden = self._shown()
-        more = f"<p>and {hidden} less extreme ones in <code>.table</code></p>" if hidden else ""
-        steps = "".join(f"<li>{escape(sentence)}</li>" for sentence in self._advice())
-        steps = f"<ul>{steps}</ul>" if steps else ""
-        return f"<p><b>{escape(self._story())}</b></p>{shown.to_html(float_format=_formatted)}{more}{steps}"
+    def _parts(self) -> list[Piece]:
+        table = self.by_extremity
+        shown = pd.DataFrame(
+            {
+                "observed": table["observed"].map(four_digits),
+                "replicated": plus_minus_of(table["replicated_mean"], table["replicated_sd"]),
+                "p_value": table["p_value"].map("{:.4g}".format),
+                "mcse": table["p_value_mcse"].map("{:.2g}".format),
+            }
+        )
+        rest = "less extreme ones in .table"
+        return [Heading(self._story()), DataTable(shown, rest=rest), Points(self._advice())]
 
 
 def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
@@ -155,11 +153,3 @@ def _row(line: Line) -> tuple[Any, ...]:
 
 def _listed(labels: Sequence[str]) -> str:
     return ", ".join(labels[:6]) + (f", ... ({len(labels)} in all)" if len(labels) > 6 else "")
-
-
-def _short_names(column: str) -> str:
-    return {"replicated_mean": "rep_mean", "replicated_sd": "rep_sd", "p_value_mcse": "mcse"}.get(column, column)
-
-
-def _formatted(value: float) -> str:
-    return f"{value:.4g}"

@@ -1,0 +1,77 @@
+"""Text of a given width in inches."""
+
+import re
+from typing import Any
+
+__all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_width", "wrap_to"]
+
+
+LINE = 1.25
+"""Height of a line, in sizes of its letters."""
+
+PARTS = re.compile(r"[^\s_/-]*(?:[_/-]+|\s+|$)")
+"""Words, and parts of words that end in an underscore, a slash or a hyphen, with the space behind them."""
+
+
+def line_height(size: str) -> float:
+    """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
+    from bayesnb.pictures.picture import FontProperties
+
+    return LINE * FontProperties(size=size).get_size_in_points() / 72
+
+
+def line_number(text: str) -> int:
+    """Lines of a text; none if it is empty."""
+    return text.count("\n") + 1 if text else 0
+
+
+def text_width(text: str, size: str, weight: Any = "normal") -> float:
+    """Width of a text in inches, that of its longest line."""
+    from bayesnb.pictures.picture import FontProperties, TextPath
+
+    font = FontProperties(size=size, weight=weight)
+    points = font.get_size_in_points()
+    lines = [TextPath((0, 0), line, size=points, prop=font) for line in text.split("\n") if line.strip()]
+    return max((float(line.get_extents().width) for line in lines), default=0.0) / 72
+
+
+def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
+    """Text in lines of at most `width` inches; a dollar sign does not start a formula.
+
+    Lines end at spaces, underscores, slashes and hyphens. A word that is longer than a line is divided.
+    """
+    return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
+
+
+def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
+    def fits(text: str) -> bool:
+        return text_width(text.rstrip(), size, weight) <= width
+
+    if fits(line):
+        return line
+    lines = [""]
+    for part in PARTS.findall(line):
+        if lines[-1] and not fits(lines[-1] + part):
+            lines.append("")
+        rest = part
+        while not fits(lines[-1] + rest):
+            kept = next((k for k in range(len(rest) - 1, 1, -1) if fits(rest[:k])), 1)
+            lines[-1:] = [rest[:kept], ""]
+            rest = rest[kept:]
+        lines[-1] += rest
+    return "\n".join(text.rstrip() for text in lines if text.strip())
+
+
+def shorten_to(text: Any, width: float, size: str) -> str:
+    """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
+    whole = wrap_to(text, float("inf"), size)
+    shown, kept = whole, len(whole)
+    while text_width(shown, size) > width and kept > 1:
+        kept -= 1
+        shown = f"{whole[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{whole[len(whole) - kept // 2 :]}"
+    return shown
+
+
+def percent(prob: float) -> str:
+    """A probability as "89 %"."""
+    return f"{100 * prob:.4g} %"

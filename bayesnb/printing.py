@@ -1,0 +1,284 @@
+"""How objects print themselves: as text that fits the terminal, and as HTML in a notebook.
+
+A class states the parts of its printed form once, and `Printed` makes text and HTML of them.
+"""
+
+import shutil
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = [
+    "Code",
+    "DataTable",
+    "Heading",
+    "Paragraph",
+    "Piece",
+    "Points",
+    "Printed",
+    "as_text",
+    "four_digits",
+    "plus_minus",
+    "plus_minus_of",
+    "width",
+]
+
+WIDTH = 80
+"""Characters of a line where the terminal's width is not known."""
+
+LEAST_WIDTH = 40
+"""Least number of characters of a line, also in a terminal that is narrower."""
+
+MOST_PROSE = 100
+"""Longest line of text that is easy to read; tables may be wider."""
+
+ROWS = 20
+"""Number of rows of a table that are shown, and in HTML of columns that may be left out."""
+
+LEAST_LABEL = 24
+"""Characters to which the name of a row is shortened at most, so that a table fits."""
+
+LEAST_COLUMN = 4
+"""Characters that a column takes at least."""
+
+
+def width() -> int:
+    """Characters of a line of the terminal; 80 where there is none."""
+    return max(LEAST_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+class Piece(Protocol):
+    """A piece of a printed form."""
+
+    def lines(self, width: int) -> list[str]:
+        """The lines of the text, no longer than the width unless a word is."""
+
+    def html(self) -> str:
+        """The HTML, in which all text is escaped."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What an object or a table is, in a line or a few."""
+
+    text: str
+
+    def lines(self, width: int) -> list[str]:
+        return _wrapped(self.text, width)
+
+    def html(self) -> str:
+        return f"<p><b>{escape(self.text, quote=False)}</b></p>"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences."""
+
+    text: str
+
+    def lines(self, width: int) -> list[str]:
+        return _wrapped(self.text, width)
+
+    def html(self) -> str:
+        return f"<p>{escape(self.text, quote=False)}</p>"
+
+
+@dataclass(frozen=True)
+class Points:
+    """Sentences, each in a line of its own that begins with a dash."""
+
+    texts: Sequence[str]
+
+    def lines(self, width: int) -> list[str]:
+        return [line for text in self.texts for line in _wrapped(text, width, "- ", "  ")]
+
+    def html(self) -> str:
+        items = "".join(f"<li>{escape(text, quote=False)}</li>" for text in self.texts)
+        return f"<ul>{items}</ul>" if items else ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines whose indentation matters, such as the statements of a model."""
+
+    statements: Sequence[str]
+
+    def lines(self, width: int) -> list[str]:
+        found = []
+        for statement in self.statements:
+            indent = " " * (len(statement) - len(statement.lstrip()))
+            found += _wrapped(statement.lstrip(), width, indent, f"{indent}    ")
+        return found
+
+    def html(self) -> str:
+        text = "\n".join(self.statements)
+        return f"<pre>{escape(text, quote=False)}</pre>"
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """The first rows of a pandas data frame; whoever gives it sorts the rows by what matters.
+
+    A name of a row loses its middle where the table does not fit a line.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+    number : str, default ".4g"
+        Format of floating-point numbers.
+    rest : str, default "more in .table"
+        What the rows are that are not shown.
+    more_columns : str, default ""
+        What the columns are, such as "classes". Columns that do not fit a line are then counted and not shown. By
+        default they continue below the others.
+    rows : int, default 20
+        Number of rows that are shown.
+    """
+
+    frame: Any
+    number: str = ".4g"
+    rest: str = "more in .table"
+    more_columns: str = ""
+    rows: int = ROWS
+
+    def lines(self, width: int) -> list[str]:
+        shown, hidden = self._shown()
+        if shown.empty:
+            return []
+        if self.more_columns:
+            shown = shown.iloc[:, : width // LEAST_COLUMN]
+        columns = _index([*map(str, shown.columns)], shown.index.name)
+        names = [*map(str, shown.index)]
+        shown = shown.set_axis(columns, axis=1).set_axis(names, axis=0)
+        too_long = _width(self._text(shown)) - width
+        longest = max(map(len, [*names, str(columns.name)]))
+        shown = shown.set_axis([_shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
+        found = self._text(shown)
+        while self.more_columns and len(shown.columns) > 1 and _width(found) > width:
+            shown = shown.iloc[:, :-1]
+            found = self._text(shown)
+        if _width(found) > width:
+            found = self._text(shown, line_width=width)
+        return found + self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
+
+    def html(self) -> str:
+        import pandas as pd
+
+        shown, hidden = self._shown()
+        if self.more_columns:
+            shown = shown.iloc[:, :ROWS]
+        # pandas cuts long texts in HTML unless it is told not to.
+        with pd.option_context("display.max_colwidth", None):
+            table = shown.to_html(float_format=self._formatted)
+        left_out = self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
+        return table + "".join(Paragraph(text).html() for text in left_out)
+
+    def _shown(self) -> tuple[Any, int]:
+        """The rows that are shown, and the number of the others."""
+        return self.frame.head(self.rows), max(0, len(self.frame) - self.rows)
+
+    def _left_out(self, columns: int, rows: int) -> list[str]:
+        found = [f"… and {columns} more of {len(self.frame.columns)} {self.more_columns}"] if columns else []
+        return [*found, f"… and {rows} {self.rest}"] if rows else found
+
+    def _text(self, frame: Any, line_width: int | None = None) -> list[str]:
+        text = frame.to_string(float_format=self._formatted, line_width=line_width)
+        return [line.rstrip() for line in text.split("\n")]
+
+    def _formatted(self, value: float) -> str:
+        return format(value, self.number)
+
+
+class Printed:
+    """An object that prints itself, as text and as HTML."""
+
+    @abstractmethod
+    def _parts(self) -> Sequence[Piece]:
+        """The parts of the printed form, from the top."""
+
+    def __repr__(self) -> str:
+        return format(self, str(width()))
+
+    def __format__(self, width: str) -> str:
+        """The text in lines of a width, as in ``format(model, "60")``; without one, in those of the terminal."""
+        return as_text(self._parts(), int(width)) if width else str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(part.html() for part in self._parts())
+
+
+def as_text(parts: Sequence[Piece], width: int) -> str:
+    """The text of some parts, in lines of a width."""
+    return "\n".join(line for part in parts for line in part.lines(width))
+
+
+def four_digits(value: Any) -> str:
+    """A number in four significant digits, with an exponent only if it is very large or small.
+
+    Examples
+    --------
+    >>> four_digits(147738.2), four_digits(0.51949)
+    ('147700', '0.5195')
+    """
+    return f"{float(f'{value:.4g}'):g}"
+
+
+def plus_minus(mean: Any, sd: Any) -> str:
+    """A mean and its standard deviation, the second in two digits and the first as precise.
+
+    There are no spaces within, so that more of them fit a line.
+
+    Examples
+    --------
+    >>> plus_minus(0.14286, 0.0131), plus_minus(209906.1, 24319.4)
+    ('0.143±0.013', '210000±24000')
+    """
+    if np.isnan(mean):
+        return "NaN"
+    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
+        return f"{mean:.4g}±{sd:.2g}"
+    decimals = 1 - int(np.floor(np.log10(sd)))
+    if decimals > 6 or abs(mean) >= 1e7 or sd >= 1e7:
+        return f"{mean:.4g}±{sd:.2g}"
+    shown = max(0, decimals)
+    return f"{round(float(mean), decimals):.{shown}f}±{round(float(sd), decimals):.{shown}f}"
+
+
+def plus_minus_of(means: Any, sds: Any) -> Any:
+    """A column of `plus_minus`, of two pandas series with the same index."""
+    import pandas as pd
+
+    cells = [plus_minus(mean, sd) for mean, sd in zip(means, sds, strict=True)]
+    return pd.Series(cells, index=means.index, dtype=object)
+
+
+def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Lines of whole words; lines that the text has stay lines."""
+    options: Any = {"break_long_words": False, "break_on_hyphens": False}
+    found = []
+    for line in text.split("\n"):
+        found += wrap(line, min(width, MOST_PROSE), initial_indent=first, subsequent_indent=others, **options) or [""]
+        first = others
+    return found
+
+
+def _width(lines: Sequence[str]) -> int:
+    return max(map(len, lines))
+
+
+def _shortened(name: str, length: int) -> str:
+    """A name without its middle if it is longer: names that differ do so at the ends."""
+    if len(name) <= length:
+        return name
+    return f"{name[: (length - 1) // 2]}…{name[-(length // 2) :]}"
+
+
+def _index(names: list[str], name: Any) -> Any:
+    import pandas as pd
+
+    return pd.Index(names, name=name, dtype=object)

@@ -1,0 +1,128 @@
+"""Pictures of the site, each drawn once when the site is built.
+
+The picture of a plot function is what the example in its docstring draws. The page of the function shows it, and so do
+the gallery and the page of each result that draws itself with the function. The picture of a notebook is the first one
+among its outputs. Cards of pages that none of these fits have those of `sketches`.
+"""
+
+import base64
+import doctest
+import inspect
+import json
+import re
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import reference
+import sketches
+from docutils import nodes
+from docutils.statemachine import StringList
+from matplotlib.figure import Figure
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+FOLDER = Path(__file__).parent / "api" / "generated"
+RESOLUTION = 160
+PREFIX = "bayesnb.plot_"
+FUNCTIONS = [name for name in reference.public_names() if name.startswith(PREFIX)]
+
+
+def draw_all(app: Sphinx) -> None:
+    """Draw the pictures of all plot functions, and take those of the notebooks."""
+    FOLDER.mkdir(exist_ok=True)
+    gallery = (Path(__file__).parent / "gallery.rst").read_text("utf-8").split()
+    for name in FUNCTIONS:
+        if name.removeprefix("bayesnb.") not in gallery:
+            logging.getLogger(__name__).warning("%s is missing from docs/gallery.rst", name)
+        figure = draw(name)
+        if figure is None:
+            logging.getLogger(__name__).warning("no example in the docstring of %s makes a `figure`", name)
+        else:
+            _write(file_of(name), _png(figure))
+    for sketch in sketches.ALL:
+        _write(f"{sketch.__name__}.png", _png(sketch()))
+    for path in sorted((Path(__file__).parent / "notebooks").glob("*.ipynb")):
+        _write(f"{path.stem}.png", first_picture(path))
+
+
+def draw(name: str) -> Figure | None:
+    """The last figure that the examples of a function's docstring make and call ``figure``."""
+    namespace: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(inspect.getdoc(reference.find(name)) or ""):
+        exec(compile(example.source, f"<example of {name}>", "single"), namespace)
+    return namespace.get("figure")
+
+
+def first_picture(notebook: Path) -> bytes:
+    """The first picture that the cells of a notebook show."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    outputs = (output.get("data", {}) for cell in cells for output in cell.get("outputs", ()))
+    return base64.b64decode("".join(next(data["image/png"] for data in outputs if "image/png" in data)))
+
+
+def file_of(name: str) -> str:
+    """Name of the file with the picture of a function."""
+    return f"{name.removeprefix('bayesnb.')}.png"
+
+
+def show_picture(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Put the picture below the docstring of a plot function, and of the method of a result that draws it."""
+    text = "\n".join(lines)
+    if what == "method" and name.endswith(".plot"):
+        drawn = [f"bayesnb.{match}" for match in re.findall(r"\bplot_\w+", text)][:1]
+    else:
+        drawn = [name] if name in FUNCTIONS else []
+    for function in drawn:
+        lines += ["", f".. image:: /api/generated/{file_of(function)}", f"   :alt: {summary(function)}", ""]
+
+
+def summary(name: str) -> str:
+    """The first line of a function's docstring."""
+    return (inspect.getdoc(reference.find(name)) or "").partition("\n")[0]
+
+
+class Gallery(SphinxDirective):
+    """Cards of plot functions, one name a line: the picture, the first line of the docstring, a link to the page."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """The grid of cards."""
+        lines = [".. grid:: 1 2 2 2", "   :gutter: 3", ""]
+        for short in self.content:
+            lines += [
+                f"   .. grid-item-card:: {short}",
+                f"      :img-top: /api/generated/{file_of(short)}",
+                f"      :img-alt: {summary(f'bayesnb.{short}')}",
+                f"      :link: /api/generated/bayesnb.{short}",
+                "      :link-type: doc",
+                "",
+                f"      {summary(f'bayesnb.{short}')}",
+                "",
+            ]
+        container = nodes.Element()
+        self.state.nested_parse(StringList(lines, "gallery"), self.content_offset, container)
+        return container.children
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=RESOLUTION, bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def _write(name: str, content: bytes) -> None:
+    # A file that is written again makes Sphinx build the pages that show it again.
+    path = FOLDER / name
+    if not path.is_file() or path.read_bytes() != content:
+        path.write_bytes(content)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register what draws and shows the pictures."""
+    app.add_directive("gallery", Gallery)
+    app.connect("builder-inited", draw_all)
+    app.connect("autodoc-process-docstring", show_picture, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,67 @@
+"""Draws by NumPy have the mean and the variance that NumPyro's distributions state."""
+
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+from bayesnb.families.draw import draw
+from bayesnb.families.gamma_poisson import GammaPoisson
+from bayesnb.families.gamma_vector import GammaVector
+
+DRAWS = 4000
+
+
+def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(1.0, 4.0, shape)
+
+
+A, B = numbers(2, 3), numbers(2, 3, seed=1)
+VECTORS, ROOTS = numbers(2, 3, 4), np.tril(numbers(2, 3, 4, 4))
+PROBS = VECTORS / VECTORS.sum(axis=-1, keepdims=True)
+"""Parameters for a batch of two by three."""
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        dist.Beta(A, B),
+        dist.Dirichlet(VECTORS),
+        dist.Gamma(A, B),
+        GammaVector(VECTORS, B[..., None]),
+        dist.InverseGamma(A + 4, B),
+        dist.Normal(A, B),
+        dist.MultivariateNormal(VECTORS, scale_tril=ROOTS),
+        dist.LogNormal(A, B / 8),
+        dist.BernoulliProbs(A / 5),
+        dist.CategoricalProbs(PROBS),
+        dist.Poisson(A),
+        dist.Exponential(A),
+        dist.GeometricProbs(A / 5),
+        dist.BinomialProbs(A / 5, total_count=9),
+        GammaPoisson(A, B),
+        dist.MultinomialProbs(PROBS, total_count=9),
+        dist.DirichletMultinomial(VECTORS, total_count=9),
+        dist.Laplace(A, B),
+    ],
+    ids=lambda distribution: type(distribution).__name__,
+)
+@pytest.mark.usefixtures("float64")
+def test_mean_and_variance(distribution: Any, rng: np.random.Generator) -> None:
+    drawn = draw(distribution, rng, (DRAWS,))
+    assert drawn.shape == (DRAWS, 2, 3, *distribution.event_shape)
+    mean, variance = moments_of(distribution)
+    away = drawn - mean
+    assert np.abs(away.mean(axis=0) / np.sqrt(variance / DRAWS)).max() < 5
+    spread = away**2 - variance
+    assert np.abs(spread.mean(axis=0) / (spread.std(axis=0) / np.sqrt(DRAWS))).max() < 5
+
+
+def moments_of(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance; those of a category are those of its number."""
+    if isinstance(distribution, dist.CategoricalProbs):
+        number = np.arange(4)
+        mean = PROBS @ number
+        return mean, PROBS @ number**2 - mean**2
+    return np.asarray(distribution.mean), np.asarray(distribution.variance)

@@ -1,0 +1,270 @@
+"""What all figures share: the caller's axes, size, style, classes and features.
+
+A new plot needs an entry in `PLOTS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import arviz_plots  # noqa: F401  # registers its styles
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import collisions, faint
+from matplotlib.figure import Figure
+
+import bayesnb as nb
+
+
+@cache
+def penguins() -> tuple[Any, Any, Any]:
+    X, y = nb.datasets.penguins()
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A call with the keyword arguments of the house style, and what it draws by default.
+
+    Attributes
+    ----------
+    call : callable
+    panels : int
+        Number of panels; a plot of one panel takes ``ax``, the others take ``axes``.
+    classes, features : bool
+        Whether the plot takes them.
+    """
+
+    call: Callable[..., Any]
+    panels: int = 1
+    classes: bool = False
+    features: bool = False
+
+    @property
+    def argument(self) -> str:
+        return "ax" if self.panels == 1 else "axes"
+
+
+@cache
+def many_classes() -> tuple[Any, Any, Any]:
+    """Twelve classes with long names, a number and a column of 0 and 1."""
+    rng = np.random.default_rng(0)
+    at = rng.integers(0, 12, 120)
+    X = pd.DataFrame({"height of the tree in metres": rng.normal(at / 2, 0.5), "old": rng.integers(0, 2, 120)})
+    y = np.array([f"a class of number {i} with a long name" for i in at])
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
+
+
+@cache
+def words() -> Any:
+    """Counts of thirty words, some of them long."""
+    rng = np.random.default_rng(2)
+    y = np.array(["ham", "spam, which is a name of several words"])[np.arange(20) % 2]
+    names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words"]
+    probs = rng.dirichlet(np.full(30, 0.4), 2)
+    X = pd.DataFrame([rng.multinomial(60, probs[c]) for c in np.arange(20) % 2], columns=names)
+    return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), names)}), X, y)
+
+
+@cache
+def told() -> Any:
+    return nb.telling_features(penguins()[0], 4, num_draws=5)
+
+
+def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
+    return nb.plot_proba(posterior, X, y, max_rows=5, num_draws=20, **options)
+
+
+@cache
+def result(name: str) -> Any:
+    """What a function returns for the penguins, or a table of numbers where this takes long."""
+    posterior, X, y = penguins()
+    bill = X[["bill_length_mm"]]
+    few = nb.fit(nb.NaiveBayes(nb.Gaussian()), bill, y)
+    computed: dict[str, Callable[[], Any]] = {
+        "weights": lambda: nb.weight_features(posterior, X, y),
+        "information": lambda: nb.mutual_information(posterior, num_draws=5),
+        "evidence": lambda: nb.feature_evidence(posterior),
+        "sensitivity": lambda: nb.sensitivity(few),
+        "calibration": lambda: nb.calibration(posterior, X, y, other=few),
+        "check": lambda: nb.check(few, bill, y, num_replicates=20, statistics="mean"),
+        "comparison": lambda: nb.compare(
+            few, nb.from_samples(few.model, few.draws(num_draws=100, num_chains=2, key=1), X=bill, y=y)
+        ),
+        "models": lambda: nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, bill, y),
+        "families": lambda: nb.choose_families(bill, y),
+        "uniformity": lambda: SimpleNamespace(
+            table=pd.DataFrame({"p_value": [0.7, 0.01]}, index=["the first parameter[of a class]", "the second one"]),
+            pit=pd.DataFrame(
+                np.random.default_rng(1).uniform(size=(40, 2)),
+                columns=["the first parameter[of a class]", "the second one"],
+            ),
+            error_rate=0.05,
+            verdict="It is calibrated, as far as p says.",
+        ),
+        "merges": lambda: SimpleNamespace(
+            table=pd.DataFrame(
+                {
+                    "first": ["bill_length_mm", "island"],
+                    "second": ["bill_depth_mm", "sex"],
+                    "family": ["MultivariateGaussian", "JointCategorical"],
+                    "log_bayes_factor": [9.0, 1.5],
+                    "total": [9.0, 10.5],
+                }
+            ),
+            blocks=(),
+        ),
+        "selection": lambda: SimpleNamespace(
+            table=pd.DataFrame(
+                {"action": ["", "drop"], "feature": ["", "sex"], "difference": [0.0, 1.5], "se": [0.0, 0.5]}
+            ),
+            kept=("island",),
+            dropped=("sex",),
+        ),
+    }
+    return computed[name]()
+
+
+PLOTS: dict[str, Plot] = {
+    "weights": Plot(lambda **options: nb.plot_weights(result("weights"), **options), features=True),
+    "mutual information": Plot(
+        lambda **options: nb.plot_mutual_information(result("information"), **options), features=True
+    ),
+    "feature evidence": Plot(
+        lambda **options: nb.plot_feature_evidence(result("evidence"), **options), panels=2, features=True
+    ),
+    "sensitivity": Plot(lambda **options: nb.plot_sensitivity(result("sensitivity"), **options)),
+    "log odds": Plot(
+        lambda **options: nb.plot_log_odds(
+            *penguins(), classes=("Gentoo", "Adelie"), max_rows=5, num_draws=20, **options
+        )
+    ),
+    "reliability": Plot(lambda **options: nb.plot_reliability(result("calibration"), **options), panels=2),
+    "check": Plot(lambda **options: nb.plot_check(result("check"), **options), panels=3),
+    "comparison": Plot(lambda **options: nb.plot_comparison(result("comparison"), max_panels=2, **options), panels=2),
+    "models": Plot(lambda **options: nb.plot_model_comparison(result("models"), **options), panels=2),
+    "sbc": Plot(lambda **options: nb.plot_sbc(result("uniformity"), **options), panels=2),
+    "families": Plot(
+        lambda **options: nb.plot_family_choice(result("families"), **options), panels=2, classes=True, features=True
+    ),
+    "merges": Plot(lambda **options: nb.plot_column_grouping(result("merges"), **options)),
+    "selection": Plot(lambda **options: nb.plot_feature_selection(result("selection"), **options)),
+    "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
+    "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
+    "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
+    "telling features": Plot(
+        lambda **options: nb.plot_telling_features(told(), **options),
+        panels=3,
+        classes=True,
+    ),
+    "prior and posterior": Plot(
+        lambda **options: nb.plot_prior_posterior(
+            penguins()[0], sites=["island_prob", "flipper_length_mm_variance"], **options
+        ),
+        panels=4,
+        classes=True,
+    ),
+    "spikes": Plot(lambda **options: nb.plot_spikes(words(), **options), panels=2, classes=True),
+    "densities": Plot(
+        lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
+    ),
+    "densities without data": Plot(
+        lambda **options: nb.plot_densities(many_classes()[0], **options), panels=2, classes=True, features=True
+    ),
+}
+
+every_plot = pytest.mark.parametrize("name", PLOTS)
+
+
+@every_plot
+def test_axes_of_the_caller_are_drawn_in_and_nothing_beside_them(name: str) -> None:
+    plot = PLOTS[name]
+    figure = Figure(figsize=(8, 3 * plot.panels))
+    axes = figure.subplots(plot.panels + 1, 1)
+    given = axes[0] if plot.argument == "ax" else axes[: plot.panels]
+    assert plot.call(**{plot.argument: given}) is figure
+    assert figure.axes == list(axes)
+    assert all(axis.has_data() for axis in axes[:-1])
+    assert not axes[-1].has_data()
+    assert not figure.texts
+    assert not figure.legends
+    assert figure.get_size_inches().tolist() == [8, 3 * plot.panels]
+
+
+@every_plot
+def test_axes_that_do_not_fit_are_refused(name: str) -> None:
+    plot = PLOTS[name]
+    axes = Figure().subplots(1, plot.panels + 1)
+    if plot.argument == "axes":
+        number = f"axes has {plot.panels + 1} axes, and the figure has {plot.panels} panels: give {plot.panels}"
+        with pytest.raises(ValueError, match=number):
+            plot.call(axes=axes)
+    else:
+        with pytest.raises(TypeError, match="ax is or holds a ndarray: give one of matplotlib's Axes"):
+            plot.call(ax=axes)
+    with pytest.raises(TypeError, match=f"{plot.argument} is or holds a str: give "):
+        plot.call(**{plot.argument: "left"})
+    given = axes[0] if plot.argument == "ax" else axes[: plot.panels]
+    with pytest.raises(ValueError, match=f"figsize is for a new figure, and {plot.argument} for the caller's"):
+        plot.call(**{plot.argument: given}, figsize=(3, 3))
+
+
+@every_plot
+def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
+    for size in (3.35, (3.35,), (0, 3), (3, -1), ("a", "b")):
+        with pytest.raises(ValueError, match=r"figsize is .*: give width and height in inches"):
+            PLOTS[name].call(figsize=size)
+
+
+@every_plot
+def test_no_text_is_clipped_in_a_narrow_column(name: str) -> None:
+    figure = PLOTS[name].call(figsize=(3.35, None))
+    assert figure.get_figwidth() == 3.35
+    assert collisions(figure) == []
+
+
+@every_plot
+def test_no_text_is_clipped_in_another_style(name: str) -> None:
+    with mpl.style.context("arviz-variat"):
+        assert collisions(PLOTS[name].call()) == []
+
+
+@every_plot
+def test_a_wide_figure_has_its_size(name: str) -> None:
+    figure = PLOTS[name].call(figsize=(10, 6))
+    assert figure.get_size_inches().tolist() == [10, 6]
+
+
+@every_plot
+def test_nothing_vanishes_on_a_dark_page(name: str) -> None:
+    with mpl.style.context("dark_background"):
+        assert faint(PLOTS[name].call()) == []
+
+
+@every_plot
+def test_letters_follow_the_size_of_the_style(name: str) -> None:
+    sizes = []
+    for points in (10, 15):
+        with mpl.rc_context({"font.size": points}):
+            figure = PLOTS[name].call()
+            texts = [axis.title for axis in figure.axes] + [t for axis in figure.axes for t in axis.get_xticklabels()]
+            texts += [text for found in figure.legends for text in found.get_texts()] + figure.texts
+            sizes.append([text.get_fontsize() for text in texts][:4])
+    np.testing.assert_allclose(sizes[1], 1.5 * np.array(sizes[0]))
+
+
+@pytest.mark.parametrize("name", [name for name, plot in PLOTS.items() if plot.classes])
+def test_an_unknown_class_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"classes is \['nobody'\]: name one or more of \["):
+        PLOTS[name].call(classes=["nobody"])
+
+
+@pytest.mark.parametrize("name", [name for name, plot in PLOTS.items() if plot.features])
+def test_an_unknown_feature_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
+        PLOTS[name].call(features=["nothing"])

@@ -1,0 +1,268 @@
+"""What objects print: text of the terminal's width, what matters first, and HTML of the same parts."""
+
+import re
+
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+
+import bayesnb as nb
+from bayesnb.posterior.by_class import parameters_by_class
+from bayesnb.printing import (
+    Code,
+    DataTable,
+    Heading,
+    Paragraph,
+    Points,
+    Printed,
+    as_text,
+    four_digits,
+    plus_minus,
+    width,
+)
+
+LONG = "a_column_with_a_rather_long_name"
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Three classes; columns with long names, one of which has a tag in it."""
+    rng = np.random.default_rng(5)
+    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 60)]
+    X = pd.DataFrame(
+        {
+            LONG: rng.gamma(50.0, 0.02, 60) + 0.4 * (y == "fir"),
+            f"{LONG}_too": rng.gamma(50.0, 20.0, 60) + 300 * (y == "oak"),
+            "<b>bark": rng.choice(["smooth", "rough"], 60),
+            "rings": rng.poisson(7.0, 60),
+        }
+    )
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return nb.NaiveBayes(
+        {
+            LONG: nb.LogNormal(),
+            f"{LONG}_too": nb.Gaussian(),
+            "<b>bark": nb.Categorical(),
+            "rings": nb.Poisson(),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def posterior(model, data):
+    return nb.fit(model, *data)
+
+
+@pytest.fixture(scope="module")
+def comparison(posterior, model, data):
+    X, y = data
+    draws = posterior.draws(num_draws=500, key=3)
+    wrong = draws | {"rings_rate": draws["rings_rate"] * 1.2}
+    return nb.compare(posterior, nb.from_samples(model, wrong, X=X, y=y))
+
+
+RESULTS = {
+    "description": lambda posterior, model, X, y: model,
+    "bound": lambda posterior, model, X, y: posterior.model,
+    "exact": lambda posterior, model, X, y: posterior,
+    "averaged": lambda posterior, model, X, y: posterior.averaged(),
+    "point": lambda posterior, model, X, y: nb.fit(model, X, y, nb.MAP()),
+    "sampled": lambda posterior, model, X, y: nb.from_samples(model, posterior.draws(num_draws=100), X=X, y=y),
+    "weighted": lambda posterior, model, X, y: nb.weight_features(posterior, X, y),
+    "check": lambda posterior, model, X, y: nb.check(posterior, X, y, num_replicates=20),
+    "calibration": lambda posterior, model, X, y: nb.calibration(posterior, X, y, other=posterior.averaged()),
+    "sensitivity": lambda posterior, model, X, y: nb.sensitivity(posterior),
+    "sbc": lambda posterior, model, X, y: nb.sbc(model, X=X, y=y, num_simulations=20),
+    "families": lambda posterior, model, X, y: nb.choose_families(X, y),
+    "grouping": lambda posterior, model, X, y: nb.group_columns(model, X, y),
+    "selection": lambda posterior, model, X, y: nb.select_features(model, X, y),
+    "models": lambda posterior, model, X, y: nb.compare_models(
+        {"a model with a rather long name": posterior, "another": posterior.averaged()}, X, y
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", RESULTS)
+def test_results_fit_eighty_columns_and_html_is_escaped(kind, posterior, model, data):
+    shown = RESULTS[kind](posterior, model, *data)
+    assert isinstance(shown, Printed)
+    assert max(map(len, repr(shown).splitlines())) <= 80
+    html = shown._repr_html_()
+    assert html.startswith("<p><b>")
+    assert "<b>bark" not in html.replace("<p><b>", "")
+    assert ("&lt;b&gt;bark" in html) is ("<b>bark" in repr(shown))
+
+
+def test_lines_follow_the_terminal(posterior, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = nb.sensitivity(posterior)
+    assert f"{LONG}_too_variance[ash]" in repr(wide)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, repr(wide).splitlines())) <= 60
+    assert f"{LONG}_too_variance[ash]" not in repr(wide)
+    monkeypatch.setenv("COLUMNS", "1")
+    assert width() == 40
+
+
+def rows_of(text, name):
+    """The names of the rows below a header that begins with a name."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"{name} "))
+    return [re.split(r"  +", line)[0] for line in lines[start + 1 :]]
+
+
+def test_a_comparison_shows_the_largest_differences_first_and_the_sds(comparison):
+    shown = rows_of(repr(comparison), "parameter")
+    assert set(shown[:3]) == {"rings_rate[ash]", "rings_rate[fir]", "rings_rate[oak]"}
+    row = comparison.table.loc["rings_rate[oak]"]
+    line = next(line for line in repr(comparison).splitlines() if line.startswith("rings_rate[oak]"))
+    exact, sampled, z, test = line.split()[1:]
+    assert exact == plus_minus(row["exact_mean"], row["exact_sd"])
+    assert sampled == plus_minus(row["sampled_mean"], row["sampled_sd"])
+    of_tests = row[["z_mean", "z_sd", "z_skew", "z_tails"]]
+    assert float(z) == pytest.approx(row[f"z_{test}"], abs=0.051)
+    assert abs(float(z)) == pytest.approx(of_tests.abs().max(), abs=0.051)
+    assert comparison._repr_html_().index("rings_rate[oak]") < comparison._repr_html_().index("class_prob")
+    assert max(map(len, repr(comparison).splitlines())) <= 80
+
+
+def test_a_sensitivity_shows_conflicts_first():
+    rng = np.random.default_rng(0)
+    X = (rng.uniform(size=(200, 30)) < 0.9).astype(int)
+    prior = np.ones((1, 30))
+    prior[0, 25:] = 60.0
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(1.0, prior)), X, ["a"] * 200, classes=["a"])
+    found = nb.sensitivity(posterior)
+    conflicts = found.table.index[found.table["diagnosis"] == "prior-data conflict"]
+    assert len(conflicts) == 5
+    shown = rows_of(repr(found), "parameter")
+    assert set(shown[:5]) == set(conflicts)
+    assert repr(found).count("  conflict\n") == 5
+    assert shown[-1] == "… and 10 more in .table"
+
+
+def test_an_sbc_shows_the_least_uniform_first(model, data):
+    X, y = data
+    found = nb.sbc(model, X=X, y=y, num_simulations=20)
+    p_values = [float(line.split()[-1]) for line in repr(found).splitlines() if re.match(r"\S+(\[.*\])? .*\d$", line)]
+    assert len(p_values) >= 10
+    assert p_values == sorted(p_values)
+
+
+def test_names_of_rows_lose_their_middle_where_the_table_does_not_fit():
+    frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["a" * 50 + "b" * 50, "short"], name="row"))
+    lines = DataTable(frame).lines(60)
+    assert max(map(len, lines)) <= 60
+    assert re.match(r"a{20,}…b{20,} ", lines[1])
+    assert lines[2].startswith("short ")
+    assert lines[0].startswith("row ")
+    assert DataTable(frame).lines(200)[1].startswith("a" * 50 + "b" * 50)
+
+
+def test_columns_that_do_not_fit_continue_below_or_are_counted():
+    frame = pd.DataFrame(np.arange(60.0).reshape(2, 30) / 7, columns=range(30))
+    below = DataTable(frame).lines(60)
+    assert max(map(len, below)) <= 60
+    assert {word for line in below for word in line.split() if word.isdigit()} >= {str(column) for column in range(30)}
+    counted = DataTable(frame, more_columns="things").lines(60)
+    assert max(map(len, counted)) <= 60
+    number = len(counted[0].split())
+    assert counted[-1] == f"… and {30 - number} more of 30 things"
+    assert DataTable(frame, more_columns="things").html().endswith("<p>… and 10 more of 30 things</p>")
+
+
+def test_rows_beyond_the_first_twenty_are_counted():
+    frame = pd.DataFrame({"x": range(23)})
+    assert DataTable(frame).lines(80)[-1] == "… and 3 more in .table"
+    assert DataTable(frame).html().count("<tr") == 21
+    assert "… and 3 more in .table" in DataTable(frame).html()
+    assert len(DataTable(frame, rows=23).lines(80)) == 24
+    assert not any("more" in line for line in DataTable(frame.head(20)).lines(80))
+
+
+def test_a_table_without_rows_has_no_lines():
+    assert DataTable(pd.DataFrame({"x": []})).lines(80) == []
+
+
+def test_learned_hyperparameters_are_listed_below_the_parameters():
+    X = pd.DataFrame({f"x{j}": [0, 1, 1, 0, 1, 0] for j in range(12)})
+    model = nb.NaiveBayes({"bits": (nb.Bernoulli(dist.Gamma(np.ones(12), 1.0), 1.0), list(X))})
+    bound = model.bind(X, list("aabbab"))
+    shapes = {site: [len(names) for _, names in axes] for site, axes in bound.sites.axes().items()}
+    parts = parameters_by_class(bound, lambda site: {"mean": np.full(shapes[site], 0.5), "sd": 0.11})
+    lines = as_text(parts, 80).splitlines()
+    start = lines.index("Hyperparameters, mean ± sd:")
+    assert lines[start + 1] == "  bits_concentration1[x0] = 0.50±0.11"
+    assert lines[start + 9] == "  … and 4 more of bits_concentration1"
+    assert len(lines) == start + 10
+
+
+def test_long_texts_in_cells_are_whole_in_html():
+    text = "word " * 30
+    assert text.strip() in DataTable(pd.DataFrame({"x": [text.strip()]})).html()
+
+
+def test_words_stay_whole_and_prose_is_no_wider_than_is_easy_to_read():
+    text = "nb.weight_features-and-more " * 20
+    for wide in (30, 80, 200):
+        lines = Paragraph(text).lines(wide)
+        assert max(map(len, lines)) <= min(wide, 100)
+        assert set(" ".join(lines).split()) == {"nb.weight_features-and-more"}
+
+
+def test_parts_as_text_and_as_html():
+    parts = [
+        Heading("a < b"),
+        Points(["one & two", "three"]),
+        Code(["  x ~ " + "y " * 40, "      z"]),
+    ]
+    lines = as_text(parts, 40).splitlines()
+    assert lines[:3] == ["a < b", "- one & two", "- three"]
+    assert lines[3].startswith("  x ~ y")
+    assert lines[4].startswith("      y")
+    assert lines[-1] == "      z"
+    html = "".join(part.html() for part in parts)
+    assert html.startswith("<p><b>a &lt; b</b></p><ul><li>one &amp; two</li><li>three</li></ul><pre>  x ~ y")
+    assert Points([]).html() == ""
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "text"),
+    [
+        (3701.234, 36.91, "3701±37"),
+        (0.44092, 0.02661, "0.441±0.027"),
+        (209906.1, 24319.4, "210000±24000"),
+        (-0.5, 1.0, "-0.5±1.0"),
+        (0.25, 0.0, "0.25±0"),
+        (0.1154, np.inf, "0.1154±inf"),
+        (np.nan, np.nan, "NaN"),
+        (1.0, np.nan, "1±nan"),
+        (1e-9, 2.345e-11, "1e-09±2.3e-11"),
+        (3e12, 2e10, "3e+12±2e+10"),
+    ],
+)
+def test_a_mean_is_as_precise_as_its_sd(mean, sd, text):
+    assert plus_minus(mean, sd) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(147738.2, "147700"), (0.519494, "0.5195"), (190.0, "190"), (1e9, "1e+09")]
+)
+def test_a_number_of_four_digits_has_an_exponent_only_where_it_must(value, text):
+    assert four_digits(value) == text
+
+
+def test_a_family_prints_its_settings_and_the_shapes_of_its_arrays(posterior):
+    assert repr(nb.Gaussian(kappa=0.5)) == "Gaussian(loc=None, kappa=0.5, concentration=1.0, rate=None)"
+    gaussian = next(family for family in posterior.families if type(family) is nb.Gaussian)
+    assert repr(gaussian).startswith("Gaussian(loc=<array of shape (3, 1)>, kappa=")
+    assert all("\n" not in repr(family) for family in posterior.families)
+    hurdle = nb.fit(nb.Hurdle(nb.LogNormal()), [[0.0], [1.0], [2.0], [0.0], [1.0]], list("aaabb")).families[0]
+    assert "family=LogNormal(loc=" in repr(hurdle)
+    assert "array([" not in repr(hurdle)
