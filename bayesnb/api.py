@@ -52,11 +52,10 @@ def fit(
         partitions, and every row has a label.
     y : labels of shape (rows,), str or None
         Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
-        column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()` and `MLE()`
-        (both by EM), `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a
-        mixture.
+        column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,
+        `EM()`, `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
     inference : Inference, optional
-        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`.
+        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`.
     sample_weight : array, shape (rows,), optional
         Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
         in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so

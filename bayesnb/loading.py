@@ -15,6 +15,7 @@ from bayesnb.files.weights import read_weights
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
 from bayesnb.inference.exact import Exact
+from bayesnb.inference.expectation import EM
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.point import MAP, MLE
@@ -28,7 +29,7 @@ from bayesnb.posterior.weighted import WeightedPosterior
 
 __all__ = ["load"]
 
-INFERENCES: tuple[type[Inference], ...] = (EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
+INFERENCES: tuple[type[Inference], ...] = (EM, EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
 """Inferences that a file may name."""
 
 

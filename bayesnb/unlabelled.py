@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,8 @@ import scipy.sparse
 
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.sparse import stacked
+from bayesnb.parallel import in_order
+from bayesnb.sparse import csr_rows, stacked
 from bayesnb.tables.categories import warn_unseen
 from bayesnb.tables.table import Table
 
@@ -29,25 +32,37 @@ class Unlabelled:
         For each block of the model its cells, shape (rows, columns): float64 with missing cells NaN, or CSR.
     weights : array, shape (rows,)
         Positive. A row of weight w counts as w rows, each with a label of its own.
+    guess : array, shape (rows, classes), or None
+        Probabilities of the labels at which an iteration starts; None if it finds its own start.
     """
 
     blocks: tuple[Any, ...]
     weights: np.ndarray
+    guess: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
 
-    def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
-        """A cache-sized number of rows at a time: their positions, and their cells block by block."""
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The rows in pieces that fit the cache."""
         stored = sum(x.nnz if scipy.sparse.issparse(x) else x.size for x in self.blocks)
         step = max(256, PIECE_CELLS * len(self) // max(stored, 1))
-        for start in range(0, len(self), step):
-            rows = slice(start, start + step)
-            yield rows, tuple(x[rows] for x in self.blocks)
+        return [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
+
+    def cells(self, rows: slice) -> tuple[Any, ...]:
+        """Cells of some rows, block by block."""
+        return tuple(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows] for x in self.blocks)
+
+    def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """A cache-sized number of rows at a time: their positions, and their cells block by block."""
+        for rows in self.slices:
+            yield rows, self.cells(rows)
 
     def take(self, rows: np.ndarray) -> "Unlabelled":
         """Some of the rows."""
-        return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows])
+        guess = None if self.guess is None else self.guess[rows]
+        return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows], guess)
 
     def count(self, model: BoundModel, membership: np.ndarray) -> ModelStatistics:
         """Statistics of the rows, given labels or probabilities of labels.
@@ -59,8 +74,8 @@ class Unlabelled:
         membership : array, shape (rows, classes)
             Weight of each row in each class.
         """
-        counted = [model.count(chunk, membership[rows]) for rows, chunk in self.pieces()]
-        return sum(counted[1:], start=counted[0])
+        counted = in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices)
+        return reduce(add, counted)
 
 
 def read_rows(

@@ -21,5 +21,7 @@ def as_inference(inference: Any) -> Inference:
     if isinstance(inference, type) and issubclass(inference, Inference):
         raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
     if not isinstance(inference, Inference):
-        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP() or nb.MLE()")
+        raise TypeError(
+            f"inference is {inference!r}: give nb.Exact(), nb.NUTS(), nb.Gibbs(), nb.MAP(), nb.MLE() or nb.EM()"
+        )
     return inference

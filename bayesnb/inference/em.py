@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -12,11 +13,21 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning
 from bayesnb.model.bound import BoundModel
+from bayesnb.parallel import in_order
 from bayesnb.problem import Problem
 from bayesnb.unlabelled import Unlabelled
 from bayesnb.warn import warn
 
-__all__ = ["TOLERANCE", "Estimate", "first_responsibilities", "iterate", "label_log_joint", "maximise"]
+__all__ = [
+    "TOLERANCE",
+    "Estimate",
+    "expected_statistics",
+    "first_responsibilities",
+    "iterate",
+    "label_log_joint",
+    "maximise",
+    "probabilities",
+]
 
 STARTS = 10
 """Number of random starts if a class has no labelled row; the best one is used."""
@@ -33,21 +44,40 @@ Estimate = Callable[[ModelStatistics], ModelParameters]
 
 def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: ModelParameters) -> np.ndarray:
     """Log density of each unlabelled row and each class given parameters, shape (..., rows, classes)."""
-    return np.concatenate([model.log_joint(parameters, chunk) for _, chunk in unlabelled.pieces()], axis=-2)
+    pieces = in_order(lambda rows: model.log_joint(parameters, unlabelled.cells(rows)), unlabelled.slices)
+    return np.concatenate(list(pieces), axis=-2)
+
+
+def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the labels, and the log densities of the rows, from log joint densities (..., rows, classes).
+
+    They are computed class by class, because short rows cost NumPy more than their numbers do.
+    """
+    by_class = np.moveaxis(joint, -1, 0)
+    highest = reduce(np.maximum, by_class)
+    weights = [np.exp(of_class - highest) for of_class in by_class]
+    total = reduce(np.add, weights)
+    result = np.empty(joint.shape)
+    for c, weight in enumerate(weights):
+        np.divide(weight, total, out=result[..., c])
+    return result, highest + np.log(total)
 
 
 @in_float64
 def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Probabilities of the missing labels, near an optimum, shape (rows, classes).
 
-    They start at the predictions from the labelled rows. A class without a labelled row starts at one unlabelled row
-    drawn at random, because classes with equal priors would otherwise stay equal. Of ten such starts, with twenty steps
-    each, the one with the highest predictive density of the unlabelled rows is used (short runs of EM: Biernacki,
-    Celeux and Govaert 2003, *Computational Statistics and Data Analysis* 41, 561-575). The parameters are integrated
-    out in these steps, so that no probability stays at zero.
+    They are the guess that comes with the rows, if there is one. Otherwise they start at the predictions from the
+    labelled rows. A class without a labelled row starts at one unlabelled row drawn at random, because classes with
+    equal priors would otherwise stay equal. Of ten such starts, with twenty steps each, the one with the highest
+    predictive density of the unlabelled rows is used (short runs of EM: Biernacki, Celeux and Govaert 2003,
+    *Computational Statistics and Data Analysis* 41, 561-575). The parameters are integrated out in these steps, so that
+    no probability stays at zero.
     """
     rows = problem.unlabelled
     assert rows is not None
+    if rows.guess is not None:
+        return rows.guess
     without = np.flatnonzero(problem.statistics.classes.n == 0)
     scored = []
     for _ in range(STARTS if without.size else 1):
@@ -83,6 +113,15 @@ def _predictive(problem: Problem, membership: np.ndarray) -> np.ndarray:
     return total
 
 
+def expected_statistics(problem: Problem, responsibilities: np.ndarray) -> ModelStatistics:
+    """Statistics of all rows, given the probabilities of the missing labels, shape (rows, classes)."""
+    rows = problem.unlabelled
+    assert rows is not None
+    counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
+    # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
+    return replace(counted, blocks=tuple(statistics.without_rounding(statistics) for statistics in counted.blocks))
+
+
 def iterate(problem: Problem, estimate: Estimate, rng: np.random.Generator) -> Iterator[tuple[ModelParameters, float]]:
     """The steps of EM.
 
@@ -95,10 +134,7 @@ def iterate(problem: Problem, estimate: Estimate, rng: np.random.Generator) -> I
     assert rows is not None
     responsibilities = first_responsibilities(problem, rng)
     while True:
-        counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
-        # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
-        blocks = tuple(statistics.without_rounding(statistics) for statistics in counted.blocks)
-        parameters = estimate(replace(counted, blocks=blocks))
+        parameters = estimate(expected_statistics(problem, responsibilities))
         before = responsibilities
         responsibilities = softmax(label_log_joint(problem.resolved, rows, parameters), axis=-1)
         yield parameters, float(np.abs(responsibilities - before).max())

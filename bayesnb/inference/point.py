@@ -14,7 +14,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.dirichlet import dirichlet_mode
 from bayesnb.inference.base import Inference
-from bayesnb.inference.em import maximise
+from bayesnb.inference.em import Estimate, maximise
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.point import PointPosterior
@@ -40,8 +40,12 @@ class _PointEstimate(Inference):
         if problem.unlabelled is None:
             parameters = estimate(problem.statistics)
         else:
-            parameters = maximise(problem, estimate, random_generator(key), self.max_iterations)
+            parameters = self._maximise(problem, estimate, random_generator(key))
         return PointPosterior(problem.resolved, parameters, problem, self)
+
+    def _maximise(self, problem: Problem, estimate: Estimate, rng: np.random.Generator) -> ModelParameters:
+        """Parameters where labels are missing."""
+        return maximise(problem, estimate, rng, self.max_iterations)
 
     @abstractmethod
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters: ...
@@ -149,7 +153,7 @@ class MAP(_PointEstimate):
     """
 
     def check(self, problem: Problem) -> None:
-        problem.require_every_feature("MAP")
+        problem.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
             if not gives_mode(type(block.family)):
                 method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"

@@ -1,0 +1,1 @@
+"""Labels of items from annotators who may be wrong."""

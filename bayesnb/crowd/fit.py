@@ -1,0 +1,138 @@
+"""Labels of items and quality of annotators, from a long table of annotations."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.arrays import in_float64
+from bayesnb.crowd.prior import diagonal_concentration, first_guess
+from bayesnb.crowd.read import AnnotationTable, read_annotations
+from bayesnb.crowd.result import AnnotationFit
+from bayesnb.families.annotations import Annotations
+from bayesnb.inference.base import Inference
+from bayesnb.inference.choice import as_inference
+from bayesnb.inference.expectation import EM
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.problem import Problem
+from bayesnb.tables.schema import Schema
+from bayesnb.unlabelled import Unlabelled
+
+__all__ = ["fit_annotations"]
+
+
+def fit_annotations(
+    table: Any,
+    *,
+    item: Any,
+    annotator: Any,
+    label: Any,
+    inference: Inference | None = None,
+    classes: Any = None,
+    known: Any = None,
+    concentration: Any = None,
+    class_concentration: Any = 1.0,
+    key: Any = 0,
+) -> AnnotationFit:
+    r"""Labels of items from annotators who may be wrong: the model of Dawid and Skene (1979).
+
+    It is naive Bayes whose class is not observed. An item has the class c with probability :math:`\pi_c`. Given c,
+    annotator j gives label l with probability :math:`\theta_{cjl}`, independently of all other annotations:
+
+    .. math::
+        \pi \sim \mathrm{Dirichlet}(a), \qquad \theta_{cj} \sim \mathrm{Dirichlet}(\alpha_c), \qquad
+        p(x_i \mid y_i = c) = \prod_{j, l} \theta_{cjl}^{x_{ijl}}
+
+    An annotator who gives an item no label says nothing about it. If an annotator gives an item several labels, each of
+    them counts.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+        One row for each annotation.
+    item, annotator, label : str
+        Names of the columns.
+    inference : Inference, optional
+        `EM()` by default, a point estimate; `Gibbs()` or `NUTS()` for draws, which give intervals. NUTS stores items by
+        annotators by labels, and takes small tables.
+    classes : sequence, optional
+        Classes that an item may have, by default the labels of the table, sorted. A class may be a label that no
+        annotator gives, and an annotator may give a label that is no class, such as "unsure".
+    known : mapping from item to label, or pandas.Series, optional
+        Labels of items that are known for certain. An item may have no annotation.
+    concentration : float or array, optional
+        Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
+        of the table and the classes, sorted, and the annotators have the order of their first annotation. By default 5
+        for the class's own label and 1.5 for each other label. 1 is a flat prior, under which EM maximises the
+        likelihood.
+    class_concentration : float or array of shape (classes,), default 1.0
+        Prior weight of each class.
+    key : int or JAX key, default 0
+        Source of randomness.
+
+    Returns
+    -------
+    AnnotationFit
+
+    Raises
+    ------
+    TypeError
+        If the table has no named columns or is a Dask collection, or `known` is no mapping.
+    ValueError
+        If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
+        label is not among the classes.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the inference has not converged.
+
+    Notes
+    -----
+    An iteration starts from the labels that follow if every annotator is right with probability .7.
+
+    References
+    ----------
+    Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM algorithm.
+    *Applied Statistics* 28(1), 20-28.
+
+    Examples
+    --------
+    Three annotators, of whom the third often disagrees with the others.
+
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> votes = {"Ann": "yynnyynn", "Bob": "yynnyynn", "Cem": "nynynyny"}
+    >>> rows = [(i, who, given) for who, labels in votes.items() for i, given in enumerate(labels)]
+    >>> table = pd.DataFrame(rows, columns=["photo", "person", "cat"])
+    >>> crowd = nb.fit_annotations(table, item="photo", annotator="person", label="cat")
+    >>> "".join(crowd.items["label"])
+    'yynnyynn'
+    >>> crowd.annotators["accuracy"].round(2).to_dict()
+    {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
+    """
+    inference = EM() if inference is None else as_inference(inference)
+    columns = {"item": item, "annotator": annotator, "label": label}
+    annotations = read_annotations(table, columns, classes, known)
+    problem = _problem(annotations, concentration, class_concentration)
+    inference.check(problem)
+    return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
+
+
+@in_float64
+def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
+    weights = diagonal_concentration(annotations) if concentration is None else concentration
+    family = Annotations(weights, num_labels=len(annotations.labels))
+    names = tuple((annotator, label) for annotator in annotations.annotators for label in annotations.labels)
+    model = BoundModel.of(
+        NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
+        Schema(names, True, annotations.classes),
+    )
+    known, unknown = np.flatnonzero(annotations.known >= 0), np.flatnonzero(annotations.known < 0)
+    membership = np.eye(len(annotations.classes))[annotations.known[known]]
+    statistics = model.count((annotations.counts[known],), membership)
+    if not len(unknown):
+        return Problem(model, statistics)
+    counts = annotations.counts[unknown] if len(known) else annotations.counts
+    guess = first_guess(annotations, unknown)
+    return Problem(model, statistics, unlabelled=Unlabelled((counts,), np.ones(len(unknown)), guess))

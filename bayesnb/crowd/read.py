@@ -1,0 +1,168 @@
+"""A long table of annotations as counts of labels by item and annotator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from bayesnb.tables.categories import sort_categories
+from bayesnb.tables.columns import listed, near_matches
+from bayesnb.tables.labels import as_labels
+from bayesnb.tables.objects import is_missing
+from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.table import Table
+
+__all__ = ["AnnotationTable", "read_annotations"]
+
+
+@dataclass(frozen=True)
+class AnnotationTable:
+    """Annotations by item.
+
+    Attributes
+    ----------
+    items : array, shape (items,)
+        In the order of their first annotation, then the items whose label is known and that have no annotation.
+    annotators : list
+        In the order of their first annotation.
+    labels : list
+        The labels of the table and the classes, sorted.
+    classes : array, shape (classes,)
+        Each is a label.
+    counts : CSR array, shape (items, annotators * labels)
+        How often each annotator gives each label to the item, all labels of the first annotator first.
+    known : array of int, shape (items,)
+        Position of each item's class where it is known, else -1.
+    """
+
+    items: np.ndarray
+    annotators: list[Any]
+    labels: list[Any]
+    classes: np.ndarray
+    counts: Any
+    known: np.ndarray
+
+    @property
+    def own_label(self) -> np.ndarray:
+        """Position of each class among the labels, shape (classes,)."""
+        place = {label: position for position, label in enumerate(self.labels)}
+        return np.array([place[class_] for class_ in self.classes.tolist()])
+
+
+def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:
+    """Read a long table, one line for each annotation.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+    columns : mapping
+        Names of the columns by what they hold: ``"item"``, ``"annotator"`` and ``"label"``.
+    classes : sequence or None
+        By default the labels of the table.
+    known : mapping from item to label, pandas.Series or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table cannot be read, naming column, row and way out, or a known label is not among the classes.
+    """
+    if is_dask(table):
+        raise TypeError("the table is a Dask collection, and annotations are read in memory: give table.compute()")
+    frame = as_table(table)
+    codes, found = {}, {}
+    for role, name in columns.items():
+        codes[role], found[role] = _factorized(frame, role, name)
+    if not frame.num_rows:
+        raise ValueError("the table has no rows: give at least one annotation")
+    given = set(found["label"].tolist())
+    named = _read_classes(classes, sort_categories(given, columns["label"]), columns["label"])
+    labels = sort_categories(given | set(named.tolist()), columns["label"])
+    place = {label: position for position, label in enumerate(labels)}
+    code_of_label = np.array([place[label] for label in found["label"].tolist()])[codes["label"]]
+    items, annotators = found["item"], found["annotator"]
+    width = len(annotators) * len(labels)
+    column = codes["annotator"] * len(labels) + code_of_label
+    known_codes, items = _read_known(known, named, items, columns["item"], given=classes is not None)
+    counts = scipy.sparse.csr_array((np.ones(len(column)), (codes["item"], column)), shape=(len(items), width))
+    counts.sum_duplicates()
+    return AnnotationTable(items, annotators.tolist(), labels, named, counts, known_codes)
+
+
+def _factorized(table: Table, role: str, name: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Position of each cell among the distinct values of a column, and these values in the order of appearance."""
+    if not table.named:
+        raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
+    if name not in table.names:
+        raise ValueError(
+            f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the column "
+            f"of the {role}s, one of {listed(table.names)}"
+        )
+    codes, values = pd.factorize(table.values(table.names.index(name), slice(None)))
+    if (codes < 0).any():
+        raise ValueError(
+            f"column {name!r} is missing in row {int(np.argmax(codes < 0))}: every annotation needs its {role}; leave "
+            "out this row"
+        )
+    return codes.astype(np.int64, copy=False), values
+
+
+def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
+    """The classes, by default the labels of the table."""
+    if isinstance(classes, str | int):
+        raise TypeError(f"classes is {classes!r}: give the labels that an item may have, as in classes={labels!r}")
+    named = as_labels(labels if classes is None else classes)
+    listed_classes = named.tolist()
+    if len(set(listed_classes)) < len(listed_classes):
+        raise ValueError(f"classes is {listed_classes}, which names a class twice: name each class once")
+    if len(listed_classes) >= 2:
+        return named
+    if classes is not None:
+        raise ValueError(f"classes is {listed_classes}: name two classes or more")
+    raise ValueError(
+        f"column {column!r} holds one label only, {listed_classes[0]!r}: name all classes that an item may have, as in "
+        "classes=[...]"
+    )
+
+
+def _read_known(
+    known: Any, classes: np.ndarray, items: np.ndarray, column: Any, *, given: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Position of each item's known class, -1 where it is not known, and the items with those that are only known."""
+    if known is None:
+        return np.full(len(items), -1), items
+    if not isinstance(known, Mapping | pd.Series):
+        raise TypeError(
+            f"known is a {type(known).__name__}: give a mapping from item to label, or a pandas Series of labels with "
+            "the items as its index"
+        )
+    pairs = list(known.items())
+    place = {label: position for position, label in enumerate(classes.tolist())}
+    for item, label in pairs:
+        if is_missing(label):
+            raise ValueError(f"known has no label for the item {item!r}: leave the item out")
+        if label not in place:
+            way_out = "" if given else ", or name all classes with classes=[...]"
+            raise ValueError(
+                f"known gives the item {item!r} the label {label!r}, which is not among the classes "
+                f"{classes.tolist()}: correct it{way_out}"
+            )
+    named = pd.Index([item for item, _ in pairs], dtype=object, tupleize_cols=False)
+    if not named.is_unique:
+        raise ValueError(f"known names the item {named[named.duplicated()][0]!r} twice: give each item one label")
+    at = pd.Index(items, dtype=object, tupleize_cols=False).get_indexer(named)
+    more = np.flatnonzero(at < 0)
+    if len(more) == len(pairs) > 0:
+        raise ValueError(
+            f"no known item is in column {column!r}, which holds items such as {items[0]!r}, and known holds "
+            f"{named[0]!r}: give the known items as the column writes them"
+        )
+    at[more] = len(items) + np.arange(len(more))
+    if len(more):
+        together = [*items.tolist(), *named[more]]
+        items = as_labels(together)
+    codes = np.full(len(items), -1)
+    codes[at] = [place[label] for _, label in pairs]
+    return codes, items

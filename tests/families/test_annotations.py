@@ -1,0 +1,158 @@
+"""The family of labels from annotators, against enumeration and against SciPy's Dirichlet-multinomial."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.stats
+from scipy.special import gammaln, logsumexp
+
+from bayesnb.families.annotations import AnnotationCounts, Annotations
+
+CLASSES, ANNOTATORS, LABELS = 2, 3, 3
+X = np.array(
+    [
+        [1, 0, 0, 0, 1, 0, 0, 0, 0],
+        [0, 2, 0, 1, 0, 1, 0, 0, 3],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 4, 1, 0],
+    ],
+    dtype=float,
+)
+COLUMNS = tuple((f"annotator {j}", f"label {k}") for j in range(ANNOTATORS) for k in range(LABELS))
+CONCENTRATION = np.random.default_rng(1).uniform(0.5, 4, size=(CLASSES, ANNOTATORS, LABELS))
+MEMBERSHIP = np.array([[1.0, 0], [0.25, 0.75], [0, 2], [1, 1]])
+
+
+def bound(concentration=CONCENTRATION):
+    return Annotations(concentration, num_labels=LABELS).spread(CLASSES, COLUMNS, ())[0][1]
+
+
+def prob():
+    rng = np.random.default_rng(2)
+    return rng.dirichlet([1.0, 2.0, 3.0], size=(2, CLASSES, ANNOTATORS))
+
+
+def groups(row):
+    return row.reshape(ANNOTATORS, LABELS)
+
+
+def log_predictive_of(row, alpha):
+    """SciPy's Dirichlet-multinomials of an item's annotators, less their coefficients."""
+    total = 0.0
+    for counts, weights in zip(groups(row), alpha, strict=True):
+        if counts.sum():
+            coefficient = gammaln(counts.sum() + 1) - gammaln(counts + 1).sum()
+            total += scipy.stats.dirichlet_multinomial(weights, int(counts.sum())).logpmf(counts) - coefficient
+    return total
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_density_of_items_given_probabilities_is_a_product_over_annotations(make):
+    found = bound().row_log_likelihood({"prob": prob()}, make(X))
+    for s, i, c in np.ndindex(2, len(X), CLASSES):
+        expected = sum(
+            X[i, j * LABELS + k] * np.log(prob()[s, c, j, k]) for j in range(ANNOTATORS) for k in range(LABELS)
+        )
+        assert found[s, i, c] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_predictive_density_is_scipys_dirichlet_multinomial_of_each_annotator(make):
+    found = bound().row_log_predictive(make(X))
+    for i, c in np.ndindex(len(X), CLASSES):
+        assert found[i, c] == pytest.approx(log_predictive_of(X[i], CONCENTRATION[c]), abs=1e-12)
+
+
+def test_a_single_annotation_has_the_mean_probability():
+    mean = bound().mean()["prob"]
+    found = np.exp(bound().row_log_predictive(np.eye(ANNOTATORS * LABELS)))
+    np.testing.assert_allclose(found, mean.reshape(CLASSES, -1).T, rtol=1e-13)
+
+
+def test_densities_on_the_device_are_those_of_the_host():
+    with jax.enable_x64(True):
+        found = bound().device_log_likelihood({"prob": prob()[0]}, jax.numpy.asarray(X))
+        np.testing.assert_allclose(found, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-13)
+        found = bound().device_log_predictive(jax.numpy.asarray(X))
+        np.testing.assert_allclose(found, bound().row_log_predictive(X), rtol=1e-12, atol=1e-12)
+        of_counts = AnnotationCounts(prob()[0]).log_prob(X[:, None])
+        np.testing.assert_allclose(of_counts, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_statistics_are_weighted_counts_of_each_annotators_labels(make):
+    counted = bound().statistics(make(X), MEMBERSHIP)
+    np.testing.assert_allclose(counted.total.reshape(CLASSES, -1), MEMBERSHIP.T @ X)
+    np.testing.assert_allclose(counted.n[:, 0], MEMBERSHIP.sum(axis=0))
+    np.testing.assert_allclose(bound().update(counted).concentration, CONCENTRATION + counted.total)
+
+
+def test_evidence_is_the_product_of_the_items_predictive_densities():
+    codes, total = np.array([0, 1, 1, 0]), 0.0
+    family = bound()
+    for i, c in enumerate(codes):
+        total += family.row_log_predictive(X[i : i + 1])[0, c]
+        family = family.update(family.statistics(X[i : i + 1], np.eye(CLASSES)[codes[i : i + 1]]))
+    counted = bound().statistics(X, np.eye(CLASSES)[codes])
+    assert bound().log_evidence(counted).shape == (CLASSES, 1)
+    assert bound().log_evidence(counted).sum() == pytest.approx(total, abs=1e-11)
+
+
+def test_evidence_of_labels_is_an_average_over_the_prior():
+    rng, family = np.random.default_rng(0), bound()
+    counted = family.statistics(X[[0, 1]], np.array([[1.0, 0], [0, 1]]))
+    draws = np.moveaxis(
+        [[rng.dirichlet(CONCENTRATION[c, j], 200_000) for j in range(ANNOTATORS)] for c in range(CLASSES)], 2, 0
+    )
+    density = np.exp(family.log_likelihood({"prob": draws}, counted).sum(axis=(-1, -2)))
+    expected = np.exp(family.log_evidence(counted).sum())
+    assert abs(density.mean() - expected) < 4 * density.std() / np.sqrt(len(density))
+
+
+def test_mode_keeps_the_digits_of_small_weights_and_is_the_mean_where_the_density_is_flat():
+    family = bound(1.0)
+    counted = family.statistics(X, np.array([[1e-20, 0], [0, 1], [0, 1], [0, 1]]))
+    mode = family.maximum_a_posteriori(counted)["prob"]
+    np.testing.assert_array_equal(mode[0, 0], [1, 0, 0])
+    np.testing.assert_array_equal(mode[0, 2], [1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(mode[1, 1], [1 / 2, 0, 1 / 2])
+    assert np.isnan(bound(0.5).maximum_a_posteriori(family.statistics(X[:1], np.ones((1, 2))))["prob"]).any()
+
+
+def test_mode_maximises_the_density():
+    family = bound(CONCENTRATION + 1)
+    counted = family.statistics(X, MEMBERSHIP)
+    posterior, mode = family.update(counted).concentration, family.maximum_a_posteriori(counted)["prob"]
+    rng = np.random.default_rng(3)
+    for c, j in np.ndindex(CLASSES, ANNOTATORS):
+        density = scipy.stats.dirichlet(posterior[c, j])
+        near = [0.999 * mode[c, j] + 0.001 * other for other in rng.dirichlet(np.ones(LABELS), 50)]
+        assert density.logpdf(mode[c, j]) > max(map(density.logpdf, near))
+
+
+def test_probabilities_of_labels_agree_with_a_sum_over_all_labels():
+    """The posterior of the labels of three items, by enumeration of all 2 ** 3 labellings."""
+    family, rows = bound(), X[[0, 1, 3]]
+    log_joint = {}
+    for codes in itertools.product(range(CLASSES), repeat=len(rows)):
+        log_joint[codes] = family.log_evidence(family.statistics(rows, np.eye(CLASSES)[list(codes)])).sum()
+    total = logsumexp(list(log_joint.values()))
+    both = {codes: value for codes, value in log_joint.items() if codes[:2] == (0, 1)}
+    given = family.update(family.statistics(rows[:2], np.eye(CLASSES)[[0, 1]])).row_log_predictive(rows[2:])[0]
+    ratio = logsumexp(list(both.values())) - family.log_evidence(family.statistics(rows[:2], np.eye(2)[[0, 1]])).sum()
+    assert ratio == pytest.approx(logsumexp(given), abs=1e-11)
+    assert total > max(log_joint.values())
+
+
+@pytest.mark.parametrize("concentration", [np.ones(3), np.ones((3, 3)), np.ones((2, 2, 3))])
+def test_a_concentration_of_another_shape_is_refused(concentration):
+    with pytest.raises(ValueError, match=r"Annotations\(concentration=...\) has shape .* \(2, 3, 3\)"):
+        bound(concentration)
+
+
+def test_annotations_are_not_drawn():
+    with pytest.raises(NotImplementedError, match="how many labels"):
+        AnnotationCounts(prob()[0]).sample(None)

@@ -1,0 +1,125 @@
+"""EM as an inference of its own: against plain EM, and its steps one by one."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import bayesnb as nb
+from bayesnb.blocks.parameters import log_prior_density
+from bayesnb.inference.em import label_log_joint, probabilities
+from bayesnb.inference.squarem import Step, climb, extrapolated
+
+RNG = np.random.default_rng(0)
+CODES = RNG.integers(3, size=300)
+PROB = RNG.uniform(0.1, 0.9, size=(3, 8))
+X = (RNG.random((300, 8)) < PROB[CODES]).astype(int)
+MODEL = nb.NaiveBayes(nb.Bernoulli(2.0, 2.0))
+
+
+def log_posterior(posterior):
+    problem, parameters = posterior.problem, posterior.parameters
+    model = problem.resolved
+    of_rows = probabilities(label_log_joint(model, problem.unlabelled, parameters))[1]
+    of_labelled = model.log_density(parameters, problem.statistics)
+    prior = log_prior_density(model.class_prior, model.families, parameters)
+    return float(of_rows @ problem.unlabelled.weights + of_labelled + prior)
+
+
+@pytest.mark.parametrize("labelled", [0, 30])
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_em_finds_the_maximum_that_map_finds(accelerate, labelled):
+    y = np.array([*CODES[:labelled], *[None] * (len(X) - labelled)], dtype=object)
+    given = {"classes": [0, 1, 2], "key": 1}
+    slow = nb.fit(MODEL, X, y, nb.MAP(), **given)
+    found = nb.fit(MODEL, X, y, nb.EM(accelerate=accelerate, tolerance=1e-9), **given)
+    assert log_posterior(found) == pytest.approx(log_posterior(slow), abs=1e-5)
+    np.testing.assert_allclose(found.mean()["x_prob"], slow.mean()["x_prob"], atol=2e-3)
+
+
+def test_more_starts_do_not_lower_the_density():
+    densities = [log_posterior(nb.fit(MODEL, X[:60], None, nb.EM(num_starts=n), classes=4, key=3)) for n in (1, 3)]
+    assert densities[1] >= densities[0]
+
+
+def test_weights_of_rows_count_as_rows():
+    X4, weights = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]]), np.array([3.0, 1, 2, 2])
+    y = ["a", "b", None, None]
+    weighted = nb.fit(MODEL, X4, y, nb.EM(tolerance=1e-12), sample_weight=weights)
+    each = np.repeat(np.arange(4), weights.astype(int))
+    repeated = nb.fit(MODEL, X4[each], [y[i] for i in each], nb.EM(tolerance=1e-12))
+    np.testing.assert_allclose(weighted.mean()["x_prob"], repeated.mean()["x_prob"], atol=1e-6)
+
+
+def test_em_of_labelled_rows_is_map():
+    found, expected = (nb.fit(MODEL, X, CODES, inference) for inference in (nb.EM(), nb.MAP()))
+    np.testing.assert_array_equal(found.mean()["x_prob"], expected.mean()["x_prob"])
+
+
+def test_too_few_iterations_give_a_warning():
+    with pytest.warns(nb.ConvergenceWarning, match=r"EM: after 3 iterations .* raise max_iterations"):
+        nb.fit(MODEL, X, None, nb.EM(max_iterations=3), classes=3)
+
+
+def test_a_saved_estimate_names_em(tmp_path):
+    y = np.array([*CODES[:200], *[None] * 100], dtype=object)
+    posterior = nb.fit(MODEL, X, y, nb.EM(num_starts=2))
+    posterior.save(tmp_path / "em.nc")
+    assert nb.load(tmp_path / "em.nc").inference == nb.EM(num_starts=2)
+
+
+@pytest.mark.parametrize("setting", [{"num_starts": 0}, {"max_iterations": 0}, {"tolerance": -1}, {"tolerance": "no"}])
+def test_settings_out_of_range_are_refused(setting):
+    with pytest.raises(ValueError, match=rf"EM\({next(iter(setting))}"):
+        nb.EM(**setting)
+
+
+def test_probabilities_are_a_softmax():
+    joint = np.random.default_rng(1).normal(scale=300, size=(2, 50, 3))
+    found, density = probabilities(joint)
+    np.testing.assert_allclose(found, softmax(joint, axis=-1), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(density, np.logaddexp.reduce(joint, axis=-1), rtol=1e-14)
+
+
+def linear(rate):
+    """A step that goes to (1/2, 1/2) at a constant rate; the log posterior is minus the distance."""
+
+    def step(responsibilities):
+        after = 0.5 + rate * (responsibilities - 0.5)
+        return Step(None, -float(np.abs(after - 0.5).max()), after)
+
+    return step
+
+
+def test_steps_of_a_constant_rate_reach_the_limit_in_one_jump():
+    start = np.array([[0.9, 0.1]])
+    found, rise = climb(linear(0.99), start, 20, 1e-9, accelerate=True)
+    assert rise == 0
+    np.testing.assert_allclose(found.responsibilities, 0.5, atol=1e-9)
+    plain, rise = climb(linear(0.99), start, 20, 1e-9, accelerate=False)
+    assert rise > 1e-9
+    np.testing.assert_allclose(plain.responsibilities[0, 0], 0.5 + 0.4 * 0.99**20)
+
+
+def test_a_jump_that_lowers_the_density_is_dropped():
+    visited = []
+    plain = linear(0.5)
+
+    def step(responsibilities):
+        visited.append(responsibilities)
+        following = plain(responsibilities)
+        jumped = len(visited) % 2 == 1 and len(visited) > 1
+        return Step(None, -np.inf, responsibilities) if jumped else following
+
+    found, _ = climb(step, np.array([[0.9, 0.1]]), 5, 0.0, accelerate=True)
+    np.testing.assert_allclose(found.responsibilities[0, 0], 0.5 + 0.4 * 0.5**3)
+    assert len(visited) == 5
+
+
+def test_extrapolated_probabilities_stay_in_the_simplex():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        first, second, third = rng.dirichlet([0.3, 0.3, 0.3], size=(3, 5))
+        ahead = extrapolated(first, second, third)
+        assert (ahead >= 0).all()
+        np.testing.assert_allclose(ahead.sum(axis=1), 1)
+    np.testing.assert_allclose(extrapolated(first, first, first), first, rtol=1e-14)
