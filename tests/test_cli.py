@@ -143,6 +143,10 @@ def test_the_version_is_that_of_the_package(command):
     assert result.output == f"bayesnb {nb.__version__}\n"
 
 
+def test_without_a_command_it_prints_its_help(command):
+    assert "The exit status is 0" in " ".join(command().output.split())
+
+
 def test_help_states_the_exit_statuses(command):
     text = " ".join(command("--help").output.split())
     assert "The exit status is 0 for success; 1 if check finds an extreme statistic" in text

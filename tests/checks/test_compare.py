@@ -271,7 +271,6 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested():
     assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
 
 
-@pytest.mark.slow
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws():
     model, X, y = coins(np.random.default_rng(0))
     exact = nb.fit(model, X, y)

@@ -1,6 +1,6 @@
 """The hurdle family beside its two parts: a Bernoulli column, and a column of the inner family without the zeros."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -397,3 +397,15 @@ def test_statistics_of_the_same_rows_have_the_same_zeros_and_the_same_values():
     assert not counted.same_rows(family.statistics(np.array([[0.0], [1.0], [2.0]]), everyone))
     assert not counted.same_rows(family.statistics(np.array([[0.0], [0.0], [4.0]]), everyone))
     assert not counted.same_rows(counted.values)
+
+
+def test_statistics_are_possible_if_both_parts_are():
+    """Twenty zeros and measurements; without more of either than there are, no table could have left the rest."""
+    family, codes = nb.Hurdle(), np.zeros(20, int)
+    x = np.r_[np.zeros(10), np.arange(1.0, 11.0)][:, None]
+    counted = family.statistics_by_class(x, codes, 1)
+    assert np.all(family.possible(counted))
+    wrong_zeros = replace(counted, nonzero=replace(counted.nonzero, total=-counted.nonzero.total))
+    wrong_values = replace(counted, values=replace(counted.values, ssd=-counted.values.ssd))
+    for wrong in (wrong_zeros, wrong_values):
+        assert not np.any(family.possible(wrong))
