@@ -274,6 +274,7 @@ def test_check_says_whether_a_statistic_is_extreme(command, fitted, tmp_path):
         (["2024-01-05 10:20:00", None], True),
         (["2024-01-05", "soon"], False),
         (["1-2", "3-4"], False),
+        ([None, None], False),
     ],
 )
 def test_dates_are_no_categories_without_a_warning(command, tmp_path, days, warns):

@@ -1,6 +1,8 @@
 """Text of a given width in inches."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_width", "wrap_to"]
@@ -55,7 +57,7 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
             lines.append("")
         rest = part
         while not fits(lines[-1] + rest):
-            kept = next((k for k in range(len(rest) - 1, 1, -1) if fits(rest[:k])), 1)
+            kept = _longest(rest, fits)
             lines[-1:] = [rest[:kept], ""]
             rest = rest[kept:]
         lines[-1] += rest
@@ -65,11 +67,25 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
 def shorten_to(text: Any, width: float, size: str) -> str:
     """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
     whole = wrap_to(text, float("inf"), size)
-    shown, kept = whole, len(whole)
-    while text_width(shown, size) > width and kept > 1:
-        kept -= 1
-        shown = f"{whole[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{whole[len(whole) - kept // 2 :]}"
-    return shown
+    if text_width(whole, size) <= width:
+        return whole
+
+    def shown(kept: int) -> str:
+        return f"{whole[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{whole[len(whole) - kept // 2 :]}"
+
+    def is_too_wide(kept: int) -> bool:
+        return text_width(shown(kept), size) > width
+
+    return shown(max(1, bisect_left(range(1, len(whole)), True, key=is_too_wide)))
+
+
+def _longest(text: str, fits: Callable[[str], bool]) -> int:
+    """Number of letters of the longest beginning of a text that fits; at least one."""
+
+    def is_too_long(number: int) -> bool:
+        return not fits(text[:number])
+
+    return 1 + bisect_left(range(2, len(text)), True, key=is_too_long)
 
 
 def percent(prob: float) -> str:

@@ -88,6 +88,7 @@ def labels_under_draws(crowd):
     return found.reshape(*parameters.class_prob.shape[:2], -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [None, {"r": "y"}], ids=["unknown", "gold"])
 def test_gibbs_agrees_with_a_sum_over_all_labels(known):
     crowd = nb.fit_annotations(SMALL, **NAMES, inference=nb.Gibbs(num_samples=2000), known=known, key=1)

@@ -486,3 +486,12 @@ def test_a_probability_from_its_logarithms_lies_between_zero_and_one(float64):
     simplex = np.asarray(LogProbability(jnp.asarray([0.0, -1e4])).prob)
     assert simplex[0] == 1.0
     assert 0 < simplex[1] < 1e-300
+
+
+def test_draws_of_a_gamma_distribution_have_its_rate() -> None:
+    def walk(sample: Any) -> None:
+        sample("rate", dist.Gamma(jnp.full((2, 1), 400.0), jnp.full((2, 1), 8.0)))
+
+    drawn = draw_sites(walk, np.random.default_rng(0), 50)["rate"]
+    assert drawn.value.mean() == pytest.approx(50.0, rel=0.05)
+    np.testing.assert_allclose(np.exp(drawn.logs[0]), drawn.value, rtol=1e-12)

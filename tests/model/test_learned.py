@@ -123,6 +123,7 @@ def test_hyperparameters_of_a_larger_model_agree_with_quadrature(table):
         assert_agrees_with_quadrature(draws[name], evidences(table)[name], *hyperprior)
 
 
+@pytest.mark.slow
 def test_parameters_agree_with_quadrature(table, sampled):
     X, y = table
     counts = np.array([[(X["colour"][y == c] == k).sum() for k in ("blue", "green", "grey", "red")] for c in "abc"])

@@ -116,6 +116,7 @@ def test_axes_of_the_caller():
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["zero", "interval", "estimate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.35, 10.0])
 def test_panels_of_any_width(width):
     wide = [name * 4 for name in NAMES]

@@ -216,7 +216,7 @@ def test_axes_that_do_not_fit_are_refused(name: str) -> None:
 
 @every_plot
 def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
-    for size in (3.35, (3.35,), (0, 3), (3, -1), ("a", "b")):
+    for size in (3.35, (3.35,), (0, 3), (3, 0), (3, -1), ("a", "b")):
         with pytest.raises(ValueError, match=r"figsize is .*: give width and height in inches"):
             PLOTS[name].call(figsize=size)
 
@@ -228,12 +228,14 @@ def test_no_text_is_clipped_in_a_narrow_column(name: str) -> None:
     assert collisions(figure) == []
 
 
+@pytest.mark.slow
 @every_plot
 def test_no_text_is_clipped_in_another_style(name: str) -> None:
     with mpl.style.context("arviz-variat"):
         assert collisions(PLOTS[name].call()) == []
 
 
+@pytest.mark.slow
 @every_plot
 def test_a_wide_figure_has_its_size(name: str) -> None:
     figure = PLOTS[name].call(figsize=(10, 6))
@@ -246,6 +248,7 @@ def test_nothing_vanishes_on_a_dark_page(name: str) -> None:
         assert faint(PLOTS[name].call()) == []
 
 
+@pytest.mark.slow
 @every_plot
 def test_letters_follow_the_size_of_the_style(name: str) -> None:
     sizes = []

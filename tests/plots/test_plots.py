@@ -899,6 +899,7 @@ def test_a_weight_that_all_features_share_is_drawn_once(exact, table):
     np.testing.assert_array_equal(drawn.iloc[0], shared.weights[["mean", "lower", "upper"]].iloc[2])
 
 
+@pytest.mark.slow
 def test_weights_of_many_features_with_long_names():
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 80)

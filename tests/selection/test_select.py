@@ -960,6 +960,7 @@ class TestPictures:
         assert len(without.axes) == 1
         assert without.get_suptitle() == "The models' probabilities are not comparable"
 
+    @pytest.mark.slow
     def test_long_names_of_models_do_not_touch(self, compared):
         *_, found = compared
         long = {
