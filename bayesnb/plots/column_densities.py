@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.sparse import dense
 
 __all__ = ["ColumnDensities", "column_densities", "shown_columns"]
@@ -130,16 +131,19 @@ def column_densities(
 def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> np.ndarray:
     """Density of a column's values under each class, shape (values, classes).
 
-    It is the ratio of the joint densities of rows with the value and of a row without any cell, because a missing cell
-    integrates to one.
+    All other cells are missing, and integrate to one. A closed form needs the column's own density only. Draws weigh
+    theirs by the class probabilities, as in the joint density of a row over that of a row without any cell.
     """
     i, j = at
+    blocks = posterior.model.blocks
     # The first row has no cell.
-    cells = [
-        np.full((len(values) + 1, len(b.columns)), 0.0 if b.has_totals else np.nan) for b in posterior.model.blocks
-    ]
-    cells[i][1:, j] = values
-    log_joint = posterior.log_joint_of(tuple(cells))
+    cells = np.full((len(values) + 1, len(blocks[i].columns)), np.nan)
+    cells[1:, j] = values
+    if not isinstance(posterior, SampledPosterior):
+        return np.exp(posterior.feature_log_density(i, 0 if blocks[i].is_joint else j, cells[1:]))
+    rows = [np.full((len(cells), len(b.columns)), 0.0 if b.has_totals else np.nan) for b in blocks]
+    rows[i] = cells
+    log_joint = posterior.log_joint_of(tuple(rows))
     with np.errstate(invalid="ignore"):
         return np.exp(log_joint[1:] - log_joint[0])
 
