@@ -13,7 +13,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.dirichlet import dirichlet_log_evidence
+from bayesnb.families.dirichlet import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.documents import Documents
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.log_probability import log_of
@@ -146,10 +146,10 @@ class Annotations(ConjugateFamily):
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
     def mode(self) -> dict[str, Any]:
-        return {"prob": _mode(self.concentration, 0.0)}
+        return {"prob": dirichlet_mode(self.concentration)}
 
     def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
-        return {"prob": _mode(self.concentration, statistics.total)}
+        return {"prob": dirichlet_mode(self.concentration, statistics.total)}
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
@@ -181,18 +181,3 @@ class Annotations(ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Annotations(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
-
-
-def _mode(concentration: Any, total: Any) -> np.ndarray:
-    """Mode of a Dirichlet along the last axis after some counts; the mean where it is flat, NaN where it is unbounded.
-
-    The counts do not pass through the concentration, next to which the digits of small weights would be lost.
-    """
-    excess = np.asarray(concentration) - 1 + total
-    size = excess.shape[-1]
-    whole = excess.sum(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mode = excess / whole
-    flat = (excess == 0).all(axis=-1, keepdims=True)
-    unbounded = (excess < 0).any(axis=-1, keepdims=True)
-    return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))

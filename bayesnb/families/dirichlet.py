@@ -19,15 +19,17 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
     return log_rising(concentration, total).sum(axis=-1) - of_all
 
 
-def dirichlet_mode(concentration: Any) -> Any:
-    """Mode of a Dirichlet along the last axis; the mean where it is flat, NaN where it is unbounded."""
-    concentration = np.asarray(concentration)
-    size = concentration.shape[-1]
-    excess = concentration - 1
+def dirichlet_mode(concentration: Any, total: Any = 0.0) -> Any:
+    """Mode of a Dirichlet along the last axis after some counts; the mean where it is flat, NaN where it is unbounded.
+
+    The counts do not pass through the concentration, next to which the digits of small weights would be lost.
+    """
+    excess = np.asarray(concentration) - 1 + total
+    size = excess.shape[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         mode = excess / excess.sum(axis=-1, keepdims=True)
-    flat = (concentration == 1).all(axis=-1, keepdims=True)
-    unbounded = (concentration < 1).any(axis=-1, keepdims=True) & (size > 1)
+    flat = (excess == 0).all(axis=-1, keepdims=True)
+    unbounded = (excess < 0).any(axis=-1, keepdims=True)
     return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
 
 
