@@ -11,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
 import jax
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_order", "num_threads", "one_blas_thread"]
+__all__ = ["added", "in_order", "num_threads", "one_blas_thread"]
 
 WAITING = 4
 """Largest number of results per thread that wait for earlier ones; it bounds the memory."""
@@ -73,6 +74,11 @@ def in_order[T, R](
             stop()
             for future in waiting:
                 future.cancel()
+
+
+def added(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sums of what two pieces give, part by part."""
+    return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
 _limiting = Lock()

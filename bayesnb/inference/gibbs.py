@@ -17,7 +17,7 @@ from bayesnb.inference.em import first_responsibilities, probabilities
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_fit
-from bayesnb.parallel import in_order
+from bayesnb.parallel import added, in_order
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
@@ -154,7 +154,7 @@ class Gibbs(Inference):
         with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
             for number in range(total):
                 parameters = _draw_given(problem, counted, self.num_chains, rng)
-                counted, of_sweep = reduce(_both, in_order(sweep, pieces))
+                counted, of_sweep = reduce(added, in_order(sweep, pieces))
                 if number >= self.num_warmup:
                     kept.append(parameters)
                     of_rows.append(of_sweep)
@@ -169,11 +169,6 @@ class Gibbs(Inference):
             if exchangeable(posterior.problem):
                 settings += " The chains may hold different groupings: fewer classes or some labels help against it."
             warn(f"Gibbs: {'; '.join(problems)}. {settings}", ConvergenceWarning)
-
-
-def _both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Sums of two pairs, part by part."""
-    return one[0] + other[0], one[1] + other[1]
 
 
 def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -20,7 +20,7 @@ HANDLE = 6.0
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
 LINES_OF_HEAD = 2
-"""Lines of a panel's title for which a grid has room."""
+"""Lines of a panel's title that fit above each panel of a grid."""
 
 
 @dataclass
@@ -116,17 +116,17 @@ class Panels:
 
     def legend(self, entries: Sequence[tuple[Any, str]]) -> None:
         """Handles with their texts, in as many columns as fit."""
-        room = self.panel_width if self.given else self.width
+        space = self.panel_width if self.given else self.width
         handles, texts = (
             [handle for handle, _ in entries],
-            [wrap_to(text, room - _handle(), SMALL) for _, text in entries],
+            [wrap_to(text, space - _handle(), SMALL) for _, text in entries],
         )
         options: dict[str, Any] = {"fontsize": SMALL, "handlelength": 2.6}
         if self.given:
             self.axes[-1].legend(handles, texts, loc="best", **options)
             return
         columns = len(texts)
-        while columns > 1 and _legend_width(texts, columns) > room:
+        while columns > 1 and _legend_width(texts, columns) > space:
             columns -= 1
         # The entries fill column by column, each column as high as its own texts.
         self.grow(max(sum(map(line_number, column)) for column in _columns(texts, columns)))
@@ -247,8 +247,8 @@ def panel_of_rows(
     axis = figure.subplots()
     _dress(axis)
     name_rows(axis, texts)
-    room = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, room, 1)
+    space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1)
 
 
 def _row_names(names: Sequence[Any], width: float) -> list[str]:

@@ -79,7 +79,7 @@ def plot_densities(
     max_panels : int, default 12
         Of more columns, those with the most information about the class get a panel.
     panels_across : int, optional
-        Panels side by side; by default three, or as many as the width has room for.
+        Panels side by side; by default three, or as many as fit the width.
     key : int or JAX key, default 0
         For rows drawn from the posterior predictive distribution.
     axes : array or sequence of matplotlib axes, optional
@@ -247,10 +247,10 @@ def _joined(values: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarr
 
 
 def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]) -> None:
-    """Names below the axis, side by side where there is room, and else upright."""
-    room = 0.75 * panels.panel_width / len(names)
-    level = [wrap_to(name, room, TINY) for name in names]
-    divided = any(text_width(max(name.split() or [""], key=len), TINY) > room for name in names)
+    """Names below the axis, side by side where they fit, and else upright."""
+    space = 0.75 * panels.panel_width / len(names)
+    level = [wrap_to(name, space, TINY) for name in names]
+    divided = any(text_width(max(name.split() or [""], key=len), TINY) > space for name in names)
     upright = divided or max(map(line_number, level)) > 2
     texts = [shorten_to(name, TALL_NAME, TINY) for name in names] if upright else level
     axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)

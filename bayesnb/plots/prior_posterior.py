@@ -123,7 +123,7 @@ def plot_prior_posterior(
     max_panels : int, default 24
         The first parameters get a panel. Those that are known, such as class probabilities that were given, have none.
     panels_across : int, optional
-        Panels side by side; by default four, or as many as the width has room for.
+        Panels side by side; by default four, or as many as fit the width.
     axes : array or sequence of matplotlib axes, optional
         Where to draw, one for each panel; by default in a new figure.
     figsize : (width, height), optional

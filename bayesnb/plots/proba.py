@@ -225,13 +225,13 @@ def _draw_named(
 
 
 def _name(panels: Panels, marks: _Marks, row: int, i: int, at: float, name: str) -> None:
-    """A name on the side of a point that has more room."""
+    """A name on the side of a point that has more space."""
     ends = [marks.points[row, i]] if marks.ends is None else [marks.points[row, i], *marks.ends[row, i]]
     right = 1 - max(ends) >= min(ends)
     beside = (max(ends), 6) if right else (min(ends), -6)
-    room = max(0.4, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
+    space = max(0.4, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
     panels.axes[0].annotate(
-        shorten_to(name, room, TINY),
+        shorten_to(name, space, TINY),
         (beside[0], at),
         (beside[1], 0),
         textcoords="offset points",

@@ -60,7 +60,7 @@ def plot_spikes(
     label : {"telling", "tallest"}, default "telling"
         Which spikes are named (see Notes).
     num_labels : int, default 5
-        Spikes that are named in each panel; fewer where the width has no room for their names.
+        Spikes that are named in each panel; fewer if their names do not fit the width.
     tolerance : float, default 0.05
         A column is alike in every class if the smallest of its probabilities, over all classes, is at least
         1 - `tolerance` times the largest.
@@ -139,7 +139,7 @@ def plot_spikes(
         width=max(9.0, BESIDE + widest),
         height=2.2 + lines * line_height(SMALL),
     )
-    room = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
+    space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
     for axis, c, of_panel in zip(panels.axes, shown, ranked, strict=True):
         axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color=muted(0.75), linewidth=0.6)
         axis.set_xlim(-0.02 * probs.shape[1] - 0.5, 1.02 * probs.shape[1] - 0.5)
@@ -148,9 +148,9 @@ def plot_spikes(
         axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         axis.set_ylabel(wrap_to(f"y = {every[c]}", 1.8, SMALL), fontsize=SMALL)
         named = list(of_panel)
-        while len(named) > 1 and _span([texts[j] for j in named]) > room:
+        while len(named) > 1 and _span([texts[j] for j in named]) > space:
             named.pop()
-        _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, room)
+        _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, space)
     panels.axes[-1].set_xlabel("column", fontsize=SMALL)
     panels.grow(1)
     count = probs.shape[1]

@@ -38,7 +38,7 @@ def plot_telling_features(
     max_panels : int, default 10
         The first classes get a panel.
     panels_across : int, optional
-        Panels side by side; by default two, or as many as the width has room for.
+        Panels side by side; by default two, or as many as fit the width.
     backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
         Library that draws.
     axes : array or sequence of matplotlib axes, optional

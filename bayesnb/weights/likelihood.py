@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.parallel import in_order
+from bayesnb.parallel import added, in_order
 from bayesnb.rows import PIECE_CELLS, row_pieces
 
 __all__ = ["ConditionalLikelihood"]
@@ -75,7 +75,7 @@ class ConditionalLikelihood:
         """The sum of the parts of all rows, computed in pieces by several threads."""
         # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
         pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
-        return reduce(_added, in_order(lambda rows: part(self.take(rows), point), pieces))
+        return reduce(added, in_order(lambda rows: part(self.take(rows), point), pieces))
 
     def proba(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log probability of each row's label (rows,), and class probabilities (classes, rows)."""
@@ -117,7 +117,3 @@ def _information(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
     stacked = centred.reshape(-1, rows.num_features)
     mass = rows.row_weights * proba
     return stacked.T @ stacked, crossed, np.diag(mass.sum(axis=1)) - mass @ proba.T
-
-
-def _added(one: Parts, other: Parts) -> Parts:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
