@@ -36,6 +36,13 @@ class BareUniform(dist.Uniform):
     cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
 
 
+class BareLogistic(dist.Logistic):
+    """The same for measurements from two to five."""
+
+    support = dist.constraints.interval(2.0, 5.0)
+    cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
+
+
 def information(table):
     """Mutual information of a table of counts, shape (classes, categories)."""
     joint = table / table.sum()
@@ -345,6 +352,11 @@ class TestOtherFamilies:
             )
         assert found == pytest.approx(expected, abs=1e-7)
         assert 0.005 < found < 1.1
+
+    def test_likelihoods_without_quantiles_between_two_ends(self):
+        loc, scale = np.array([2.5, 2.52, 4.5])[None, :, None], np.full((1, 3, 1), 0.01)
+        at = np.full((1, 3, 1), 1 / 3), {"loc": loc, "scale": scale}
+        np.testing.assert_allclose(from_likelihood(BareLogistic, *at), from_likelihood(dist.Logistic, *at), rtol=1e-7)
 
     def test_quantiles_of_any_magnitude(self):
         scale, level = np.array([1e-300, 1.0, 1e200]), np.array([1e-9, 0.5, 0.999])
