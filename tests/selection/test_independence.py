@@ -17,7 +17,7 @@ from scipy.special import xlogy
 import bayesnb as nb
 from bayesnb.families.cdf import quantile
 from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, by_chance, tables_by_chance
-from bayesnb.families.information import from_likelihood
+from bayesnb.families.information import from_likelihood, of_poisson_counts
 from bayesnb.selection.independence import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
@@ -312,8 +312,30 @@ class TestOtherFamilies:
 
         at = np.full((1, 3, 1), 1 / 3), {"rate": np.array([0.2, 3.0, 40.0])[None, :, None]}
         np.testing.assert_allclose(Plain().mutual_information(*at), nb.Poisson().mutual_information(*at), rtol=1e-7)
-        far = at[0], {"rate": 1000 * at[1]["rate"]}
-        np.testing.assert_allclose(Plain().mutual_information(*far), nb.Poisson().mutual_information(*far), rtol=1e-7)
+        # Some counts on both sides of 512, above which an integral replaces the sum.
+        for rates in (1000 * at[1]["rate"], np.array([500.0, 535.0, 5000.0])[None, :, None]):
+            far = at[0], {"rate": rates}
+            found = Plain().mutual_information(*far)
+            np.testing.assert_allclose(found, nb.Poisson().mutual_information(*far), rtol=1e-7)
+
+    def test_counts_with_a_largest_one(self):
+        trials = 5000
+
+        class Plain(nb.Binomial):
+            mutual_information = nb.ConjugateFamily.mutual_information
+
+        # Some counts on both sides of 512, and of 512 below the largest.
+        prob = np.array([535.0, 2500.0, trials - 500.0]) / trials
+        found = Plain(trials).mutual_information(np.full((1, 3, 1), 1 / 3), {"prob": prob[None, :, None]})
+        each = scipy.stats.binom.pmf(np.arange(trials + 1)[:, None], trials, prob)
+        expected = scipy.special.rel_entr(each, each.mean(axis=1, keepdims=True)).sum() / 3
+        np.testing.assert_allclose(found, [[expected]], rtol=1e-9)
+
+    def test_counts_of_several_columns(self):
+        rate = np.array([[1700.0, 3400.0, 0.5], [1650.0, 3300.0, 0.7]])[None]
+        at = np.full((1, 2, 1), 0.5)
+        alone = [of_poisson_counts(at, rate[:, :, [j]])[0, 0] for j in range(3)]
+        np.testing.assert_allclose(of_poisson_counts(at, rate), [alone], rtol=1e-9)
 
     @pytest.mark.parametrize(
         ("likelihood", "ends"),
