@@ -77,3 +77,34 @@ def test_documents(longest: int) -> None:
             np.testing.assert_array_equal(family.possible(wrong).all(axis=1), others)
     less = replace(counted, total=counted.total * [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     np.testing.assert_array_equal(family.possible(less), [[True, False, True], [True, True, True]])
+
+
+@pytest.mark.parametrize(
+    ("family", "here", "never"),
+    [
+        (nb.Categorical(), ["red"], ["blue"]),
+        (nb.Histogram((0.0, 1.0, 2.0, 3.0)), [0.5], [2.5]),
+        (nb.NegativeBinomial(), [3], [5]),
+        (nb.JointCategorical(), ["red", "small"], ["red", "large"]),
+        (nb.MultivariateGaussian(), [1.0, 2.0], [1.0, 5.0]),
+        (nb.Hurdle(), [0.0], [2.0]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nb.Family) else None,
+)
+def test_rows_that_were_never_there(family: nb.Family, here: list, never: list) -> None:
+    """Of the first class only; the second has every row."""
+    X, y = [here, here, here, never, here, never], ["a", "a", "a", "b", "b", "b"]
+    model = nb.NaiveBayes({"x": (family, slice(None))}).bind(X, y)
+    resolved = model.resolve(model.statistics(X, y))
+
+    def possible(rows: list, labels: list) -> list[bool]:
+        rest = (model.statistics(X, y) - model.statistics(rows, labels)).blocks[0]
+        found = np.asarray(resolved.families[0].possible(rest))
+        return found.reshape(len(found), -1).all(axis=1).tolist()
+
+    assert possible([here], ["a"]) == [True, True]
+    assert possible(X, y) == [True, True]
+    assert possible([never], ["b"]) == [True, True]
+    assert possible([never], ["a"]) == [False, True]
+    assert possible([here] * 4, ["a"] * 4) == [False, True]
+    assert possible([here] * 4, ["b"] * 4) == [True, False]
