@@ -332,23 +332,27 @@ class TestOtherFamilies:
         np.testing.assert_allclose(found, [[expected]], rtol=1e-9)
 
     @pytest.mark.parametrize(
-        ("likelihood", "pmf", "last"),
+        ("likelihood", "pmf", "a", "b", "last"),
         [
             (
                 lambda a, b: dist.GammaPoisson(a, b / 2000),
                 lambda x, a, b: scipy.stats.nbinom.pmf(x, a, b / (b + 2000)),
-                120_000,
+                [1.0, 0.5, 0.05],
+                [1.5, 0.6, 0.1],
+                600_000,
             ),
             (
                 lambda a, b: dist.BetaBinomial(a, b, total_count=9000),
                 lambda x, a, b: scipy.stats.betabinom.pmf(x, 9000, a, b),
+                [1.0, 0.5, 2.0],
+                [3.0, 0.2, 0.1],
                 9000,
             ),
         ],
         ids=["gamma poisson", "beta binomial"],
     )
-    def test_counts_that_are_far_apart(self, likelihood, pmf, last):
-        a, b, probs = np.array([1.0, 0.5, 2.0]), np.array([1.5, 0.6, 0.5]), np.array([0.5, 0.3, 0.2])
+    def test_counts_that_are_far_apart(self, likelihood, pmf, a, b, last):
+        a, b, probs = np.array(a), np.array(b), np.array([0.5, 0.3, 0.2])
         found = from_likelihood(likelihood, probs[None, :, None], {"a": a[None, :, None], "b": b[None, :, None]})
         each = pmf(np.arange(last + 1)[:, None], a, b)
         expected = (probs * scipy.special.rel_entr(each, (each @ probs)[:, None])).sum()

@@ -8,6 +8,7 @@ import pytest
 import bayesnb as nb
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.moments import Moments
+from bayesnb.statistics.scatter import Scatter
 
 # Of a family: number of cells and their sum, and whether cells of the family can have them.
 SUMS = {
@@ -32,6 +33,27 @@ def test_numbers_and_sums(family: nb.Family) -> None:
 def test_squares_of_deviations(n: int, ssd: float, expected: bool) -> None:
     statistics = Moments(*(np.full((1, 1), float(value)) for value in (n, 3.0, ssd)))
     assert nb.Gaussian().possible(statistics).all() == expected
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("n", "scatter", "expected"),
+    [
+        (3, [[1.0, 0.5], [0.5, 1.0]], True),
+        (3, [[1.0, 1.0 + 1e-8], [1.0 + 1e-8, 1.0]], True),
+        (3, [[1.0, 1.1], [1.1, 1.0]], False),
+        (3, [[1.0, 0.0], [0.0, -1e-8]], False),
+        (3, [[0.0, 0.0], [0.0, 1.0]], True),
+        (0, [[0.0, 0.0], [0.0, 0.0]], True),
+        (-1, [[1.0, 0.5], [0.5, 1.0]], False),
+    ],
+)
+def test_products_of_deviations(n: int, scatter: list, expected: bool, unit: float) -> None:
+    """Of the first of two classes; the unit of the first column is a thousand times that of the second."""
+    units = unit * np.array([1.0, 1e-3])
+    both = np.array([scatter, [[1.0, 0.5], [0.5, 1.0]]]) * np.outer(units, units)
+    statistics = Scatter(np.array([[float(n)], [3.0]]), np.zeros((2, 2)), both)
+    assert nb.MultivariateGaussian().possible(statistics).tolist() == [[expected], [True]]
 
 
 @pytest.mark.parametrize(
