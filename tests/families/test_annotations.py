@@ -162,7 +162,7 @@ def test_annotations_are_not_drawn():
 def test_which_sums_can_be_those_of_items():
     counted = bound().statistics(X, MEMBERSHIP)
     nothing = replace(counted, n=0 * counted.n, total=0 * counted.total)
-    for right in (counted, nothing, replace(counted, total=nothing.total)):
+    for right in (counted, nothing, replace(counted, total=nothing.total), replace(counted, n=0.1 * counted.n)):
         assert bound().possible(right).tolist() == [[True], [True]]
     for c, others in enumerate(np.eye(CLASSES) == 0):
         first_label = np.zeros(counted.total.shape)

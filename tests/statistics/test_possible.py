@@ -12,11 +12,49 @@ from bayesnb.statistics.scatter import Scatter
 
 # Of a family: number of cells and their sum, and whether cells of the family can have them.
 SUMS = {
-    nb.Poisson(2.0, 1.0): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Exponential(2.0, 1.0): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Geometric(): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.NegativeBinomial(1.5): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Bernoulli(): {(2, 1): True, (2, 2): True, (2, 0): True, (0, 0): True, (2, 3): False, (2, -1): False},
+    nb.Poisson(2.0, 1.0): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (2, 0): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Exponential(2.0, 1.0): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Geometric(): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (2, 0): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.NegativeBinomial(1.5): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Bernoulli(): {
+        (2, 1): True,
+        (0.5, 0.25): True,
+        (2, 2): True,
+        (2, 0): True,
+        (0, 0): True,
+        (2, 3): False,
+        (2, -1): False,
+    },
 }
 
 
@@ -61,13 +99,14 @@ def test_products_of_deviations(n: int, scatter: list, expected: bool, unit: flo
     [
         (2, [3, 0], [True, True]),
         (2, [0, 0], [True, True]),
+        (0.5, [1, 0], [True, True]),
         (0, [0, 0], [True, True]),
         (0, [3, 0], [False, False]),
         (-1, [0, 0], [False, False]),
         (2, [3, -1], [True, False]),
     ],
 )
-def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
+def test_counts_of_rows(n: float, total: list[float], expected: list[bool]) -> None:
     counts = np.array([total], dtype=float)
     statistics = Counts(np.full((1, 1), float(n)), counts, np.zeros((1, 1)))
     np.testing.assert_array_equal(np.broadcast_to(nb.Multinomial().possible(statistics), (1, 2)), [expected])
@@ -75,9 +114,16 @@ def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
 
 @pytest.mark.parametrize(
     ("n", "total", "expected"),
-    [(2, [3, 7], True), (2, [10, 0], True), (0, [0, 0], True), (2, [-1, 11], False), (2, [11, -1], False)],
+    [
+        (2, [3, 7], True),
+        (0.5, [0.5, 2], True),
+        (2, [10, 0], True),
+        (0, [0, 0], True),
+        (2, [-1, 11], False),
+        (2, [11, -1], False),
+    ],
 )
-def test_successes_and_failures(n: int, total: list[int], expected: bool) -> None:
+def test_successes_and_failures(n: float, total: list[float], expected: bool) -> None:
     statistics = Counts(np.full((1, 1), float(n)), np.array([[total]], dtype=float), np.zeros((1, 1)))
     assert np.asarray(nb.Binomial(5).possible(statistics)).all() == expected
 
@@ -87,8 +133,8 @@ def test_documents(longest: int) -> None:
     """Counts above sixteen are in a tally of their own."""
     family = nb.DirichletMultinomial()
     counted = family.statistics(np.array([[longest, 1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(2)[[0, 0, 1]])
-    assert family.possible(counted).all()
-    assert family.possible(counted - counted).all()
+    for right in (counted, counted * 0.1, counted - counted):
+        assert family.possible(right).all()
     for c, others in enumerate(np.eye(2) == 0):
         own = ~others[:, None]
         for wrong in (
