@@ -44,6 +44,7 @@ VERBS = {
     "loo": lambda p: nb.loo(p, STRANGE, LABELS),
     "loo_scores": lambda p: nb.loo_scores(p, STRANGE, LABELS),
     "kfold": lambda p: nb.kfold(p, STRANGE, LABELS, k=3),
+    "kfold of a model": lambda p: nb.kfold(p.model, STRANGE, LABELS, k=3),
     "check": lambda p: nb.check(p, STRANGE, LABELS, num_replicates=3),
     "calibration": lambda p: nb.calibration(p, STRANGE, LABELS, other=p),
     "compare_models": lambda p: nb.compare_models({"one": p.model, "same": p.model}, STRANGE, LABELS),
@@ -64,11 +65,24 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     found = told(lambda: VERBS[verb](fitted))
     # group_columns tells one thing more: columns with missing cells are not merged.
     assert len(found) == (2 if verb == "group_columns" else 1)
-    assert found[0].startswith("7 columns hold categories not seen in training, which count as missing: 'c0' in ")
+    told_by_a_fit = "kfold, fit to all rows: " if verb == "kfold of a model" else ""
+    assert found[0].startswith(
+        f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing: 'c0' in "
+    )
     assert "'c4' in " in found[0]
     assert "'c5'" not in found[0]
     assert " and 2 more; nb.Categorical(other=True) would give them probability" in found[0]
     assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
+
+
+def test_leave_one_out_of_draws_tells_unseen_categories_once(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampled = nb.from_samples(fitted.model, fitted.draws(num_draws=50), X=STRANGE, y=LABELS)
+    with warnings.catch_warnings(record=True) as caught:  # ArviZ warns of few draws, too
+        warnings.simplefilter("always")
+        nb.loo(sampled, STRANGE, LABELS)
+    assert [str(warning.message)[:9] for warning in caught].count("7 columns") == 1
 
 
 def test_columns_and_values_of_the_warning():
