@@ -472,6 +472,9 @@ def test_rare_categories_share_a_bar_where_there_are_many():
     np.testing.assert_allclose(heights.sum(axis=1), 1.0)
     shares = pd.crosstab(y, X["town"], normalize="index")
     np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+    counts = pd.crosstab(y, X["town"])
+    probs = ((counts + 1).div(counts.sum(axis=1) + number, axis=0)).sum()
+    assert names[:4] == sorted(probs.nlargest(4).index), "the most probable ones, in the order of the categories"
 
 
 def test_the_most_telling_columns_are_shown():
