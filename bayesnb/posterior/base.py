@@ -92,7 +92,6 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
-    @warns_once
     def explain(
         self,
         X_row: Any,

@@ -17,12 +17,14 @@ from cases import Exponential
 from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
 from bayesnb.pictures.rows import first_rows
 from bayesnb.pictures.style import LINES, MARKERS
-from bayesnb.plots.prior_posterior import _Curve, _range
+from bayesnb.plots.column_densities import _edges
+from bayesnb.plots.prior_posterior import _bars, _Curve, _range
 
 ROWS = 60
 
@@ -404,6 +406,20 @@ def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table
     assert set(np.unique(nests.patches[0].get_xy()[:, 0]) % 1) == {0.5}
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "bins", "expected"),
+    [
+        (2.3, 9.8, 25, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]),
+        (2.3, 9.8, 4, [2.5, 4.5, 6.5, 8.5, 10.5]),
+        (3.0, 8.0, 3, [2.5, 4.5, 6.5, 8.5]),
+        (-0.7, 1.7, 9, [-0.5, 0.5, 1.5]),
+        (4.6, 5.4, 1, [4.5, 5.5]),
+    ],
+)
+def test_bars_of_counts_are_whole_numbers_wide(low, high, bins, expected):
+    np.testing.assert_array_equal(_edges(low, high, bins, counts=True), expected)
+
+
 def test_densities_beside_count_vectors_and_positive_numbers(words):
     counts, y, _ = words
     X = counts.assign(wait=np.random.default_rng(1).exponential(2.0, len(counts)))
@@ -472,6 +488,9 @@ def test_rare_categories_share_a_bar_where_there_are_many():
     np.testing.assert_allclose(heights.sum(axis=1), 1.0)
     shares = pd.crosstab(y, X["town"], normalize="index")
     np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+    counts = pd.crosstab(y, X["town"])
+    probs = ((counts + 1).div(counts.sum(axis=1) + number, axis=0)).sum()
+    assert names[:4] == sorted(probs.nlargest(4).index), "the most probable ones, in the order of the categories"
 
 
 def test_the_most_telling_columns_are_shown():
@@ -786,6 +805,22 @@ def test_a_prior_without_closed_form_is_drawn(table):
     centres = (outline[1:-1:2, 0] + outline[2::2, 0]) / 2
     expected = scipy.stats.laplace.pdf(centres, 10.0, 4.0)
     np.testing.assert_allclose(outline[1:-1:2, 1], expected, atol=0.05)
+    # Priors of several classes have the colours of these, and the prior of a single one that of the legend.
+    colours = [to_rgba(f"C{c}") for c in range(3)]
+    assert [patch.get_edgecolor() for patch in axis.patches[-3:]] == colours
+    alone = nb.plot_prior_posterior(sampled, sites="height_mean", classes=["birch"])
+    assert alone.axes[0].patches[-1].get_edgecolor() == to_rgba(alone.legends[0].legend_handles[0].get_color())
+
+
+def test_draws_without_spread_have_a_histogram_of_area_one():
+    figure = Figure()
+    curve = _Curve(np.full(50, 3.0), (), np.full(7, 3.0))
+    height = _bars(figure.subplots(), curve)
+    bars = figure.axes[0].patches
+    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1.0)
+    assert height == max(bar.get_height() for bar in bars)
+    assert bars[0].get_x() == 2.5
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(3.5)
 
 
 def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
