@@ -576,6 +576,11 @@ class Family(Params, ABC):
         """
         return "as a value" if self.support.is_discrete else "as a measurement"
 
+    @property
+    def parameter_note(self) -> str:
+        """What printed results say of the parameters, where they are not those of the cells; empty by default."""
+        return ""
+
     def story(self) -> tuple[str, list[str]]:
         """The likelihood and the prior, as the model's repr shows them.
 

@@ -11,11 +11,14 @@ from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
+from bayesnb.decisions import nats_of
+from bayesnb.frames import PrintedFrame
 from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import features_of
 from bayesnb.model.simulate import draw_cells
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.explain import UNITS
+from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
@@ -30,14 +33,14 @@ FEWEST_DRAWS, MOST_DRAWS = 50, 250
 DRAWS_OF_COLUMNS = 25_000
 """Draws in each chain times the number of columns, between the two numbers of draws."""
 
+NUMBERS = ["log_odds", "lower", "upper", "median", "median_of_others"]
+"""Columns of the result that hold numbers."""
+
 ROWS = 500
 """Rows of each class over which the log odds of a number are averaged."""
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
-
-ROUNDING = 1e-12
-"""Log odds up to this are zero."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,26 @@ class _Candidates:
         Name of the feature and its value; the value of a word, number or joint block is None.
     log_odds : array, shape (candidates, classes)
     ends : array, shape (2, candidates, classes)
+    medians : array, shape (2, candidates, classes)
+        Median of a number in the class, and in the other classes; NaN for other features.
     """
 
     features: list[Any]
     values: list[Any]
     log_odds: np.ndarray
     ends: np.ndarray
+    medians: np.ndarray
+
+
+class _TellingFeatures(PrintedFrame):
+    """The result, which prints the medians of a number in the place of its value."""
+
+    def _shown(self) -> pd.DataFrame:
+        shown = super()._shown().drop(columns=["median", "median_of_others"])
+        medians = zip(self["median"], self["median_of_others"], strict=True)
+        texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
+        shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
+        return shown
 
 
 @in_float64
@@ -94,7 +111,7 @@ def telling_features(
     -------
     pandas.DataFrame
         Class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and `prob` are in
-        ``attrs``.
+        ``attrs``. In print, a number has its two medians in the place of a value.
 
         ``class``, ``feature``
             The class, and the column, the word or the joint block that is evidence for it.
@@ -106,6 +123,9 @@ def telling_features(
             classes), by 500 rows drawn from the posterior predictive distribution.
         ``lower``, ``upper``
             Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
+        ``median``, ``median_of_others``
+            Of a number: its median in 500 rows of the class, and in as many of each other class, which have the
+            weights of the class probabilities. They say whether small or large numbers are evidence. NaN for all else.
 
         Only features with log odds above zero are listed, in the order of
         ``lower``, or of ``log_odds`` for a point estimate. Words that are rare in the data have large log odds with
@@ -145,26 +165,37 @@ def telling_features(
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     num = whole_number("num", num)
-    if unit not in UNITS:
-        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    scale = nats_of(unit, UNITS)
     classes = posterior.classes.tolist()
     if len(classes) < 2:
         raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
     found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
     features = [feature for some in found for feature in some.features]
     values = [value for some in found for value in some.values]
-    log_odds = np.concatenate([some.log_odds for some in found]) / UNITS[unit]
-    lower, upper = np.concatenate([some.ends for some in found], axis=1) / UNITS[unit]
+    log_odds = np.concatenate([some.log_odds for some in found]) / scale
+    lower, upper = np.concatenate([some.ends for some in found], axis=1) / scale
     rank = log_odds if np.isnan(lower).all() else lower
+    medians = np.concatenate([some.medians for some in found], axis=1)
     parts = []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
-        parts += [(label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c]) for e in best]
-    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"], dtype=object)
-    frame = frame.astype({"log_odds": float, "lower": float, "upper": float})
+        parts += [
+            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], *medians[:, e, c]) for e in best
+        ]
+    frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
+    frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return frame
+    return _TellingFeatures(frame, _heading(frame, unit, prob))
+
+
+def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
+    told = f"Log odds of each class against the others, in {unit}"
+    if frame["lower"].notna().any():
+        told += f", lower and upper: {percent(prob)} interval"
+    if frame["median"].notna().any():
+        told += ". A column of numbers has the median of the class and of the others"
+    return told
 
 
 def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
@@ -174,7 +205,8 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
         num_draws = min(max(DRAWS_OF_COLUMNS // columns, FEWEST_DRAWS), MOST_DRAWS)
     model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
-    log_prob = log(posterior.class_probs())
+    class_prob = posterior.class_probs()
+    log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
 
     def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -189,16 +221,21 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, lambda found: found))
+                found = odds(i, 0, x, lambda found: found)
+                yield _Candidates(labels, [None] * len(labels), *found, np.full_like(found[1], np.nan))
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield _Candidates([name] * len(values), values, *odds(i, j, x, lambda found: found))
+                found = odds(i, j, x, lambda found: found)
+                yield _Candidates([name] * len(values), values, *found, np.full_like(found[1], np.nan))
             else:
-                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_of_own_rows))
+                x = rows.of_block(i)
+                found = odds(i, j, x, _mean_of_own_rows)
+                medians = np.full_like(found[1], np.nan) if block.is_joint else _medians(x[:, j], class_prob)[:, None]
+                yield _Candidates([name], [None], *found, medians)
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -220,6 +257,18 @@ def _mean_of_own_rows(log_odds: np.ndarray) -> np.ndarray:
     by_class = np.split(log_odds, log_odds.shape[-1], axis=-2)
     means = [rows[..., c].mean(axis=-1) for c, rows in enumerate(by_class)]
     return np.stack(means, axis=-1)[..., None, :]
+
+
+def _medians(cells: np.ndarray, class_prob: np.ndarray) -> np.ndarray:
+    """Median of each class and of the other classes, shape (2, classes); the rows of the classes follow each other."""
+    by_class = cells.reshape(len(class_prob), ROWS)
+    found = np.empty((2, len(class_prob)))
+    for c in range(len(class_prob)):
+        others = np.delete(by_class, c, axis=0)
+        weights = np.repeat(np.delete(class_prob, c), ROWS)
+        found[0, c] = np.median(by_class[c])
+        found[1, c] = np.quantile(others.ravel(), 0.5, weights=weights, method="inverted_cdf")
+    return found
 
 
 def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
