@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
@@ -206,12 +205,19 @@ def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
 
     Both arguments broadcast; a constant in `log_prob` cancels. NaN where a value is impossible under all classes.
     """
-    log_density, log_prob = np.broadcast_arrays(log_density, log_prob)
-    found = np.empty(log_density.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for c in range(log_density.shape[-1]):
-            prob, joint = (np.delete(part, c, axis=-1) for part in (log_prob, log_prob + log_density))
-            found[..., c] = log_density[..., c] - logsumexp(joint, axis=-1) + logsumexp(prob, axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(log_density - _of_others(log_prob + log_density) + _of_others(log_prob))
+
+
+def _of_others(log_joint: np.ndarray) -> np.ndarray:
+    """Logarithm of the sum over all classes except one, on the last axis.
+
+    It is the sum of those before and those after the class: the sum over all minus the class itself would lose digits.
+    """
+    found = np.full(log_joint.shape, -np.inf)
+    found[..., 1:] = np.logaddexp.accumulate(log_joint[..., :-1], axis=-1)
+    after = np.logaddexp.accumulate(log_joint[..., :0:-1], axis=-1)[..., ::-1]
+    found[..., :-1] = np.logaddexp(found[..., :-1], after)
     return found
 
 
