@@ -1,7 +1,9 @@
 """Which features are the strongest evidence for each class?"""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
 
 DRAWS_OF_COLUMNS = 25_000
-"""Draws in each chain times the number of columns, between the two numbers of draws."""
+"""Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
 
 ROWS = 500
 """Rows of each class over which the log odds of a number are averaged."""
@@ -84,8 +86,9 @@ def telling_features(
     prob : float, default 0.89
         Posterior probability of the intervals.
     num_draws : int, optional
-        Draws in each chain: by default 250 in each of 4 from a closed form, 50 if there are many columns, and all draws
-        of a sampled posterior. The more draws, the less the order of features with alike intervals depends on `key`.
+        Draws in each chain: by default 250 in each of 4 from a closed form, 50 if there are many columns or classes,
+        and all draws of a sampled posterior. The more draws, the less the order of features with alike intervals
+        depends on `key`.
     key : int or JAX key, default 0
         For the draws from a closed form, and for rows of each class (see below).
 
@@ -171,33 +174,42 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     unweighted = posterior.unweighted if isinstance(posterior, WeightedPosterior) else posterior
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
-        num_draws = min(max(DRAWS_OF_COLUMNS // columns, FEWEST_DRAWS), MOST_DRAWS)
+        pairs = math.comb(len(posterior.classes), 2)
+        num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
     model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
     log_prob = log(posterior.class_probs())
     rows = _Rows(unweighted, key)
 
-    def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Log odds and ends of their intervals, shapes (candidates, classes) and (2, candidates, classes)."""
-        found = average(against_others(posterior.feature_log_density(i, j, x), log_prob))
+    def odds(
+        i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log odds and ends of their intervals, by the function `of` of log densities and log class probabilities."""
+        found = of(posterior.feature_log_density(i, j, x), log_prob)
         if parameters is None:
             return found, np.full((2, *found.shape), np.nan)
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        draws = average(against_others(model.feature_log_likelihood(parameters, i, j, x), log_probs))
+        draws = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
         return found, np.quantile(draws, levels, axis=(0, 1))
+
+    def odds_of_own_rows(i: int, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Means over the rows of each class, shapes (1, classes) and (2, 1, classes)."""
+        by_class = [odds(i, j, x, partial(mean_against_others, c)) for c, x in enumerate(rows.of_block(i))]
+        found, ends = zip(*by_class, strict=True)
+        return np.array([found]), np.stack(ends, axis=-1)[:, None, :]
 
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, lambda found: found))
+                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, against_others))
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield _Candidates([name] * len(values), values, *odds(i, j, x, lambda found: found))
+                yield _Candidates([name] * len(values), values, *odds(i, j, x, against_others))
             else:
-                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_of_own_rows))
+                yield _Candidates([name], [None], *odds_of_own_rows(i, j))
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -210,7 +222,7 @@ def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
 
 
 def _of_others(log_joint: np.ndarray) -> np.ndarray:
-    """Logarithm of the sum over all classes except one, on the last axis.
+    """Logarithm of the sum over all classes except one, for each class, on the last axis.
 
     It is the sum of those before and those after the class: the sum over all minus the class itself would lose digits.
     """
@@ -221,11 +233,12 @@ def _of_others(log_joint: np.ndarray) -> np.ndarray:
     return found
 
 
-def _mean_of_own_rows(log_odds: np.ndarray) -> np.ndarray:
-    """Mean over the rows of each class, shape (..., 1, classes); the rows of the classes follow each other."""
-    by_class = np.split(log_odds, log_odds.shape[-1], axis=-2)
-    means = [rows[..., c].mean(axis=-1) for c, rows in enumerate(by_class)]
-    return np.stack(means, axis=-1)[..., None, :]
+def mean_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """The log ratio of `against_others` for class `c` alone, its mean over the rows, shape (...)."""
+    joint, prob = (np.delete(part, c, axis=-1) for part in (log_prob + log_density, log_prob))
+    with np.errstate(invalid="ignore"):
+        ratio = log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
+    return np.asarray(ratio.mean(axis=-1))
 
 
 def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
@@ -252,15 +265,16 @@ class _Rows:
     def __init__(self, posterior: Posterior, key: Any) -> None:
         self._posterior, self._rng = posterior, random_generator(key)
         self._parameters: Any = None
-        self._cells: dict[int, np.ndarray] = {}
+        self._cells: dict[int, list[np.ndarray]] = {}
 
-    def of_block(self, i: int) -> np.ndarray:
-        """Cells of a block, the rows of the classes after each other, shape (rows, columns)."""
+    def of_block(self, i: int) -> list[np.ndarray]:
+        """Cells of a block, for each class its rows, shape (rows, columns)."""
         posterior = self._posterior
         codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
         if self._parameters is None:
             self._parameters = posterior.row_parameters(codes, self._rng)
         if i not in self._cells:
             block = posterior.model.blocks[i]
-            (self._cells[i],) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
+            (cells,) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
+            self._cells[i] = np.split(cells, len(posterior.classes))
         return self._cells[i]
