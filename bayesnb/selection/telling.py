@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
@@ -177,49 +176,51 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     log_prob = log(posterior.class_probs())
     rows = _Rows(unweighted, key)
 
-    def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def odds(i: int, j: int, x: Any, log_odds: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Log odds and ends of their intervals, shapes (candidates, classes) and (2, candidates, classes)."""
-        found = average(against_others(posterior.feature_log_density(i, j, x), log_prob))
+        found = log_odds(posterior.feature_log_density(i, j, x), log_prob)
         if parameters is None:
             return found, np.full((2, *found.shape), np.nan)
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        draws = average(against_others(model.feature_log_likelihood(parameters, i, j, x), log_probs))
+        draws = log_odds(model.feature_log_likelihood(parameters, i, j, x), log_probs)
         return found, np.quantile(draws, levels, axis=(0, 1))
 
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, lambda found: found))
+                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, _of_each_value))
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield _Candidates([name] * len(values), values, *odds(i, j, x, lambda found: found))
+                yield _Candidates([name] * len(values), values, *odds(i, j, x, _of_each_value))
             else:
-                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_of_own_rows))
+                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_over_own_rows))
 
 
-def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
-    """Log ratio of each class's density to that of the others, averaged by class probabilities, on the last axis.
-
-    Both arguments broadcast; a constant in `log_prob` cancels. NaN where a value is impossible under all classes.
-    """
-    log_density, log_prob = np.broadcast_arrays(log_density, log_prob)
-    found = np.empty(log_density.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for c in range(log_density.shape[-1]):
-            prob, joint = (np.delete(part, c, axis=-1) for part in (log_prob, log_prob + log_density))
-            found[..., c] = log_density[..., c] - logsumexp(joint, axis=-1) + logsumexp(prob, axis=-1)
-    return found
+def _of_each_value(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """Log odds of every class, shape (..., values, classes)."""
+    return np.stack([_against_others(log_density, log_prob, c) for c in range(log_density.shape[-1])], axis=-1)
 
 
-def _mean_of_own_rows(log_odds: np.ndarray) -> np.ndarray:
+def _mean_over_own_rows(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
     """Mean over the rows of each class, shape (..., 1, classes); the rows of the classes follow each other."""
-    by_class = np.split(log_odds, log_odds.shape[-1], axis=-2)
-    means = [rows[..., c].mean(axis=-1) for c, rows in enumerate(by_class)]
+    by_class = np.split(log_density, log_density.shape[-1], axis=-2)
+    means = [_against_others(rows, log_prob, c).mean(axis=-1) for c, rows in enumerate(by_class)]
     return np.stack(means, axis=-1)[..., None, :]
+
+
+def _against_others(log_density: np.ndarray, log_prob: np.ndarray, c: int) -> np.ndarray:
+    """Log ratio of a class's density to that of the others, averaged by class probabilities.
+
+    Both arguments have the classes on the last axis and broadcast; a constant in `log_prob` cancels. NaN where a value
+    is impossible under all classes.
+    """
+    prob, joint = (np.delete(part, c, axis=-1) for part in (log_prob, log_prob + log_density))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
 
 
 def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
