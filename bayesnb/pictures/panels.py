@@ -18,7 +18,7 @@ __all__ = ["Panels", "grid_of_panels", "panel_of_rows"]
 MARGIN = 0.1
 """Inches on either side of a text."""
 
-HANDLE = 6.0
+HANDLE = 5.8
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
 LINES_OF_HEAD = 2

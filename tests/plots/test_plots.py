@@ -972,8 +972,8 @@ def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
     assert (low + high) / 2 == 3.0
 
 
-def test_rows_are_named_by_the_index_of_their_table(penguin_posteriors, penguins):
-    exact, X = penguin_posteriors[0], penguins[0].iloc[100:102]
+def test_rows_are_named_by_the_index_of_their_table(penguins):
+    exact, X = nb.fit(nb.NaiveBayes.from_frame(penguins[0]), *penguins), penguins[0].iloc[100:102]
     for figure in (
         nb.plot_proba(exact, X, num_draws=5),
         nb.plot_log_odds(exact, X, classes=("Gentoo", "Adelie"), num_draws=5),
