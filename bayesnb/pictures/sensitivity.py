@@ -21,6 +21,10 @@ class PowerScaled(Protocol):
         """A row for each parameter, with the sensitivities ``prior`` and ``likelihood`` and the ``diagnosis``."""
 
     @property
+    def flat(self) -> pd.Series:
+        """For each parameter, whether its prior is flat, and is therefore not measured."""
+
+    @property
     def nothing(self) -> str:
         """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
 
@@ -107,4 +111,6 @@ def plot_sensitivity(
     number = f"{len(table)} parameter{'s' * (len(table) != 1)}"
     if len(shown) < len(table):
         number = f"{len(shown)} of {number}, the {'most sensitive to the prior' if sort else 'first'}"
+    flat = int(sensitivity.flat[table.index].sum())
+    number += f"; {flat} with a flat prior, not measured" * bool(flat)
     return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
