@@ -208,7 +208,14 @@ class TestEdges:
 
     @pytest.mark.parametrize(
         ("values", "expected"),
-        [([], 1.0), ([0.0], 1.0), ([0.5], 0.5), ([-3.0], 3.0), ([-1e15, 0.25, 0.5], 0.25), ([0.3, 0.1 + 0.2], 0.1 + 0.2)],
+        [
+            ([], 1.0),
+            ([0.0], 1.0),
+            ([0.5], 0.5),
+            ([-3.0], 3.0),
+            ([-1e15, 0.25, 0.5], 0.25),
+            ([0.3, 0.1 + 0.2], 0.1 + 0.2),
+        ],
     )
     def test_the_resolution_of_values(self, values, expected):
         assert resolution(np.array(values)) == expected
