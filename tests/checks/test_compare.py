@@ -417,9 +417,7 @@ def test_a_family_without_a_distribution_function_is_compared_with_exact_draws(f
     draws = known.draws(key=4)
     found = nb.compare(exact, nb.from_samples(Waiting(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     assert found.verdict.startswith(verdict), found.verdict
-    assert variances == [0.0, 1 / 4000], (
-        "of the class probabilities and of the rate"
-    )
+    assert variances == [0.0, 1 / 4000], "of the class probabilities and of the rate"
     by_cdf = nb.compare(known, nb.from_samples(Exponential(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     # As many exact draws as draws: their error is added to that of the draws.
     rates = [name for name in found.table.index if name.startswith("x_rate")]
