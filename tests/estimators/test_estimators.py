@@ -121,7 +121,7 @@ def test_cells_at_the_threshold_are_zeros_in_sparse_rows_too():
 def test_booleans_are_zeros_and_ones_for_any_threshold(form, binarize, rng):
     X, y = rng.random((30, 3)) < 0.4, np.arange(30) % 2
     fitted = BernoulliNB(binarize=binarize).fit(form(X), y)
-    ones = X if binarize is None else X > binarize
+    ones = X if binarize is None else binarize < X
     np.testing.assert_array_equal(fitted.feature_count_, [ones[y == c].sum(axis=0) for c in (0, 1)])
     if binarize is None:
         np.testing.assert_array_equal(BernoulliNB(binarize=None).fit(X * 1.0, y).feature_count_, fitted.feature_count_)
