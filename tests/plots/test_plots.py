@@ -2,7 +2,8 @@
 
 import gzip
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -21,9 +22,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
+from bayesnb.pictures.extremes import number_of_panels
 from bayesnb.pictures.rows import first_rows
 from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.plots.column_densities import _edges
+from bayesnb.plots.densities import _categories
 from bayesnb.plots.prior_posterior import _bars, _Curve, _range
 
 ROWS = 60
@@ -316,6 +319,17 @@ def test_narrow_panels_name_fewer_spikes():
     assert collisions(narrow) == []
 
 
+def test_a_spike_of_height_zero_has_no_name_and_a_single_one_has_one_in_any_width():
+    names = [f"the column numbered {j}" for j in range(3)]
+    X = pd.DataFrame([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]], columns=names)
+    estimate = nb.fit(nb.Bernoulli(), X, [0, 0, 1, 1], nb.MLE())
+    first, second = (spikes(axis) for axis in nb.plot_spikes(estimate, label="tallest", tolerance=0).axes)
+    assert [name.split()[-1] for name in first.names] == ["0", "1"]
+    assert [name.split()[-1] for name in second.names] == ["0"]
+    narrow = nb.plot_spikes(estimate, label="tallest", axes=Figure(figsize=(0.5, 3.0)).subplots(2))
+    assert [len(spikes(axis).names) for axis in narrow.axes] == [1, 1]
+
+
 @pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
@@ -334,8 +348,9 @@ def test_spikes_refuse_what_is_not_there(exact, table):
     X, y = table
     with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
         nb.plot_spikes(exact, "leaf")
-    with pytest.raises(ValueError, match=r"tolerance is 1\.5"):
-        nb.plot_spikes(exact, tolerance=1.5)
+    for tolerance in (1.5, 1.0, -0.1):
+        with pytest.raises(ValueError, match=f"tolerance is {tolerance}: give a number from 0, below 1"):
+            nb.plot_spikes(exact, tolerance=tolerance)
     numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
     with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Gaussian"):
         nb.plot_spikes(numbers)
@@ -471,6 +486,18 @@ def test_columns_of_a_joint_block_have_their_own_densities():
             rows = pd.DataFrame({"a": np.nan, "b": np.nan, column: grid}, columns=["a", "b"])
             empty = posterior.log_joint(rows.head(1) * np.nan)
             np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown", "own"),
+    [(5, 8, [0, 1, 2, 3, 4]), (6, 8, [2, 3, 4, 5]), (3, 40, [0, 1, 2]), (4, 40, [2, 3]), (40, 1, range(40))],
+)
+def test_the_most_probable_categories_have_a_place_of_their_own(number, shown, own):
+    """Forty bars, those of all classes together, and three categories in any case."""
+    density = np.repeat(np.arange(number)[:, None] / number, shown, axis=1)
+    found, others = _categories(SimpleNamespace(names=range(number), density=density), list(range(shown)))
+    assert found.tolist() == [*own]
+    assert others.tolist() == [k for k in range(number) if k not in own]
 
 
 def test_rare_categories_share_a_bar_where_there_are_many():
@@ -810,6 +837,24 @@ def test_a_prior_without_closed_form_is_drawn(table):
     assert [patch.get_edgecolor() for patch in axis.patches[-3:]] == colours
     alone = nb.plot_prior_posterior(sampled, sites="height_mean", classes=["birch"])
     assert alone.axes[0].patches[-1].get_edgecolor() == to_rgba(alone.legends[0].legend_handles[0].get_color())
+
+
+@pytest.mark.parametrize(("given", "extreme", "number"), [(None, 0, 4), (None, 6, 6), (None, 40, 12), (3, 40, 3)])
+def test_each_extreme_result_has_a_panel_within_bounds(given, extreme, number):
+    assert number_of_panels(given, extreme) == number
+
+
+def test_parameters_of_a_z_of_three_have_a_panel(exact, sampled):
+    found = nb.compare(exact, sampled)
+    table = found.table.copy()
+    table[[name for name in table if name.startswith("z_")]] = 0.5
+    large = table.index[[1, 4, 5, 7, 8, 10]]
+    table.loc[large, "z_skew"] = [3.0, -4.0, 3.2, -3.1, 5.0, 3.3]
+    table.loc[table.index[2], "z_mean"] = 2.99
+    titles = [axis.get_title() for axis in replace(found, table=table).plot().axes if axis.axison]
+    assert [title.split("\nz ")[1] for title in titles] == [
+        *("skew +5.0", "skew -4.0", "skew +3.3", "skew +3.2", "skew -3.1", "skew +3.0")
+    ]
 
 
 def test_draws_without_spread_have_a_histogram_of_area_one():
