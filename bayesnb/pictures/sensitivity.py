@@ -110,8 +110,9 @@ def plot_sensitivity(
         Points(shown["prior"], "to the prior"),
     ]
     rows = _of_parameters(sensitivity, shown, points) if kind == "parameters" else _of_probabilities(shown, points)
-    number = how_many(len(shown), len(table), noun, "most sensitive" if sort else "first")
-    return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
+    number = how_many(len(shown), len(table), noun, "top" if sort else "first")
+    title = f"Sensitivity to prior and likelihood: {number}"
+    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
 
 
 def _table(sensitivity: PowerScaled, kind: str) -> pd.DataFrame:

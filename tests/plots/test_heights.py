@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import collisions
-from test_house_style import PLOTS
 
 import bayesnb as nb
 from bayesnb.pictures.forest import Points, Rows, forest
@@ -58,15 +57,6 @@ def test_the_height_follows_from_the_letters():
     assert panels[1].figure.get_figheight() == 3.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLOTS)
-def test_no_plot_overprints_at_the_height_that_its_warning_names(name):
-    height = needed(PLOTS[name].call, 6.4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert collisions(PLOTS[name].call(figsize=(6.4, height))) == []
-
-
 def test_titles_say_how_many_are_shown():
     assert how_many(1, 1, "feature", "top") == "1 feature"
     assert how_many(4, 4, "class", "first") == "4 classes"
@@ -85,7 +75,7 @@ def test_the_figure_of_probabilities_has_a_row_for_each_row_and_class():
     likelihood, prior = [points.get_offsets()[:, 0] for points in axis.collections]
     np.testing.assert_allclose(likelihood, table["likelihood"])
     np.testing.assert_allclose(prior, table["prior"])
-    assert figure.get_suptitle() == "Sensitivity of 4 probabilities"
+    assert figure.get_suptitle() == "Sensitivity to prior and likelihood: 4 probabilities"
     one = nb.plot_sensitivity(found, kind="probabilities", parameters=[(1, "oak")])
     assert [text.get_text()[:10] for text in one.axes[0].get_yticklabels()] == ["row 1, oak"]
     without = nb.sensitivity(posterior)
