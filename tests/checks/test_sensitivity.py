@@ -353,10 +353,11 @@ def test_the_figure_shows_both_sensitivities_and_the_diagnosis():
     assert figure.axes[0].lines[0].get_xdata().tolist() == [0.05, 0.05]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["noticeable, from 0.05", "to the likelihood", "to the prior"]
-    assert figure.get_suptitle() == f"Sensitivity of {len(expected)} parameters; 1 with a flat prior, not measured"
+    title = f"Sensitivity to prior and likelihood: {len(expected)} parameters; 1 with a flat prior, not measured"
+    assert figure.get_suptitle() == title
     few = found.plot(max_parameters=1)
     assert len(drawn_sensitivities(few)) == 1
-    assert few.get_suptitle() == f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior"
+    assert few.get_suptitle() == f"Sensitivity to prior and likelihood: the top 1 of {len(expected)} parameters"
     names = found.table.index[[1, 0]].tolist()
     np.testing.assert_allclose(
         drawn_sensitivities(found.plot(parameters=names, sort=False)), found.table.loc[names, ["prior", "likelihood"]]
