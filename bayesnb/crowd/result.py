@@ -68,9 +68,9 @@ class AnnotationFit(Printed):
     >>> crowd.items.head(3).round(3)
           label  probability  lower  upper  entropy  num_annotations
     photo
-    0         y        0.984    NaN    NaN    0.081                3
-    1         y        0.997    NaN    NaN    0.019                3
-    2         n        0.984    NaN    NaN    0.081                3
+    0         y        0.990    NaN    NaN    0.058                3
+    1         y        0.998    NaN    NaN    0.013                3
+    2         n        0.998    NaN    NaN    0.013                3
     """
 
     annotations: AnnotationTable = field(repr=False)
@@ -228,9 +228,11 @@ class AnnotationFit(Printed):
         >>> crowd = nb.fit_annotations(
         ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
         ... )
-        >>> interval = crowd.confusion_interval(prob=0.5).sel(annotator="Ann", label="y")
-        >>> interval["lower"].round(1).to_series().to_dict()
-        {'n': 0.1, 'y': 0.9}
+        >>> interval = crowd.confusion_interval(prob=0.5)
+        >>> bool((interval["lower"] < interval["upper"]).all())
+        True
+        >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
+        True
         """
         levels = self._levels(prob)
         lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
@@ -319,8 +321,8 @@ class AnnotationFit(Printed):
         >>> crowd = nb.fit_annotations(table, item="item", annotator="annotator", label="label")
         >>> crowd.next_item(2).round(3)
            item annotator  information
-        0     6       Cem        0.299
-        1     2       Cem        0.007
+        0     6       Cem        0.388
+        1     2       Cem        0.019
         """
         number, each = (
             None if value is None else whole_number(name, value)
@@ -460,11 +462,13 @@ def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
     TypeError
         If a single name is given.
     ValueError
-        If a name is not in the index.
+        If there is no name, or a name is not in the index.
     """
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise TypeError(f"{what} is {names!r}: give a sequence of names, as in {what}=[{names!r}]")
     named = pd.Index(names, tupleize_cols=False)
+    if named.empty:
+        raise ValueError(f"{what} is empty: name one or more, or leave it out for all")
     found = index.get_indexer(named)
     if (found < 0).any():
         name = named.tolist()[int(np.argmax(found < 0))]

@@ -326,10 +326,6 @@ class TestBadInput:
     def test_no_names(self):
         self.refused(TypeError, "no names: give a pandas, polars or pyarrow table", SMALL.to_numpy())
 
-    def test_a_dask_frame(self):
-        dask = pytest.importorskip("dask.dataframe")
-        self.refused(TypeError, r"Dask .* table\.compute\(\)", dask.from_pandas(SMALL, npartitions=2))
-
     def test_an_unknown_class_among_known_labels(self):
         match = r"known gives the item 'p' the label 'z', .* classes \['x', 'y'\]: correct it, or name all classes"
         self.refused(ValueError, match, known={"p": "z"})
