@@ -328,12 +328,11 @@ class AnnotationFit(Printed):
             None if value is None else whole_number(name, value)
             for name, value in (("num_items", num_items), ("num_annotators", num_annotators))
         )
-        rows = None if items is None else _positions("items", items, self._items)
-        chosen = self._annotators if annotators is None else annotators
         found_items, found_annotators, information = most_informative(
             self._label_draws,
-            rows,
-            _positions("annotators", chosen, self._annotators),
+            entr(self._labels[0]).sum(axis=1),
+            _positions("items", items, self._items),
+            _positions("annotators", annotators, self._annotators),
             num_items=number,
             num_annotators=each,
             again=again,
@@ -455,7 +454,7 @@ class AnnotationFit(Printed):
 
 
 def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
-    """Positions of names in an index.
+    """Positions of names in an index; of all names in it without a choice.
 
     Raises
     ------
@@ -464,6 +463,8 @@ def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
     ValueError
         If there is no name, or a name is not in the index.
     """
+    if names is None:
+        return np.arange(len(index))
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise TypeError(f"{what} is {names!r}: give a sequence of names, as in {what}=[{names!r}]")
     named = pd.Index(names, tupleize_cols=False)

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import digamma, entr, gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.crowd.label_draws import LabelDraws
 
 # The chains are short: the tests compare numbers of the same draws.
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
@@ -153,6 +154,16 @@ def information_by_hand(crowd):
     return found
 
 
+def noting(taken, function):
+    """The function, which notes how many rows it takes."""
+
+    def noted(self, of_piece, rows, cells):
+        taken.append(len(rows))
+        return function(self, of_piece, rows, cells)
+
+    return noted
+
+
 class TestNextItem:
     def test_information_by_a_loop(self, crowd):
         expected = information_by_hand(crowd)
@@ -184,6 +195,17 @@ class TestNextItem:
         for photo, person, information in found.itertuples(index=False):
             assert information == pytest.approx(expected[photo, person], abs=1e-12)
         assert crowd.next_item(1, num_annotators=2, annotators=["a2", "a3"], again=True)["photo"].nunique() == 1
+
+    @pytest.mark.parametrize("size", [1, 6])
+    def test_items_that_cannot_be_among_the_best_are_left_out(self, crowd, monkeypatch, size):
+        expected = crowd.next_item(None, num_annotators=2).groupby("photo", sort=False).head(2)
+        monkeypatch.setattr("bayesnb.crowd.next_item.FIRST_ITEMS", size)
+        taken = []
+        monkeypatch.setattr(LabelDraws, "in_pieces", noting(taken, LabelDraws.in_pieces))
+        found = crowd.next_item(3, num_annotators=2)
+        best = expected["photo"].unique()[:3]
+        pd.testing.assert_frame_equal(found, expected[expected["photo"].isin(best)].reset_index(drop=True), atol=1e-12)
+        assert sum(taken) < 40
 
     def test_nothing_is_left(self):
         rows = pd.DataFrame([(i, j, "xy"[i % 2]) for i in range(4) for j in "ab"], columns=list(NAMES.values()))
