@@ -50,7 +50,8 @@ class AnnotationFit(Printed):
     Notes
     -----
     A point estimate, such as that of `EM()`, has no intervals: ``lower`` and ``upper`` are missing, and the methods
-    that give intervals raise an error. `Gibbs()` and `NUTS()` give draws, and all intervals are quantiles of them.
+    that give intervals raise an error. Intervals from the expected counts would take the labels as known, and be too
+    short. `Gibbs()` and `NUTS()` give draws, and all intervals are quantiles of them.
 
     See Also
     --------
