@@ -10,6 +10,7 @@ import scipy.sparse
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import bayesnb as nb
+from bayesnb.selection.rewritten_features import block_label
 
 A, B = np.array([[2.0], [3.5]]), np.array([[0.7], [0.2]])
 """Hyperparameters of two classes."""
@@ -523,3 +524,9 @@ class TestBadInput:
         X = pd.DataFrame({"one": length, "copy": length})
         tiny = nb.Gaussian(loc=0.0, rate=1e-40)
         self.refuses("columns 'one', 'copy'.*singular.*drop a column", tiny, X, table[1])
+
+
+def test_the_name_of_a_block_has_four_parts_at_most():
+    assert [block_label(list("abcdef")[:number]) for number in (1, 4, 5, 6)] == [
+        *("a", "a & b & c & d", "a & b & c & 2 more", "a & b & c & 3 more")
+    ]
