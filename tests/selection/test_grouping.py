@@ -543,12 +543,8 @@ class Gains:
     of_pair: dict
 
     def log_evidence(self, pairs):
-        return np.array(
-            [
-                sum(self.of_pair.get(pair, 0.0) for pair in combinations(sorted(one.columns + other.columns), 2))
-                for one, other in pairs
-            ]
-        )
+        blocks = [combinations(sorted(one.columns + other.columns), 2) for one, other in pairs]
+        return np.array([sum(self.of_pair.get(pair, 0.0) for pair in block) for block in blocks])
 
 
 @pytest.mark.parametrize(
@@ -564,8 +560,8 @@ class Gains:
 )
 def test_parts_are_merged_while_the_evidence_rises(gains, max_width, blocks, best_left, too_wide):
     number = 2 if len(gains) == 1 else 3
-    parts = [Part(f"x{j}", (j,), NUMBERS, 0.0) for j in range(number)]
-    found = merge_while_rising(parts, {NUMBERS: Gains(gains)}, max_width)
+    parts = [Part(f"x{j}", (j,), "numbers", 0.0) for j in range(number)]
+    found = merge_while_rising(parts, {"numbers": Gains(gains)}, max_width)
     assert [part.columns for part in found.blocks] == blocks
     assert found.too_wide is too_wide
     assert found.too_many is (-np.inf in gains.values())
