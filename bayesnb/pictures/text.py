@@ -11,8 +11,11 @@ __all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_
 LINE = 1.25
 """Height of a line, in sizes of its letters."""
 
-PARTS = re.compile(r"[^\s_/-]*(?:[_/-]+|\s+|$)")
-"""Words, and parts of words that end in an underscore, a slash or a hyphen, with the space behind them."""
+PARTS = re.compile(r"\[?[^\s_/\[-]*(?:[_/-]+|\s+|(?=\[)|$)")
+"""Words, and parts of words, with the space behind them.
+
+A part ends behind an underscore, a slash or a hyphen, or before a bracket, as in "height_mean[oak]".
+"""
 
 
 def line_height(size: str) -> float:
@@ -41,7 +44,8 @@ def text_width(text: str, size: str, weight: Any = "normal") -> float:
 def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     """Text in lines of at most `width` inches; a dollar sign does not start a formula.
 
-    Lines end at spaces, underscores, slashes and hyphens. A word that is longer than a line is divided.
+    Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
+    divided.
     """
     return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
 
