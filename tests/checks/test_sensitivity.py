@@ -356,7 +356,10 @@ def test_the_figure_shows_both_sensitivities_and_the_diagnosis():
     assert figure.get_suptitle() == f"Sensitivity of {len(expected)} parameters; 1 with a flat prior, not measured"
     few = found.plot(max_parameters=1)
     assert len(drawn_sensitivities(few)) == 1
-    assert few.get_suptitle() == f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior"
+    assert few.get_suptitle() == (
+        f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior; 1 with a flat prior, not\n"
+        "measured"
+    )
     names = found.table.index[[1, 0]].tolist()
     np.testing.assert_allclose(
         drawn_sensitivities(found.plot(parameters=names, sort=False)), found.table.loc[names, ["prior", "likelihood"]]

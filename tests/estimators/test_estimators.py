@@ -21,6 +21,7 @@ import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_val_score
@@ -200,9 +201,9 @@ def test_an_estimator_is_its_posterior(counts):
     assert interval.shape == (3, 3, 2)
     assert fitted.to_datatree(X, y, num_draws=50).log_likelihood["y"].shape == (4, 50, 45)
     pd.testing.assert_frame_equal(fitted.explain(X[[0]]), core.explain(X[[0]]))
-    pd.testing.assert_frame_equal(
-        fitted.explain(X[0], "b", "a", unit="bits"), core.explain(X[[0]], "b", "a", unit="bits")
-    )
+    labels = core.classes[:2]
+    in_bits = fitted.explain(X[0], *labels, unit="bits")
+    pd.testing.assert_frame_equal(in_bits, core.explain(X[[0]], *labels, unit="bits"))
 
 
 def test_an_estimator_explains_what_it_predicts():
