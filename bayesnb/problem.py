@@ -138,8 +138,8 @@ class Problem:
         ValueError
         """
         if self.unlabelled is not None:
-            number = len(self.unlabelled)
-            rows = f"{number} rows have" if number > 1 else "1 row has"
+            number = self.unlabelled.weights.sum()
+            rows = "1 row has" if number == 1 else f"{number:.12g} rows have"
             raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
 
     def require_every_feature(self, inference: str) -> None:

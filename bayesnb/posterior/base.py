@@ -92,7 +92,6 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
-    @warns_once
     def explain(
         self,
         X_row: Any,
@@ -137,8 +136,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         pandas.DataFrame
             By feature. The first row, ``"before any cell"``, has the log odds of the class probabilities, offsets of a
             `WeightedPosterior` included. Then come the features in the order of the table's columns; a block that is
-            one observation is one feature. The two classes, unit and `prob` are in ``attrs``. The frame
-            prints them, and prints rounding errors as 0.
+            one observation is one feature. The two classes, unit and `prob` are in ``attrs``. The frame prints them,
+            and prints rounding errors as 0.
 
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference

@@ -21,7 +21,6 @@ from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.label_score import LabelScore, best_for_labels
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.sparse import SparseTable
-from bayesnb.warn import warns_once
 
 __all__ = ["FamilyChoice", "choose_families"]
 
@@ -159,7 +158,6 @@ class FamilyChoice(Printed):
         return pd.DataFrame(lines, index=names)
 
 
-@warns_once
 def choose_families(
     X: Any,
     y: Any,

@@ -19,7 +19,7 @@ from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.table import Table
 from bayesnb.validate import a_type
-from bayesnb.warn import warn, warns_once
+from bayesnb.warn import warn
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.laplace import Mixture, approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood
@@ -37,7 +37,6 @@ MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
 
 
-@warns_once
 @in_float64
 def weight_features(
     posterior: Posterior | Fitted,

@@ -571,7 +571,11 @@ def test_the_number_of_lines_that_are_not_shown():
 
 def test_the_data_that_are_not_given_are_named():
     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
-    for X, y, words in ((None, ["a", "b"], "and X is"), ([[1], [0]], None, "and y is"), (None, None, "and X and y are")):
+    for X, y, words in (
+        (None, ["a", "b"], "and X is"),
+        ([[1], [0]], None, "and y is"),
+        (None, None, "and X and y are"),
+    ):
         with pytest.raises(ValueError, match=f"{words} not given"):
             check(posterior, X, y)
 

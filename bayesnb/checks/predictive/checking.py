@@ -102,8 +102,8 @@ def check(
       columns, averaged over at most 150 rows.
 
     In print the smallest tail probabilities are first, and ``class_frequency``, ``mean`` and ``variance`` are last
-    unless they are extreme. The printed result names a next step for each extreme line;
-    `Check.next_steps` gives them as a dict.
+    unless they are extreme. The printed result names a next step for each extreme line; `Check.next_steps` gives them
+    as a dict.
 
     Undefined values (a variance of one row, a class without rows) are left out: a p-value counts the replicates that
     define its statistic, and a statistic that the data or all replicates leave undefined is dropped and named in
