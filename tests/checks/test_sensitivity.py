@@ -357,8 +357,7 @@ def test_the_figure_shows_both_sensitivities_and_the_diagnosis():
     few = found.plot(max_parameters=1)
     assert len(drawn_sensitivities(few)) == 1
     assert few.get_suptitle() == (
-        f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior; 1 with a flat prior, not\n"
-        "measured"
+        f"Sensitivity of the most sensitive 1 of {len(expected)} parameters; 1 with a flat prior, not measured"
     )
     names = found.table.index[[1, 0]].tolist()
     np.testing.assert_allclose(
