@@ -8,6 +8,10 @@ import bayesnb as nb
 from bayesnb import datasets, estimators
 
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "AnnotationFit.accuracy_interval": {"prob": 0.89},
+    "AnnotationFit.confusion_interval": {"prob": 0.89},
+    "AnnotationFit.next_item": {"num_items": 20, "num_annotators": 1, "again": False},
+    "AnnotationFit.proba_interval": {"prob": 0.89},
     "Bernoulli": {"concentration1": 1.0, "concentration0": 1.0},
     "BernoulliNB": {
         "alpha": 1.0,
@@ -126,7 +130,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "plot_proba": {"prob": 0.89, "sort": False, "max_rows": 30, "key": 0},
     "plot_reliability": {"kind": "classes", "scale": "auto"},
     "plot_sbc": {"max_panels": 12},
-    "plot_sensitivity": {"sort": True, "max_parameters": 30, "backend": "matplotlib"},
+    "plot_sensitivity": {"kind": "parameters", "sort": True, "max_parameters": 30, "backend": "matplotlib"},
     "plot_spikes": {"label": "telling", "num_labels": 5, "tolerance": 0.05, "max_panels": 10},
     "plot_weights": {"sort": True, "max_features": 40, "backend": "matplotlib"},
     "sbc": {"num_simulations": 200, "num_rows": 50, "key": 0, "error_rate": 0.01},

@@ -90,6 +90,9 @@ RESULTS = {
     "models": lambda posterior, model, X, y: nb.compare_models(
         {"a model with a rather long name": posterior, "another": posterior.averaged()}, X, y
     ),
+    "annotations": lambda posterior, model, X, y: nb.fit_annotations(
+        X.assign(tree=range(60), kind=y), item="tree", annotator="<b>bark", label="kind"
+    ),
 }
 
 

@@ -464,8 +464,8 @@ def test_the_plot_has_a_panel_for_each_statistic(simulated):
     assert len(titles) == 6
     assert all("p " in title for title in titles)
     assert titles[0].split("\n")[0] == found.by_extremity.index[0]
-    hidden = f"6 statistics; {len(found.table) - 6} with less extreme p are not shown"
-    assert hidden in " ".join(figure.get_suptitle().split())
+    shown = f"the most extreme 6 of {len(found.table)} statistics"
+    assert shown in " ".join(figure.get_suptitle().split())
     single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
     shape = check(posterior, X, y, statistics="shape", num_replicates=40)
     titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
