@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.crowd.prior import diagonal_concentration, first_guess
+from bayesnb.crowd.prior import around, diagonal_concentration, first_guess
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.annotations import Annotations
 from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
 from bayesnb.inference.expectation import EM
+from bayesnb.inference.gibbs import Gibbs
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
@@ -32,6 +33,7 @@ def fit_annotations(
     known: Any = None,
     concentration: Any = None,
     class_concentration: Any = 1.0,
+    hierarchical: bool = False,
     key: Any = 0,
 ) -> AnnotationFit:
     r"""Labels of items from annotators who may be wrong: the model of Dawid and Skene (1979).
@@ -111,18 +113,21 @@ def fit_annotations(
     >>> crowd.annotators["accuracy"].round(2).to_dict()
     {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
-    inference = EM() if inference is None else as_inference(inference)
+    default = Gibbs() if hierarchical else EM()
+    inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
-    problem = _problem(annotations, concentration, class_concentration)
+    weights = diagonal_concentration(annotations) if concentration is None else concentration
+    if hierarchical:
+        weights = around(weights, annotations)
+    problem = _problem(annotations, weights, class_concentration)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 
 
 @in_float64
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
-    weights = diagonal_concentration(annotations) if concentration is None else concentration
-    family = Annotations(weights, num_labels=len(annotations.labels))
+    family = Annotations(concentration, num_labels=len(annotations.labels))
     names = tuple((annotator, label) for annotator in annotations.annotators for label in annotations.labels)
     model = BoundModel.of(
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
