@@ -19,6 +19,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
+from bayesnb.statistics.counts import ClassCounts
 
 __all__ = ["ChainHyperparameters"]
 
@@ -67,7 +68,10 @@ class ChainHyperparameters:
 
     def priors(self) -> list[tuple[ClassPrior, tuple[Family, ...]]]:
         """The prior of each chain."""
-        return self._priors(self.values)
+        if not self._hyperpriors:
+            return [(self._model.class_prior, self._model.families)] * len(self._line)
+        prior = self._model.learned.given(self.values)
+        return [jax.tree.map(itemgetter(s), prior) for s in range(len(self._line))]
 
     def with_numbers(self, problem: Problem) -> list[Problem]:
         """The problem with the hyperparameters of each chain in place of the hyperpriors."""
@@ -80,14 +84,17 @@ class ChainHyperparameters:
 
     def move(self, parts: Sequence[ModelStatistics], rng: np.random.Generator) -> None:
         """Move all hyperparameters once, given the statistics of each chain."""
+        if not self._hyperpriors:
+            return
+        together = ModelStatistics.joined(parts)
         for moved in self._moves:
-            self._line = self._slice(self._line, moved, parts, rng)
+            self._line = self._slice(self._line, moved, together, rng)
 
     def _slice(
-        self, line: np.ndarray, moved: np.ndarray, parts: Sequence[ModelStatistics], rng: np.random.Generator
+        self, line: np.ndarray, moved: np.ndarray, statistics: ModelStatistics, rng: np.random.Generator
     ) -> np.ndarray:
         """A draw from the density along some of the numbers, by one shift for each chain and each owner."""
-        height = self._log_density(line, parts)
+        height = self._log_density(line, statistics)
         height = height - rng.exponential(size=height.shape)
         lower = -WIDTH * rng.uniform(size=height.shape)
         upper = lower + WIDTH
@@ -95,31 +102,27 @@ class ChainHyperparameters:
         while not found.all():
             shift = np.where(found, shift, rng.uniform(lower, upper))
             proposal = line + moved * shift[:, self._owner]
-            found |= self._log_density(proposal, parts) >= height
+            found |= self._log_density(proposal, statistics) >= height
             lower = np.where(shift < 0, shift, lower)
             upper = np.where(shift < 0, upper, shift)
         return proposal
 
-    def _log_density(self, line: np.ndarray, parts: Sequence[ModelStatistics]) -> np.ndarray:
+    def _log_density(self, line: np.ndarray, statistics: ModelStatistics) -> np.ndarray:
         """Log density of the numbers of each owner, shape (chains, owners); -inf where it overflows."""
         values, of_numbers = self._at(line)
-        total = of_numbers @ np.eye(self._num_owners)[self._owner]
-        for s, ((class_prior, families), part) in enumerate(zip(self._priors(values), parts, strict=True)):
-            by_class = sum(
-                np.asarray(family.log_evidence(counted)).sum(axis=-1)  # type: ignore[attr-defined]
-                for family, counted in zip(families, part.blocks, strict=True)
-            )
-            if self._num_owners > 1:
-                total[s] += by_class
-            else:
-                total[s] += np.sum(by_class) + class_prior.log_evidence(part.classes)
+        class_prior, families = self._model.learned.given(values)
+        # The families get one class axis with the classes of all chains, as the statistics have it.
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
+        evidence = sum(
+            np.asarray(family.log_evidence(counted)).sum(axis=-1)
+            for family, counted in zip(flat, statistics.blocks, strict=True)
+        )
+        by_class = np.reshape(evidence, (len(line), -1))
+        if self._num_owners == 1:
+            of_labels = class_prior.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
+            by_class = (by_class.sum(axis=1) + of_labels)[:, None]
+        total = of_numbers @ np.eye(self._num_owners)[self._owner] + by_class
         return np.where(np.isnan(total), -np.inf, total)
-
-    def _priors(self, values: dict[str, np.ndarray]) -> list[tuple[ClassPrior, tuple[Family, ...]]]:
-        if not values:
-            return [(self._model.class_prior, self._model.families)] * len(self._line)
-        prior = self._model.learned.given(values)
-        return [jax.tree.map(itemgetter(s), prior) for s in range(len(self._line))]
 
     def _at(self, line: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Hyperparameters by name, and the log density of each number of the line."""
@@ -152,8 +155,6 @@ class ChainHyperparameters:
     @cached_property
     def _moves(self) -> list[np.ndarray]:
         """Which numbers move at a time, each of shape (numbers,)."""
-        if not self._hyperpriors:
-            return []
         rank = np.array([np.count_nonzero(self._owner[:k] == owner) for k, owner in enumerate(self._owner)])
         moves = [rank == r for r in range(rank.max() + 1)]
         return moves if len(moves) == 1 else [*moves, np.ones(len(rank), dtype=bool)]

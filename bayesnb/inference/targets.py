@@ -21,7 +21,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import statistics_program, walk_sites
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics, updated
-from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.base import Family, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
