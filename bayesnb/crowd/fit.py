@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
 from bayesnb.crowd.prior import around, diagonal_concentration, first_guess
@@ -56,19 +57,23 @@ def fit_annotations(
         Names of the columns.
     inference : Inference, optional
         `EM()` by default, a point estimate; `Gibbs()` or `NUTS()` for draws, which give intervals. NUTS stores items by
-        annotators by labels, and takes small tables.
+        annotators by labels, and takes small tables. Where concentrations are learned, `Gibbs()` by default.
     classes : sequence, optional
         Classes that an item may have, by default the labels of the table, sorted. A class may be a label that no
         annotator gives, and an annotator may give a label that is no class, such as "unsure".
     known : mapping from item to label, or pandas.Series, optional
         Labels of items that are known for certain. An item may have no annotation.
-    concentration : float or array, optional
+    concentration : float, array or numpyro.distributions.Distribution, optional
         Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
         of the table and the classes, sorted, and the annotators have the order of their first annotation. By default 5
         for the class's own label and 1.5 for each other label. 1 is a flat prior, under which EM maximises the
-        likelihood.
+        likelihood. A distribution, of one number or of shape (classes, labels), is a hyperprior, and the concentration
+        is learned.
     class_concentration : float or array of shape (classes,), default 1.0
         Prior weight of each class.
+    hierarchical : bool, default False
+        Whether annotators share concentrations that are learned (partial pooling). The hyperprior of each is log-normal.
+        Its median is the `concentration`, and the standard deviation of the logarithm is 1. It needs draws.
     key : int or JAX key, default 0
         Source of randomness.
 
@@ -79,7 +84,8 @@ def fit_annotations(
     Raises
     ------
     TypeError
-        If the table has no named columns or is a Dask collection, or `known` is no mapping.
+        If the table has no named columns or is a Dask collection, `known` is no mapping, or `concentration` is a
+        distribution and `hierarchical` is true.
     ValueError
         If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
         label is not among the classes.
@@ -93,10 +99,19 @@ def fit_annotations(
     -----
     An iteration starts from the labels that follow if every annotator is right with probability .7.
 
+    With `hierarchical`, the annotators' probabilities in a class are draws from one Dirichlet distribution, whose
+    concentration is a parameter (the hierarchical model of Paun et al. 2018, with a Dirichlet in place of a
+    logistic-normal distribution). Annotators with few annotations then take more from the others, the more alike the
+    annotators are. There is no `EM()` of this model: the joint density of concentrations and probabilities is highest
+    at very large concentrations, where all annotators are equal, whatever the data.
+
     References
     ----------
     Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM algorithm.
     *Applied Statistics* 28(1), 20-28.
+
+    Paun, S., Carpenter, B., Chamberlain, J., Hovy, D., Kruschwitz, U. and Poesio, M. (2018). Comparing Bayesian models
+    of annotation. *Transactions of the Association for Computational Linguistics* 6, 571-585.
 
     Examples
     --------
@@ -113,7 +128,8 @@ def fit_annotations(
     >>> crowd.annotators["accuracy"].round(2).to_dict()
     {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
-    default = Gibbs() if hierarchical else EM()
+    learned = hierarchical or isinstance(concentration, dist.Distribution)
+    default = Gibbs() if learned else EM()
     inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)

@@ -6,6 +6,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.crowd.read import AnnotationTable
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.em import probabilities
 
 __all__ = ["around", "diagonal_concentration", "first_guess"]
@@ -36,9 +37,16 @@ def around(concentration: Any, annotations: AnnotationTable) -> dist.Distributio
 
     Raises
     ------
+    TypeError
+        If a distribution is given, which is a hyperprior itself.
     ValueError
         If the medians are not positive, or have an axis of annotators, who share the concentrations.
     """
+    if isinstance(concentration, dist.Distribution):
+        raise TypeError(
+            f"concentration is {format_number(concentration)}, which is learned in any case: leave out "
+            "hierarchical=True, or give numbers, the medians of the hyperprior"
+        )
     shape = len(annotations.classes), len(annotations.labels)
     medians = np.asarray(concentration, dtype=np.float64)
     if medians.shape not in {(), shape}:

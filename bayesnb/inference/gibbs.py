@@ -213,9 +213,7 @@ def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.rand
     return labels
 
 
-def _draw_given(
-    hyperparameters: ChainHyperparameters, parts: Parts, rng: np.random.Generator
-) -> ModelParameters:
+def _draw_given(hyperparameters: ChainHyperparameters, parts: Parts, rng: np.random.Generator) -> ModelParameters:
     """A draw of all parameters for each chain, given its hyperparameters and its statistics."""
     given = [updated(*prior, part) for prior, part in zip(hyperparameters.priors(), parts, strict=True)]
     class_prior, families = jax.tree.map(lambda *leaves: np.stack(leaves), *given)

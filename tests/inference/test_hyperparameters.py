@@ -74,7 +74,9 @@ def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared
     assert type(posterior) is (SampledPosterior if None in labels else CollapsedPosterior)
     hyperparameter, rate = means_by_quadrature(labels, shared=shared)
     draws = posterior.draws()
-    assert np.abs(z_scores(draws["x_concentration"], hyperparameter[:1] if shared else hyperparameter)).max() < CRITICAL_Z
+    assert (
+        np.abs(z_scores(draws["x_concentration"], hyperparameter[:1] if shared else hyperparameter)).max() < CRITICAL_Z
+    )
     assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
     np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
 
@@ -141,7 +143,9 @@ def test_gibbs_learns_where_no_row_has_a_label():
 
 def test_inferences_that_cannot_learn_name_gibbs():
     learned = nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)
-    with pytest.raises(ValueError, match=r"'x_concentration' is learned.*nb\.Gibbs\(\) or nb\.NUTS\(\) for draws.*number"):
+    with pytest.raises(
+        ValueError, match=r"'x_concentration' is learned.*nb\.Gibbs\(\) or nb\.NUTS\(\) for draws.*number"
+    ):
         nb.fit(learned, EGGS, KIND, nb.EM())
     with pytest.raises(ValueError, match=r"EmpiricalBayes\(\) needs every label, and 2 rows have none.*nb\.Gibbs\(\)"):
         nb.fit(learned, EGGS, KIND, nb.EmpiricalBayes())
