@@ -18,7 +18,7 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.tables.schema import Schema
+from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["fit_annotations"]
 
@@ -51,8 +51,8 @@ def fit_annotations(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
-        One row for each annotation.
+    table : pandas, polars or pyarrow table, or Dask data frame
+        One row for each annotation. Of a Dask data frame, one partition is in memory at a time, and the counts of all.
     item, annotator, label : str
         Names of the columns.
     inference : Inference, optional
@@ -72,8 +72,8 @@ def fit_annotations(
     class_concentration : float or array of shape (classes,), default 1.0
         Prior weight of each class.
     hierarchical : bool, default False
-        Whether annotators share concentrations that are learned (partial pooling). The hyperprior of each is log-normal.
-        Its median is the `concentration`, and the standard deviation of the logarithm is 1. It needs draws.
+        Whether annotators share concentrations that are learned (partial pooling). The hyperprior of each is
+        log-normal. Its median is the `concentration`, and the standard deviation of the logarithm is 1. It needs draws.
     key : int or JAX key, default 0
         Source of randomness.
 
@@ -84,8 +84,8 @@ def fit_annotations(
     Raises
     ------
     TypeError
-        If the table has no named columns or is a Dask collection, `known` is no mapping, or `concentration` is a
-        distribution and `hierarchical` is true.
+        If the table has no named columns, `known` is no mapping, or `concentration` is a distribution and
+        `hierarchical` is true.
     ValueError
         If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
         label is not among the classes.
@@ -144,15 +144,15 @@ def fit_annotations(
 @in_float64
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
     family = Annotations(concentration, num_labels=len(annotations.labels))
-    names = tuple((annotator, label) for annotator in annotations.annotators for label in annotations.labels)
     model = BoundModel.of(
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
-        Schema(names, True, annotations.classes),
+        annotations.schema,
     )
-    known = np.flatnonzero(annotations.known >= 0)
+    known, unknown = np.flatnonzero(annotations.known >= 0), np.flatnonzero(annotations.known < 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = model.count((annotations.counts[known],), membership)
-    rows, _ = annotations.unknown
-    if not len(rows):
+    if not len(unknown):
         return Problem(model, statistics)
+    counts = annotations.counts[unknown] if len(known) else annotations.counts
+    rows, _ = Unlabelled.of((counts,), np.ones(len(unknown)))
     return Problem(model, statistics, unlabelled=replace(rows, guess=first_guess(annotations, rows.blocks[0])))
