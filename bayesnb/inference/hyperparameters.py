@@ -24,17 +24,17 @@ from bayesnb.statistics.counts import ClassCounts
 __all__ = ["ChainHyperparameters"]
 
 WIDTH = 3.0
-"""Width of the interval in which a slice is searched, in the unconstrained coordinate: a factor of twenty for a positive
-number."""
+"""Width of the interval in which a slice is searched, in the unconstrained coordinate: of a positive number, a factor
+of twenty."""
 
 
 class ChainHyperparameters:
-    r"""The learned hyperparameters of each chain, which slice sampling moves (Neal 2003, *Annals of Statistics* 31(3),
-    705-767).
+    """The learned hyperparameters of each chain.
 
-    The density is that of the hyperpriors times the evidence of the statistics, in unconstrained coordinates, all
-    hyperparameters of a chain in one line. A sweep moves one number after another, and then all numbers together,
-    because the concentrations of a Dirichlet distribution vary together. Nothing needs tuning.
+    They move by slice sampling (Neal 2003, *Annals of Statistics* 31(3), 705-767). The density is that of the
+    hyperpriors times the evidence of the statistics, in unconstrained coordinates, all hyperparameters of a chain in
+    one line. A sweep moves one number after another, and then all numbers together, because the concentrations of a
+    Dirichlet distribution vary together. Nothing needs tuning.
 
     Given the statistics, classes depend on each other only through hyperparameters that they share. Where they share
     none, the numbers of all classes move side by side.

@@ -211,7 +211,7 @@ def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
 class _Mixture(_Parameters):
     """All parameters, on the statistics of the labelled rows and on the other rows."""
 
-    program = staticmethod(unlabelled_program)
+    program: Callable = staticmethod(unlabelled_program)
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled

@@ -145,6 +145,22 @@ def test_a_hyperprior_in_place_of_a_number_is_learned():
         SMALL, **NAMES, inference=nb.Gibbs(5, 20, 2), concentration=hyperprior, known={"p": "x", "q": "y"}
     )
     assert crowd.posterior.parameters.hyperparameters["annotation_concentration"].shape == (2, 20)
+    np.testing.assert_allclose(crowd.new_annotator, 0.5)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_a_fit_is_saved_and_says_what_a_new_annotator_gives(tmp_path):
+    crowd = nb.fit_annotations(SMALL, **NAMES, inference=nb.Gibbs(5, 20, 2), hierarchical=True)
+    crowd.save(tmp_path / "crowd.nc")
+    loaded = nb.load(tmp_path / "crowd.nc")
+    pd.testing.assert_frame_equal(loaded.items, crowd.items)
+    pd.testing.assert_frame_equal(loaded.new_annotator, crowd.new_annotator)
+    draws = crowd.posterior.parameters.hyperparameters["annotation_concentration"].reshape(-1, 2, 2)
+    expected = [[np.mean([draw[c, k] / draw[c].sum() for draw in draws]) for k in range(2)] for c in range(2)]
+    np.testing.assert_allclose(crowd.new_annotator, expected)
+    assert crowd.new_annotator.index.tolist() == crowd.new_annotator.columns.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match="is learned"):
+        _ = crowd.log_evidence_bound
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
@@ -165,3 +181,5 @@ def test_bad_choices_say_what_to_do():
         nb.fit_annotations(SMALL, **NAMES, hierarchical=True, concentration=-1.0)
     with pytest.raises(TypeError, match=r"concentration is LogNormal\(0, 1\).*leave out\s+hierarchical"):
         nb.fit_annotations(SMALL, **NAMES, hierarchical=True, concentration=dist.LogNormal(0, 1))
+    with pytest.raises(ValueError, match=r"concentrations are given.*hierarchical=True"):
+        _ = nb.fit_annotations(SMALL, **NAMES).new_annotator
