@@ -140,7 +140,7 @@ def test_gibbs_learns_where_no_row_has_a_label():
     X = np.concatenate([EGGS, EGGS + 40])
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 200, 2), classes=2, key=0)
     a = posterior.hyperparameters()["x_concentration"]
-    np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + [28, 308]) / 8, rtol=0.05)
+    np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
 
 
 def test_inferences_that_cannot_learn_name_gibbs():
