@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 import scipy.sparse
 import scipy.stats
-from bayesnb.pictures.extremes import number_of_panels
 from cases import Exponential
 from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
+from bayesnb.pictures.extremes import number_of_panels
 from bayesnb.pictures.rows import first_rows
 from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.plots.column_densities import _edges
