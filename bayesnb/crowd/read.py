@@ -17,6 +17,7 @@ from bayesnb.tables.objects import is_missing
 from bayesnb.tables.read import as_table, is_dask
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
+from bayesnb.validate import a_type
 
 __all__ = ["AnnotationTable", "read_annotations"]
 
@@ -169,7 +170,7 @@ def _read_known(
         return np.full(len(items), -1), items
     if not isinstance(known, Mapping | pd.Series):
         raise TypeError(
-            f"known is a {type(known).__name__}: give a mapping from item to label, or a pandas Series of labels with "
+            f"known is {a_type(known)}: give a mapping from item to label, or a pandas Series of labels with "
             "the items as its index"
         )
     pairs = list(known.items())
