@@ -8,6 +8,10 @@ import bayesnb as nb
 from bayesnb import datasets, estimators
 
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "AnnotationFit.accuracy_interval": {"prob": 0.89},
+    "AnnotationFit.confusion_interval": {"prob": 0.89},
+    "AnnotationFit.next_item": {"num_items": 20, "num_annotators": 1, "again": False},
+    "AnnotationFit.proba_interval": {"prob": 0.89},
     "Bernoulli": {"concentration1": 1.0, "concentration0": 1.0},
     "BernoulliNB": {
         "alpha": 1.0,
@@ -31,7 +35,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "predictive": "exact",
         "decay": 1.0,
     },
-    "Check": {"one_sided": ()},
+    "Calibration": {"on_fit": False},
+    "Check": {"one_sided": (), "fitted": ()},
     "DataOfFit.forget": {"key": 0},
     "DataOfFit.update": {"decay": 1.0, "key": 0},
     "DirichletMultinomial": {"concentration": 1.5, "rate": 0.1, "fractional": False},
@@ -88,7 +93,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "WeightedPosterior.simulate": {"num_rows": 100, "key": 0},
     "WeightedPosterior.update": {"decay": 1.0, "key": 0},
     "_PointEstimate.fit": {"key": 0},
-    "Posterior.explain": {"unit": "nats", "prob": 0.89, "words": False, "key": 0},
+    "Posterior.explain": {"unit": "nats", "prob": 0.89, "words": True, "key": 0},
     "calibration": {"bins": 10, "prob": 0.89, "key": 0},
     "check": {"num_replicates": 500, "key": 0},
     "choose_families": {"exclude": (), "criterion": "evidence"},
@@ -96,7 +101,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "feature_evidence": {"prior_inclusion": 0.5},
     "federalist": {"words": "function"},
     "fit": {"key": 0},
-    "fit_annotations": {"class_concentration": 1.0, "key": 0},
+    "fit_annotations": {"class_concentration": 1.0, "hierarchical": False, "key": 0},
     "fit_batches": {"key": 0},
     "fit_parquet": {"key": 0},
     "group_columns": {"max_width": 30},
@@ -125,7 +130,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "plot_proba": {"prob": 0.89, "sort": False, "max_rows": 30, "key": 0},
     "plot_reliability": {"kind": "classes", "scale": "auto"},
     "plot_sbc": {"max_panels": 12},
-    "plot_sensitivity": {"sort": True, "max_parameters": 30, "backend": "matplotlib"},
+    "plot_sensitivity": {"kind": "parameters", "sort": True, "max_parameters": 30, "backend": "matplotlib"},
     "plot_spikes": {"label": "telling", "num_labels": 5, "tolerance": 0.05, "max_panels": 10},
     "plot_weights": {"sort": True, "max_features": 40, "backend": "matplotlib"},
     "sbc": {"num_simulations": 200, "num_rows": 50, "key": 0, "error_rate": 0.01},

@@ -12,6 +12,7 @@ from bayesnb.device import encoded, log_joint_of_blocks
 from bayesnb.families.base import Family
 from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
+from bayesnb.validate import a_type
 
 __all__ = [
     "function_of_array",
@@ -61,7 +62,7 @@ def function_of_array(
             found = _in_float64(of_rows, cells.reshape(-1, num_columns))
         except jax.errors.JAXTypeError as error:
             raise TypeError(
-                f"a density of {sorted({type(family).__name__ for family in families})} needs numbers, which JAX does "
+                f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
                 "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
             ) from error
         return found.reshape(*cells.shape[:-1], num_classes)
@@ -83,7 +84,7 @@ def _as_numbers(x: Any) -> Any:
         array = jnp.asarray(x)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"x is a {type(x).__name__} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
+            f"x is {a_type(x)} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
             "categories, which are positions in posterior.model.schema.categories[column]"
         ) from None
     if jnp.issubdtype(array.dtype, jnp.complexfloating):

@@ -22,6 +22,7 @@ from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.kept_features import with_features
 from bayesnb.selection.subset_search import LabelRatios, Step, while_rising
 from bayesnb.sources.memory import read_table
+from bayesnb.tables.columns import first_few
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -78,7 +79,9 @@ class FeatureSelection(Printed):
 
     def _parts(self) -> list[Piece]:
         table = DataTable(self.table, number=".1f", rows=len(self.table))
-        return [Heading(self._title()), table, *map(Paragraph, self.notes)]
+        lists = [("Kept", self.kept), ("Dropped", self.dropped)]
+        features = [f"{name}: {first_few(list(map(str, which)), 20)}." for name, which in lists if which]
+        return [Heading(self._title()), *map(Paragraph, features), table, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         number = len(self.kept) + len(self.dropped)
@@ -174,6 +177,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found
     Features kept by the leave-one-out log score of the labels, 2 of 5:
+    Kept: thermometer 1, humidity.
+    Dropped: thermometer 0, thermometer 2, thermometer 3.
     step        feature action  elpd_label  difference   se
     0      all features             -171.3         0.0  0.0
     1     thermometer 0   drop      -138.9        32.3  6.4
@@ -213,7 +218,7 @@ def _refuse(problem: Problem, weights: np.ndarray) -> None:
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
             raise ValueError(
-                f"{block.owner()} is {type(block.family).__name__}, which has no closed form, as the leave-one-out "
+                f"{block.owner()} is {block.family.family_name}, which has no closed form, as the leave-one-out "
                 "score of every subset of the features needs: give it a family that has one, such as nb.Histogram() "
                 "for numbers, or leave it out of the model"
             )

@@ -21,6 +21,7 @@ import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_val_score
@@ -116,6 +117,26 @@ def test_cells_at_the_threshold_are_zeros_in_sparse_rows_too():
     np.testing.assert_array_equal(fitted.feature_count_, [[0, 1], [1, 1]])
 
 
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("binarize", [None, 0.0, 0.5, 1.0, 1.5])
+def test_booleans_are_zeros_and_ones_for_any_threshold(form, binarize, rng):
+    X, y = rng.random((30, 3)) < 0.4, np.arange(30) % 2
+    fitted = BernoulliNB(binarize=binarize).fit(form(X), y)
+    ones = X if binarize is None else binarize < X
+    np.testing.assert_array_equal(fitted.feature_count_, [ones[y == c].sum(axis=0) for c in (0, 1)])
+    if binarize is None:
+        np.testing.assert_array_equal(BernoulliNB(binarize=None).fit(X * 1.0, y).feature_count_, fitted.feature_count_)
+        with pytest.raises(ValueError, match="row 4: 2 is not 0, 1"):
+            BernoulliNB(binarize=None).fit(np.where(np.arange(30)[:, None] == 4, 2.0, X), y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_a_weight_below_zero_is_named(estimator, counts):
+    X, y = counts
+    with pytest.raises(ValueError, match=r"sample_weight of row 2 is -1\.5: weights are finite and not negative"):
+        estimator().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 2, -1.5, 1.0))
+
+
 def test_columns_of_categories_and_of_numbers_predict_by_the_mean_of_the_parameters(rng):
     X = pd.DataFrame({"colour": rng.choice(["red", "blue"], 12), "size": rng.normal(size=12)})
     model = nb.NaiveBayes({"colour": nb.Categorical(), "size": nb.Gaussian()})
@@ -199,6 +220,25 @@ def test_an_estimator_is_its_posterior(counts):
     interval = fitted.predict_interval(X[:3], prob=0.9, num_draws=200)
     assert interval.shape == (3, 3, 2)
     assert fitted.to_datatree(X, y, num_draws=50).log_likelihood["y"].shape == (4, 50, 45)
+    pd.testing.assert_frame_equal(fitted.explain(X[[0]]), core.explain(X[[0]]))
+    labels = core.classes[:2]
+    in_bits = fitted.explain(X[0], *labels, unit="bits")
+    pd.testing.assert_frame_equal(in_bits, core.explain(X[[0]], *labels, unit="bits"))
+
+
+def test_an_estimator_explains_what_it_predicts():
+    X, y = nb.datasets.penguins()
+    fitted = NaiveBayesClassifier(predictive="plugin").fit(X, y)
+    row = X.iloc[[3]]
+    found = fitted.explain(row, "Adelie", "Gentoo")
+    log_proba = fitted.predict_log_proba(row)[0]
+    assert found["log_odds"].sum() == pytest.approx(log_proba[0] - log_proba[2], abs=1e-9)
+    for form in (row.iloc[0], row.iloc[0].to_dict(), row.assign(other=1)):
+        pd.testing.assert_frame_equal(fitted.explain(form, "Adelie", "Gentoo"), found)
+    with pytest.raises(ValueError, match="X_row has 2 rows: give exactly one"):
+        fitted.explain(X.iloc[:2])
+    with pytest.raises(NotFittedError):
+        NaiveBayesClassifier().explain(row)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, lambda: GaussianNB(predictive="plugin", var_smoothing=0.1)])

@@ -2,7 +2,8 @@
 
 import gzip
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -17,12 +18,16 @@ from cases import Exponential
 from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
 from bayesnb.pictures.rows import first_rows
+from bayesnb.pictures.shown import number_of_panels
 from bayesnb.pictures.style import LINES, MARKERS
-from bayesnb.plots.prior_posterior import _Curve, _range
+from bayesnb.plots.column_densities import _edges
+from bayesnb.plots.densities import _categories
+from bayesnb.plots.prior_posterior import _bars, _Curve, _range
 
 ROWS = 60
 
@@ -314,6 +319,17 @@ def test_narrow_panels_name_fewer_spikes():
     assert collisions(narrow) == []
 
 
+def test_a_spike_of_height_zero_has_no_name_and_a_single_one_has_one_in_any_width():
+    names = [f"the column numbered {j}" for j in range(3)]
+    X = pd.DataFrame([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]], columns=names)
+    estimate = nb.fit(nb.Bernoulli(), X, [0, 0, 1, 1], nb.MLE())
+    first, second = (spikes(axis) for axis in nb.plot_spikes(estimate, label="tallest", tolerance=0).axes)
+    assert [name.split()[-1] for name in first.names] == ["0", "1"]
+    assert [name.split()[-1] for name in second.names] == ["0"]
+    narrow = nb.plot_spikes(estimate, label="tallest", axes=Figure(figsize=(0.5, 3.0)).subplots(2))
+    assert [len(spikes(axis).names) for axis in narrow.axes] == [1, 1]
+
+
 @pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
@@ -332,8 +348,9 @@ def test_spikes_refuse_what_is_not_there(exact, table):
     X, y = table
     with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
         nb.plot_spikes(exact, "leaf")
-    with pytest.raises(ValueError, match=r"tolerance is 1\.5"):
-        nb.plot_spikes(exact, tolerance=1.5)
+    for tolerance in (1.5, 1.0, -0.1):
+        with pytest.raises(ValueError, match=f"tolerance is {tolerance}: give a number from 0, below 1"):
+            nb.plot_spikes(exact, tolerance=tolerance)
     numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
     with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Gaussian"):
         nb.plot_spikes(numbers)
@@ -404,6 +421,20 @@ def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table
     assert set(np.unique(nests.patches[0].get_xy()[:, 0]) % 1) == {0.5}
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "bins", "expected"),
+    [
+        (2.3, 9.8, 25, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]),
+        (2.3, 9.8, 4, [2.5, 4.5, 6.5, 8.5, 10.5]),
+        (3.0, 8.0, 3, [2.5, 4.5, 6.5, 8.5]),
+        (-0.7, 1.7, 9, [-0.5, 0.5, 1.5]),
+        (4.6, 5.4, 1, [4.5, 5.5]),
+    ],
+)
+def test_bars_of_counts_are_whole_numbers_wide(low, high, bins, expected):
+    np.testing.assert_array_equal(_edges(low, high, bins, counts=True), expected)
+
+
 def test_densities_beside_count_vectors_and_positive_numbers(words):
     counts, y, _ = words
     X = counts.assign(wait=np.random.default_rng(1).exponential(2.0, len(counts)))
@@ -457,6 +488,18 @@ def test_columns_of_a_joint_block_have_their_own_densities():
             np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("number", "shown", "own"),
+    [(5, 8, [0, 1, 2, 3, 4]), (6, 8, [2, 3, 4, 5]), (3, 40, [0, 1, 2]), (4, 40, [2, 3]), (40, 1, range(40))],
+)
+def test_the_most_probable_categories_have_a_place_of_their_own(number, shown, own):
+    """Forty bars, those of all classes together, and three categories in any case."""
+    density = np.repeat(np.arange(number)[:, None] / number, shown, axis=1)
+    found, others = _categories(SimpleNamespace(names=range(number), density=density), list(range(shown)))
+    assert found.tolist() == [*own]
+    assert others.tolist() == [k for k in range(number) if k not in own]
+
+
 def test_rare_categories_share_a_bar_where_there_are_many():
     rng = np.random.default_rng(5)
     y = np.array(list("abcdefgh"))[rng.integers(0, 8, 400)]
@@ -472,6 +515,9 @@ def test_rare_categories_share_a_bar_where_there_are_many():
     np.testing.assert_allclose(heights.sum(axis=1), 1.0)
     shares = pd.crosstab(y, X["town"], normalize="index")
     np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+    counts = pd.crosstab(y, X["town"])
+    probs = ((counts + 1).div(counts.sum(axis=1) + number, axis=0)).sum()
+    assert names[:4] == sorted(probs.nlargest(4).index), "the most probable ones, in the order of the categories"
 
 
 def test_the_most_telling_columns_are_shown():
@@ -531,6 +577,12 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
     ):
         nb.plot_densities(exact, features=["nest"])
+    with pytest.raises(ValueError, match="features names 'height' twice: name each once"):
+        nb.plot_densities(exact, X, y, features=["height", "nests", "height"])
+    with pytest.raises(TypeError, match=r"plot_telling_features has no argument 'ax': it has found, .*axes, .*num, "):
+        nb.plot_telling_features(exact, ax=None)
+    with pytest.raises(TypeError, match=r"plot_mutual_information has no argument 'units' \(did you mean 'unit'\?\)"):
+        nb.plot_mutual_information(exact, units="bits")
     with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
         nb.plot_densities(exact, features=[])
     with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
@@ -612,10 +664,23 @@ def test_infinite_log_odds_lie_at_the_edge():
     assert collisions(figure) == []
 
 
+def test_log_odds_of_the_two_classes_that_are_most_probable_in_the_rows(exact, table):
+    X, y = table
+    pairs = set()
+    for label in exact.classes:
+        rows = X[np.asarray(y) != label]
+        left, right = np.sort(np.argsort(-exact.predict_proba(rows.head(9)).mean(axis=0))[:2])
+        figure = nb.plot_log_odds(exact, rows, max_rows=9, num_draws=5)
+        shown = figure.axes[0].get_xlabel().replace("\n", " ")
+        assert shown == f"log odds, y = {exact.classes[right]} (right) against y = {exact.classes[left]} (left)"
+        pairs.add((left, right))
+    assert len(pairs) > 1
+    with pytest.raises(ValueError, match="there is one class, 'a': log odds need two, so fit with labels of another"):
+        nb.plot_log_odds(nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "a"], classes=["a"]), [[0]])
+
+
 def test_log_odds_refuse_what_does_not_fit(exact, table):
     X, y = table
-    with pytest.raises(ValueError, match=r"there are 3 classes.*name the two to compare"):
-        nb.plot_log_odds(exact, X)
     for pair in (("oak", "elm"), ("oak", "oak"), ("oak",), "oak"):
         with pytest.raises(ValueError, match="give two different ones of"):
             nb.plot_log_odds(exact, X, classes=pair)
@@ -786,6 +851,54 @@ def test_a_prior_without_closed_form_is_drawn(table):
     centres = (outline[1:-1:2, 0] + outline[2::2, 0]) / 2
     expected = scipy.stats.laplace.pdf(centres, 10.0, 4.0)
     np.testing.assert_allclose(outline[1:-1:2, 1], expected, atol=0.05)
+    # Priors of several classes have the colours of these, and the prior of a single one that of the legend.
+    colours = [to_rgba(f"C{c}") for c in range(3)]
+    assert [patch.get_edgecolor() for patch in axis.patches[-3:]] == colours
+    alone = nb.plot_prior_posterior(sampled, sites="height_mean", classes=["birch"])
+    assert alone.axes[0].patches[-1].get_edgecolor() == to_rgba(alone.legends[0].legend_handles[0].get_color())
+
+
+@pytest.mark.parametrize(("given", "extreme", "number"), [(None, 0, 4), (None, 6, 6), (None, 40, 12), (3, 40, 3)])
+def test_each_extreme_result_has_a_panel_within_bounds(given, extreme, number):
+    assert number_of_panels(given, extreme) == number
+
+
+def test_parameters_of_a_z_of_three_have_a_panel(exact, sampled):
+    found = nb.compare(exact, sampled)
+    table = found.table.copy()
+    table[[name for name in table if name.startswith("z_")]] = 0.5
+    large = table.index[[1, 4, 5, 7, 8, 10]]
+    table.loc[large, "z_skew"] = [3.0, -4.0, 3.2, -3.1, 5.0, 3.3]
+    table.loc[table.index[2], "z_mean"] = 2.99
+    titles = [axis.get_title() for axis in replace(found, table=table).plot().axes if axis.axison]
+    assert [title.split("\nz ")[1] for title in titles] == [
+        *("skew +5.0", "skew -4.0", "skew +3.3", "skew +3.2", "skew -3.1", "skew +3.0")
+    ]
+
+
+def test_draws_without_spread_have_a_histogram_of_area_one():
+    figure = Figure()
+    curve = _Curve(np.full(50, 3.0), (), np.full(7, 3.0))
+    height = _bars(figure.subplots(), curve)
+    bars = figure.axes[0].patches
+    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1.0)
+    assert height == max(bar.get_height() for bar in bars)
+    assert bars[0].get_x() == 2.5
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(3.5)
+
+
+def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
+    """The most different is neither the first nor the one of the largest numbers."""
+    counts = {"many": [50, 51, 49, 53, 52, 51], "few": [1, 0, 1, 9, 10, 8], "same": [5, 5, 5, 5, 5, 5]}
+    posterior = nb.fit(nb.Poisson(), pd.DataFrame(counts), list("aaabbb"))
+
+    def heads(**options):
+        return [axis.get_title() for axis in nb.plot_prior_posterior(posterior, **options).axes]
+
+    assert heads(max_panels=1) == ["x_rate [few]"]
+    assert heads(max_panels=2) == ["x_rate [many]", "x_rate [few]"]
+    assert heads(max_panels=1, classes=["a"]) == ["class_prob"], "one class has no differences"
+    assert heads() == ["class_prob", *(f"x_rate [{name}]" for name in counts)]
 
 
 def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
@@ -800,7 +913,7 @@ def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
     with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
         nb.plot_prior_posterior(known, sites="class_prob")
-    assert "first 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
+    assert "the most different 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
     constant = nb.fit(nb.NaiveBayes({"leaf": nb.Categorical()}), pd.DataFrame({"leaf": ["round"] * 3}), ["a"] * 3)
     with pytest.raises(ValueError, match="there is no parameter to show"):
         nb.plot_prior_posterior(constant)
@@ -870,13 +983,13 @@ def test_weights_are_drawn_with_their_intervals(weighted):
     figure = weighted.plot()
     pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
     assert figure.axes[0].get_xlabel() == "weight"
-    assert figure.get_suptitle() == ""
+    assert figure.get_suptitle() == "Weights of features (0: without effect, 1: as in naive Bayes): 4 features"
 
 
 def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     figure = weighted.plot(max_features=3)
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.get_suptitle() == "3 of 4 features"
+    assert figure.get_suptitle().replace("\n", " ").endswith(": the top 3 of 4 features")
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
     first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
@@ -907,7 +1020,7 @@ def test_weights_of_many_features_with_long_names():
     X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
     figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
     assert len(drawn_weights(figure)) == 40
-    assert figure.get_suptitle() == "40 of 45 features"
+    assert figure.get_suptitle().replace("\n", " ").endswith("the top 40 of 45 features")
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
 
 
@@ -926,7 +1039,7 @@ def test_weights_of_many_features_with_long_names():
 )
 def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
     for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
-        with pytest.raises(TypeError, match=rf"is a {type(given).__name__}: give what {call}\("):
+        with pytest.raises(TypeError, match=rf"is an? {type(given).__name__}: give what {call}\("):
             plot(given)
 
 
@@ -937,8 +1050,8 @@ def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
     assert (low + high) / 2 == 3.0
 
 
-def test_rows_are_named_by_the_index_of_their_table(penguin_posteriors, penguins):
-    exact, X = penguin_posteriors[0], penguins[0].iloc[100:102]
+def test_rows_are_named_by_the_index_of_their_table(penguins):
+    exact, X = nb.fit(nb.NaiveBayes.from_frame(penguins[0]), *penguins), penguins[0].iloc[100:102]
     for figure in (
         nb.plot_proba(exact, X, num_draws=5),
         nb.plot_log_odds(exact, X, classes=("Gentoo", "Adelie"), num_draws=5),
