@@ -58,7 +58,7 @@ class Problem:
             if jax.tree_util.all_leaves([counted]):
                 name = type(counted).__name__
                 raise TypeError(
-                    f"{type(block.family).__name__}.statistics gives a {name}, whose arrays JAX does not know: put "
+                    f"{block.family.family_name}.statistics gives a {name}, whose arrays JAX does not know: put "
                     f"@jax.tree_util.register_dataclass above the class {name}"
                 )
 
@@ -138,8 +138,8 @@ class Problem:
         ValueError
         """
         if self.unlabelled is not None:
-            number = len(self.unlabelled)
-            rows = f"{number} rows have" if number > 1 else "1 row has"
+            number = self.unlabelled.weights.sum()
+            rows = "1 row has" if number == 1 else f"{number:.12g} rows have"
             raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
 
     def require_every_feature(self, inference: str) -> None:

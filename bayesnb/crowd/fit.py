@@ -1,5 +1,6 @@
 """Labels of items and quality of annotators, from a long table of annotations."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
 from bayesnb.tables.schema import Schema
-from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["fit_annotations"]
 
@@ -128,11 +128,10 @@ def _problem(annotations: AnnotationTable, concentration: Any, class_concentrati
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
         Schema(names, True, annotations.classes),
     )
-    known, unknown = np.flatnonzero(annotations.known >= 0), np.flatnonzero(annotations.known < 0)
+    known = np.flatnonzero(annotations.known >= 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = model.count((annotations.counts[known],), membership)
-    if not len(unknown):
+    rows, _ = annotations.unknown
+    if not len(rows):
         return Problem(model, statistics)
-    counts = annotations.counts[unknown] if len(known) else annotations.counts
-    guess = first_guess(annotations, unknown)
-    return Problem(model, statistics, unlabelled=Unlabelled((counts,), np.ones(len(unknown)), guess))
+    return Problem(model, statistics, unlabelled=replace(rows, guess=first_guess(annotations, rows.blocks[0])))

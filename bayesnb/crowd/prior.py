@@ -1,5 +1,7 @@
 """The prior on the annotators' probabilities, and the labels at which iterations start."""
 
+from typing import Any
+
 import numpy as np
 
 from bayesnb.crowd.read import AnnotationTable
@@ -25,14 +27,14 @@ def diagonal_concentration(annotations: AnnotationTable) -> np.ndarray:
     return weights
 
 
-def first_guess(annotations: AnnotationTable, rows: np.ndarray) -> np.ndarray:
-    """Probabilities of the classes of some items, shape (rows, classes), if all annotators are alike.
+def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
+    """Probabilities of the classes of items, shape (rows, classes), if all annotators are alike.
 
     An annotator gives the label of the item's class with probability .7, and each other label with the same
-    probability.
+    probability. `counts` is a CSR array as `AnnotationTable.counts`.
     """
     num_classes, num_labels = len(annotations.classes), len(annotations.labels)
     prob = np.full((num_classes, num_labels), (1 - AGREEMENT) / (num_labels - 1))
     prob[np.arange(num_classes), annotations.own_label] = AGREEMENT
     of_columns = np.tile(np.log(prob), len(annotations.annotators))
-    return probabilities(annotations.counts[rows] @ of_columns.T)[0]
+    return probabilities(counts @ of_columns.T)[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesnb.tables.labels import as_labels
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.read import as_table, is_dask
 from bayesnb.tables.table import Table
+from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["AnnotationTable", "read_annotations"]
 
@@ -50,6 +52,13 @@ class AnnotationTable:
         """Position of each class among the labels, shape (classes,)."""
         place = {label: position for position, label in enumerate(self.labels)}
         return np.array([place[class_] for class_ in self.classes.tolist()])
+
+    @cached_property
+    def unknown(self) -> tuple[Unlabelled, np.ndarray]:
+        """The items whose class is not known, those with the same annotations as one row, and the row of each item."""
+        rows = np.flatnonzero(self.known < 0)
+        counts = self.counts[rows] if len(rows) < len(self.known) else self.counts
+        return Unlabelled.of((counts,), np.ones(len(rows)))
 
 
 def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:

@@ -154,18 +154,16 @@ class AnnotationFit:
     @in_float64
     def _unknown(self) -> np.ndarray:
         """Probabilities of the classes of the items whose label is not known, shape (items, classes)."""
-        problem = self.posterior.problem
-        assert problem is not None
-        rows = problem.unlabelled
-        if rows is None:
+        rows, of_items = self.annotations.unknown
+        if not len(rows):
             return np.empty((0, len(self.classes)))
         number = len(self._draws.class_prob)
         kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(rows) * len(self.classes))))
         total = np.zeros((len(rows), len(self.classes)))
         for s in np.linspace(0, number - 1, kept).round().astype(int):
             draw = jax.tree.map(lambda value, s=s: value[s], self._draws)
-            total += probabilities(label_log_joint(problem.resolved, rows, draw))[0]
-        return total / kept
+            total += probabilities(label_log_joint(self.posterior.model, rows, draw))[0]
+        return (total / kept)[of_items]
 
     @staticmethod
     def _index(values: Any, name: Any) -> pd.Index:

@@ -97,7 +97,7 @@ class Gibbs(Inference):
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form posterior "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form posterior "
                     f"given the labels: use {ways_to_fit(problem.model)}"
                 )
         problem.require_numbers()

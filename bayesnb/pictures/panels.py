@@ -18,7 +18,7 @@ __all__ = ["Panels", "grid_of_panels", "panel_of_rows"]
 MARGIN = 0.1
 """Inches on either side of a text."""
 
-HANDLE = 6.0
+HANDLE = 5.8
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
 LINES_OF_HEAD = 2
@@ -89,7 +89,7 @@ class Panels:
             If the caller gave a height that is too small.
         """
         width, height = self.figure.get_size_inches()
-        if not self.given and height < self.least:
+        if not (self.given or self.grows) and height < self.least:
             least = math.ceil(10 * self.least) / 10
             warn(
                 f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "

@@ -29,6 +29,10 @@ class PowerScaled(Protocol):
         """A row for each row of a table and class: ``probability``, and its change ``prior`` and ``likelihood``."""
 
     @property
+    def flat(self) -> pd.Series:
+        """For each parameter, whether its prior is flat, and is therefore not measured."""
+
+    @property
     def nothing(self) -> str:
         """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
 
@@ -111,6 +115,8 @@ def plot_sensitivity(
     ]
     rows = _of_parameters(sensitivity, shown, points) if kind == "parameters" else _of_probabilities(shown, points)
     number = how_many(len(shown), len(table), noun, "top" if sort else "first")
+    flat = int(sensitivity.flat[table.index].sum()) if kind == "parameters" else 0
+    number += f"; {flat} with a flat prior, not measured" * bool(flat)
     title = f"Sensitivity to prior and likelihood: {number}"
     return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
 

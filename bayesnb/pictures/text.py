@@ -31,13 +31,14 @@ def line_number(text: str) -> int:
 
 
 def text_width(text: str, size: str, weight: Any = "normal") -> float:
-    """Width of a text in inches, that of its longest line."""
-    from bayesnb.pictures.picture import FontProperties, TextPath
+    """Width of a text in inches, that of its longest line; a dollar sign has a backslash, as `wrap_to` gives it."""
+    from bayesnb.pictures.picture import FontProperties, TextToPath
 
+    # The font states how wide its letters are. TextPath also traces their outlines, and takes 20 times as long.
     font = FontProperties(size=size, weight=weight)
-    points = font.get_size_in_points()
-    lines = [TextPath((0, 0), line, size=points, prop=font) for line in text.split("\n") if line.strip()]
-    return max((float(line.get_extents().width) for line in lines), default=0.0) / 72
+    lines = (line.replace(r"\$", "$") for line in text.split("\n"))
+    points = [TextToPath().get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
+    return max(points) / 72
 
 
 def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:

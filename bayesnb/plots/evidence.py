@@ -14,7 +14,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import Evidence, evidence_of_row
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.validate import proportion, whole_number
-from bayesnb.warn import warns_once
 
 __all__ = ["plot_evidence"]
 
@@ -28,7 +27,6 @@ class _Bar:
     ends: np.ndarray
 
 
-@warns_once
 def plot_evidence(
     posterior: Posterior | Fitted,
     X_row: Any,

@@ -175,7 +175,7 @@ def _position(posterior: Posterior, block: Any) -> int:
     """Position of the block that is meant."""
     fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.has_totals}
     if not fitting:
-        families = sorted({type(family).__name__ for family in posterior.model.families})
+        families = sorted({family.family_name for family in posterior.model.families})
         raise ValueError(
             f"the model has no columns of 0 and 1 and no count vectors, only {', '.join(families)}: plot_densities "
             "shows numbers, plot_prior_posterior any parameter"

@@ -12,11 +12,14 @@ import scipy.sparse
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
+from bayesnb.decisions import nats_of
+from bayesnb.frames import PrintedFrame
 from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import features_of
 from bayesnb.model.simulate import draw_cells
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.explain import UNITS
+from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
@@ -31,14 +34,14 @@ FEWEST_DRAWS, MOST_DRAWS = 50, 250
 DRAWS_OF_COLUMNS = 25_000
 """Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
 
+NUMBERS = ["log_odds", "lower", "upper", "median", "median_of_others"]
+"""Columns of the result that hold numbers."""
+
 ROWS = 500
 """Rows of each class over which the log odds of a number are averaged."""
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
-
-ROUNDING = 1e-12
-"""Log odds up to this are zero."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,26 @@ class _Candidates:
         Name of the feature and its value; the value of a word, number or joint block is None.
     log_odds : array, shape (candidates, classes)
     ends : array, shape (2, candidates, classes)
+    medians : array, shape (2, candidates, classes)
+        Median of a number in the class, and in the other classes; NaN for other features.
     """
 
     features: list[Any]
     values: list[Any]
     log_odds: np.ndarray
     ends: np.ndarray
+    medians: np.ndarray
+
+
+class _TellingFeatures(PrintedFrame):
+    """The result, which prints the medians of a number in the place of its value."""
+
+    def _shown(self) -> pd.DataFrame:
+        shown = super()._shown().drop(columns=["median", "median_of_others"])
+        medians = zip(self["median"], self["median_of_others"], strict=True)
+        texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
+        shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
+        return shown
 
 
 @in_float64
@@ -96,7 +113,7 @@ def telling_features(
     -------
     pandas.DataFrame
         Class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and `prob` are in
-        ``attrs``.
+        ``attrs``. In print, a number has its two medians in the place of a value.
 
         ``class``, ``feature``
             The class, and the column, the word or the joint block that is evidence for it.
@@ -108,6 +125,9 @@ def telling_features(
             classes), by 500 rows drawn from the posterior predictive distribution.
         ``lower``, ``upper``
             Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
+        ``median``, ``median_of_others``
+            Of a number: its median in 500 rows of the class, and in as many of each other class, which have the
+            weights of the class probabilities. They say whether small or large numbers are evidence. NaN for all else.
 
         Only features with log odds above zero are listed, in the order of
         ``lower``, or of ``log_odds`` for a point estimate. Words that are rare in the data have large log odds with
@@ -147,26 +167,37 @@ def telling_features(
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     num = whole_number("num", num)
-    if unit not in UNITS:
-        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    scale = nats_of(unit, UNITS)
     classes = posterior.classes.tolist()
     if len(classes) < 2:
         raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
     found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
     features = [feature for some in found for feature in some.features]
     values = [value for some in found for value in some.values]
-    log_odds = np.concatenate([some.log_odds for some in found]) / UNITS[unit]
-    lower, upper = np.concatenate([some.ends for some in found], axis=1) / UNITS[unit]
+    log_odds = np.concatenate([some.log_odds for some in found]) / scale
+    lower, upper = np.concatenate([some.ends for some in found], axis=1) / scale
     rank = log_odds if np.isnan(lower).all() else lower
+    medians = np.concatenate([some.medians for some in found], axis=1)
     parts = []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
-        parts += [(label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c]) for e in best]
-    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"], dtype=object)
-    frame = frame.astype({"log_odds": float, "lower": float, "upper": float})
+        parts += [
+            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], *medians[:, e, c]) for e in best
+        ]
+    frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
+    frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return frame
+    return _TellingFeatures(frame, _heading(frame, unit, prob))
+
+
+def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
+    told = f"Log odds of each class against the others, in {unit}"
+    if frame["lower"].notna().any():
+        told += f", lower and upper: {percent(prob)} interval"
+    if frame["median"].notna().any():
+        told += ". A column of numbers has the median of the class and of the others"
+    return told
 
 
 def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
@@ -177,7 +208,8 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
     model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
-    log_prob = log(posterior.class_probs())
+    class_prob = posterior.class_probs()
+    log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
 
     def odds(
@@ -197,19 +229,26 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
         found, ends = zip(*by_class, strict=True)
         return np.array([found]), np.stack(ends, axis=-1)[:, None, :]
 
+    def each(names: list[Any], values: list[Any], i: int, j: int, x: Any) -> _Candidates:
+        found, ends = odds(i, j, x, against_others)
+        return _Candidates(names, values, found, ends, np.full_like(ends, np.nan))
+
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, against_others))
+                yield each(labels, [None] * len(labels), i, 0, x)
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield _Candidates([name] * len(values), values, *odds(i, j, x, against_others))
+                yield each([name] * len(values), values, i, j, x)
             else:
-                yield _Candidates([name], [None], *odds_of_own_rows(i, j))
+                found, ends = odds_of_own_rows(i, j)
+                cells = [x[:, j] for x in rows.of_block(i)]
+                medians = np.full_like(ends, np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
+                yield _Candidates([name], [None], found, ends, medians)
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -239,6 +278,16 @@ def mean_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -
     with np.errstate(invalid="ignore"):
         ratio = log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
     return np.asarray(ratio.mean(axis=-1))
+
+
+def _medians(cells: list[np.ndarray], class_prob: np.ndarray) -> np.ndarray:
+    """Median of each class and of the other classes, shape (2, classes), of cells by class."""
+    found = np.empty((2, len(cells)))
+    for c, of_class in enumerate(cells):
+        weights = np.repeat(np.delete(class_prob, c), ROWS)
+        found[0, c] = np.median(of_class)
+        found[1, c] = np.quantile(np.delete(cells, c, axis=0).ravel(), 0.5, weights=weights, method="inverted_cdf")
+    return found
 
 
 def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
