@@ -8,6 +8,10 @@ import bayesnb as nb
 from bayesnb import datasets, estimators
 
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "AnnotationFit.accuracy_interval": {"prob": 0.89},
+    "AnnotationFit.confusion_interval": {"prob": 0.89},
+    "AnnotationFit.next_item": {"num_items": 20, "num_annotators": 1, "again": False},
+    "AnnotationFit.proba_interval": {"prob": 0.89},
     "Bernoulli": {"concentration1": 1.0, "concentration0": 1.0},
     "BernoulliNB": {
         "alpha": 1.0,
@@ -31,7 +35,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "predictive": "exact",
         "decay": 1.0,
     },
-    "Check": {"one_sided": ()},
+    "Calibration": {"on_fit": False},
+    "Check": {"one_sided": (), "fitted": ()},
     "DataOfFit.forget": {"key": 0},
     "DataOfFit.update": {"decay": 1.0, "key": 0},
     "DirichletMultinomial": {"concentration": 1.5, "rate": 0.1, "fractional": False},

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bayesnb.tables.columns import listed, near_matches
+from bayesnb.validate import a_type
 
 __all__ = ["chosen", "given_axes", "require_result", "size_in_inches", "yes_or_no"]
 
@@ -26,7 +27,7 @@ def require_result(given: Any, kind: type, name: str, call: str) -> None:
     TypeError
     """
     if not isinstance(given, kind):
-        raise TypeError(f"{name} is a {type(given).__name__}: give what {call} returns")
+        raise TypeError(f"{name} is {a_type(given)}: give what {call} returns")
 
 
 def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = None) -> list[int]:
@@ -96,8 +97,8 @@ def given_axes(name: str, given: Any, number: int) -> list[Any]:
     other = next((each for each in found if not isinstance(each, Axes)), None)
     if other is not None or not found or (name == "ax" and not isinstance(given, Axes)):
         what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
-        kind = type(given if other is None else other).__name__
-        raise TypeError(f"{name} is or holds a {kind}: give {what}, as figure.subplots() makes them")
+        wrong = a_type(given if other is None else other)
+        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
     if len(found) != number:
         raise ValueError(
             f"{name} has {len(found)} axes, and the figure has {number} panel{'s' * (number != 1)}: give {number} "
