@@ -10,7 +10,7 @@ import pytest
 
 import bayesnb as nb
 from bayesnb.frames import PrintedFrame
-from bayesnb.posterior.by_class import parameters_by_class
+from bayesnb.posterior.by_class import _learned, _rows, parameters_by_class
 from bayesnb.printing import (
     Code,
     DataTable,
@@ -254,6 +254,20 @@ def test_rows_beyond_the_first_twenty_are_counted():
 
 def test_a_table_without_rows_has_no_lines():
     assert DataTable(pd.DataFrame({"x": []})).lines(80) == []
+
+
+@pytest.mark.parametrize(("number", "rest"), [(8, []), (9, ["… and 1 more of x"])])
+def test_eight_values_of_a_parameter_are_printed_and_the_others_counted(number, rest):
+    things = ("thing", range(number))
+
+    def moments(_):
+        return {"value": np.arange(number) / 4}
+
+    names, cells = _rows("x", [("class", ["only"]), things], moments)
+    assert names == [*(f"x[{k}]" for k in range(8)), *rest]
+    assert len(cells) == len(names)
+    lines = _learned(["x"], {"x": [things]}, moments)
+    assert lines[7:] == ["  x[7] = 1.75", *(f"  {line}" for line in rest)]
 
 
 def test_learned_hyperparameters_are_listed_below_the_parameters():

@@ -174,7 +174,7 @@ def weight_features(
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
     else:
-        weighed = ["all features"] if likelihood.num_features < len(names) else [str(name) for name in names]
+        weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     return WeightedPosterior(unweighted, _feature_weights(found, draws, which, names, likelihood, shared=shared))
 

@@ -341,7 +341,7 @@ def test_one_class_only():
 def test_wrong_input_says_what_to_do(simulated):
     X, y, posterior = simulated
     for given in [(), (X,), (None, y)]:
-        with pytest.raises(ValueError, match=r"needs the data.* is not given.*nb.check\(posterior, X, y\)"):
+        with pytest.raises(ValueError, match=r"needs the data.* (is|are) not given.*nb.check\(posterior, X, y\)"):
             check(posterior, *given)
     with pytest.raises(TypeError, match=r"posterior is a BoundModel: give what nb.fit"):
         check(posterior.model, X, y)
@@ -376,7 +376,7 @@ def test_wrong_functions_are_named(simulated):
 
     with pytest.raises(TypeError, match="'words' returned a str"):
         check(posterior, X, y, statistics=[words])
-    with pytest.raises(TypeError, match="'several' returned a ndarray under 'mean'"):
+    with pytest.raises(TypeError, match="'several' returned an ndarray under 'mean'"):
         check(posterior, X, y, statistics=[several])
 
 
@@ -436,16 +436,6 @@ def test_advice_proposes_no_family_that_the_column_has(rng):
     assert "nb.Histogram()" in advice["variance[1, b]"]
     assert "NegativeBinomial" not in advice["zero_share[3, a]"]
     assert "nb.Hurdle()" in advice["zero_share[3, a]"]
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [({}, "X and y are not given"), ({"X": [[1]]}, "y is not given"), ({"y": [1]}, "X is not given")],
-)
-def test_a_check_without_data_is_refused(given, words):
-    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
-    with pytest.raises(ValueError, match=f"a check needs the data, and {words}: "):
-        check(posterior, **given)
 
 
 def test_extreme_lines_name_a_next_step_that_exists(simulated):
@@ -581,7 +571,11 @@ def test_the_number_of_lines_that_are_not_shown():
 
 def test_the_data_that_are_not_given_are_named():
     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
-    for X, y, words in ((None, ["a", "b"], "and X is"), ([[1], [0]], None, "and y is"), (None, None, "and X and y is")):
+    for X, y, words in (
+        (None, ["a", "b"], "and X is"),
+        ([[1], [0]], None, "and y is"),
+        (None, None, "and X and y are"),
+    ):
         with pytest.raises(ValueError, match=f"{words} not given"):
             check(posterior, X, y)
 

@@ -206,7 +206,7 @@ def test_axes_that_do_not_fit_are_refused(name: str) -> None:
         with pytest.raises(ValueError, match=number):
             plot.call(axes=axes)
     else:
-        with pytest.raises(TypeError, match="ax is or holds a ndarray: give one of matplotlib's Axes"):
+        with pytest.raises(TypeError, match="ax is or holds an ndarray: give one of matplotlib's Axes"):
             plot.call(ax=axes)
     with pytest.raises(TypeError, match=f"{plot.argument} is or holds a str: give "):
         plot.call(**{plot.argument: "left"})

@@ -577,6 +577,12 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
     ):
         nb.plot_densities(exact, features=["nest"])
+    with pytest.raises(ValueError, match="features names 'height' twice: name each once"):
+        nb.plot_densities(exact, X, y, features=["height", "nests", "height"])
+    with pytest.raises(TypeError, match=r"plot_telling_features has no argument 'ax': it has found, .*axes, .*num, "):
+        nb.plot_telling_features(exact, ax=None)
+    with pytest.raises(TypeError, match=r"plot_mutual_information has no argument 'units' \(did you mean 'unit'\?\)"):
+        nb.plot_mutual_information(exact, units="bits")
     with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
         nb.plot_densities(exact, features=[])
     with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
