@@ -121,13 +121,14 @@ def plot_confusion(
         height=0.9 + rows * 0.8 * CELL,
         narrowest=max(1.0, 0.2 + beside + columns * NARROW),
     )
-    space = (panels.panel_width - beside) / columns
+    if not panels.given:
+        panels.panel_width -= beside / panels.across + 0.1
     for panel, values in enumerate(matrices.values):
         axis = panels.axes[panel]
         _draw(axis, values)
         first, lowest = panel % panels.across == 0, panel + panels.across >= len(shown)
         axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
-        _name_labels(axis, matrices.labels if lowest else [""] * columns, space)
+        _name_labels(axis, matrices.labels if lowest else [""] * columns, panels.panel_width / columns)
     panels.heads([name_of(name, count) for name, count in zip(shown.index, shown["num_annotations"], strict=True)])
     which = first_annotators(len(shown), len(frame), sort)
     panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations)")
