@@ -1,4 +1,4 @@
-"""Read a posterior from a file."""
+"""Read a posterior, or a fit of annotations, from a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.crowd.file import read_annotation_table
+from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.base import Family
 from bayesnb.files.model import read_model
 from bayesnb.files.netcdf import Arrays, read_file, require_backend
@@ -26,6 +28,7 @@ from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.tables.schema import Schema
 
 __all__ = ["load"]
 
@@ -40,8 +43,8 @@ CLOSED_FORMS: dict[str, type[ClosedFormPosterior]] = {
 """Posteriors that their problems determine, by the names in files."""
 
 
-def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
-    """Read a posterior that `Posterior.save` wrote.
+def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
+    """Read a posterior that `Posterior.save` wrote, or a fit of annotations that `AnnotationFit.save` wrote.
 
     No code in the file runs: it holds names of classes, JSON and numbers, and no module is imported for it.
 
@@ -54,7 +57,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
 
     Returns
     -------
-    Posterior
+    Posterior or AnnotationFit
         Its predictions equal those of the saved one bit for bit.
 
     Raises
@@ -68,6 +71,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     See Also
     --------
     Posterior.save : Write a posterior to a file.
+    AnnotationFit.save : Write a fit of annotations to a file.
 
     Examples
     --------
@@ -84,18 +88,24 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Posterior:
     """
     require_backend("load")
     description, arrays = read_file(Path(path))
-    return _read_posterior(description, arrays, families)
+    if "annotations" in description:
+        annotations, columns = read_annotation_table(description["annotations"], arrays)
+        return AnnotationFit(annotations, _read_posterior(description, arrays, annotations.schema, families), *columns)
+    return _read_posterior(description, arrays, read_schema(description["schema"]), families)
 
 
-def _read_posterior(description: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Posterior:
-    schema = read_schema(description["schema"])
+def _read_posterior(
+    description: Mapping[str, Any], arrays: Arrays, schema: Schema, families: Sequence[type[Family]]
+) -> Posterior:
     model = read_model(description["model"], arrays, schema, families)
     inference = _read_record(description["inference"])
     problem = read_problem(description, arrays, model, schema, families)
     model = model if problem is None else problem.resolved
     kind = description["posterior"]
     if kind == "WeightedPosterior":
-        unweighted: Any = _read_posterior({**description, "posterior": description["unweighted"]}, arrays, families)
+        unweighted: Any = _read_posterior(
+            {**description, "posterior": description["unweighted"]}, arrays, schema, families
+        )
         return WeightedPosterior(unweighted, read_weights(description["feature_weights"], arrays))
     if kind in CLOSED_FORMS:
         assert problem is not None

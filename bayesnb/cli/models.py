@@ -48,6 +48,11 @@ def read_model(path: Path) -> Posterior:
         If there is no such file, or it holds no posterior of a table with names.
     """
     posterior = load(path)
+    if not isinstance(posterior, Posterior):
+        raise ValueError(
+            f"{str(path)!r} holds labels from annotators, which predict no rows of a table: load it in Python, "
+            "nb.load(path)"
+        )
     if not posterior.model.schema.named:
         raise ValueError(
             f"{str(path)!r} holds a model of columns without names, which no header of a CSV file can match: load it "

@@ -15,7 +15,6 @@ from bayesnb.inference.expectation import EM
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.tables.schema import Schema
 from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["fit_annotations"]
@@ -48,8 +47,8 @@ def fit_annotations(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
-        One row for each annotation.
+    table : pandas, polars or pyarrow table, or Dask data frame
+        One row for each annotation. Of a Dask data frame, one partition is in memory at a time, and the counts of all.
     item, annotator, label : str
         Names of the columns.
     inference : Inference, optional
@@ -77,7 +76,7 @@ def fit_annotations(
     Raises
     ------
     TypeError
-        If the table has no named columns or is a Dask collection, or `known` is no mapping.
+        If the table has no named columns, or `known` is no mapping.
     ValueError
         If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
         label is not among the classes.
@@ -123,10 +122,9 @@ def fit_annotations(
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
     weights = diagonal_concentration(annotations) if concentration is None else concentration
     family = Annotations(weights, num_labels=len(annotations.labels))
-    names = tuple((annotator, label) for annotator in annotations.annotators for label in annotations.labels)
     model = BoundModel.of(
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
-        Schema(names, True, annotations.classes),
+        annotations.schema,
     )
     known, unknown = np.flatnonzero(annotations.known >= 0), np.flatnonzero(annotations.known < 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]

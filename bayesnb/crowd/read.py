@@ -1,18 +1,21 @@
 """A long table of annotations as counts of labels by item and annotator."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
+from bayesnb.partitions import as_partitioned_table, delayed_partitions, without_rows
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.columns import listed, near_matches
 from bayesnb.tables.labels import as_labels
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.read import as_table, is_dask
+from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
 
 __all__ = ["AnnotationTable", "read_annotations"]
@@ -51,13 +54,20 @@ class AnnotationTable:
         place = {label: position for position, label in enumerate(self.labels)}
         return np.array([place[class_] for class_ in self.classes.tolist()])
 
+    @cached_property
+    def schema(self) -> Schema:
+        """Pairs of annotator and label as columns, and the classes."""
+        pairs = tuple((annotator, label) for annotator in self.annotators for label in self.labels)
+        return Schema(pairs, True, self.classes)
+
 
 def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:
     """Read a long table, one line for each annotation.
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or Dask data frame
+        Of a Dask data frame, one partition is in memory at a time, with the three columns alone.
     columns : mapping
         Names of the columns by what they hold: ``"item"``, ``"annotator"`` and ``"label"``.
     classes : sequence or None
@@ -69,13 +79,8 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     TypeError, ValueError
         If the table cannot be read, naming column, row and way out, or a known label is not among the classes.
     """
-    if is_dask(table):
-        raise TypeError("the table is a Dask collection, and annotations are read in memory: give table.compute()")
-    frame = as_table(table)
-    codes, found = {}, {}
-    for role, name in columns.items():
-        codes[role], found[role] = _factorized(frame, role, name)
-    if not frame.num_rows:
+    codes, found = _factorized(table, columns)
+    if not len(codes["item"]):
         raise ValueError("the table has no rows: give at least one annotation")
     given = set(found["label"].tolist())
     named = _read_classes(classes, sort_categories(given, columns["label"]), columns["label"])
@@ -91,22 +96,58 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     return AnnotationTable(items, annotators.tolist(), labels, named, counts, known_codes)
 
 
-def _factorized(table: Table, role: str, name: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Position of each cell among the distinct values of a column, and these values in the order of appearance."""
+def _factorized(table: Any, columns: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Of each column, the position of each cell among the distinct values, and these values in their first order."""
+    codes: dict[str, list[np.ndarray]] = {role: [] for role in columns}
+    values: dict[str, list[np.ndarray]] = {role: [] for role in columns}
+    for where, part in _parts(table, columns):
+        for role, name in columns.items():
+            of_cells, distinct = pd.factorize(part.values(part.names.index(name), slice(None)))
+            if (of_cells < 0).any():
+                raise ValueError(
+                    f"column {name!r} is missing in row {int(np.argmax(of_cells < 0))}{where}: every annotation needs "
+                    f"its {role}; leave out this row"
+                )
+            codes[role].append(of_cells)
+            values[role].append(distinct)
+    joined, found = {}, {}
+    for role in columns:
+        # The distinct values of the parts may be of several types, which NumPy alone would turn into text.
+        together = values[role][0] if len(values[role]) == 1 else _stacked(values[role])
+        place, found[role] = pd.factorize(together)
+        starts = np.cumsum([0, *map(len, values[role])])
+        parts = [place[start:][of_cells] for start, of_cells in zip(starts, codes[role], strict=False)]
+        joined[role] = np.concatenate(parts).astype(np.int64, copy=False)
+    return joined, found
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    kinds = {part.dtype.kind for part in parts if len(part)}
+    return np.concatenate(parts if len(kinds) == 1 else [part.astype(object) for part in parts])
+
+
+def _parts(table: Any, columns: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
+    """The table, or the partitions of a Dask data frame: the name of each in errors, and its rows."""
+    if not is_dask(table):
+        whole = as_table(table)
+        _require_columns(whole, columns)
+        yield "", whole
+        return
+    frame, named = as_partitioned_table(table)
+    _require_columns(as_table(without_rows(frame, named)), columns)
+    for i, part in enumerate(delayed_partitions(frame[list(dict.fromkeys(columns.values()))])):
+        yield f" of partition {i}", as_table(part.compute())
+
+
+def _require_columns(table: Table, columns: Mapping[str, Any]) -> None:
     if not table.named:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
-    if name not in table.names:
-        raise ValueError(
-            f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the column "
-            f"of the {role}s, one of {listed(table.names)}"
-        )
-    codes, values = pd.factorize(table.values(table.names.index(name), slice(None)))
-    if (codes < 0).any():
-        raise ValueError(
-            f"column {name!r} is missing in row {int(np.argmax(codes < 0))}: every annotation needs its {role}; leave "
-            "out this row"
-        )
-    return codes.astype(np.int64, copy=False), values
+    for role, name in columns.items():
+        if name not in table.names:
+            raise ValueError(
+                f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the "
+                f"column of the {role}s, one of {listed(table.names)}"
+            )
 
 
 def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:

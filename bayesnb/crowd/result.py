@@ -1,8 +1,8 @@
 """What a fit of annotations gives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from html import escape
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -13,29 +13,28 @@ from scipy.special import entr
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.crowd.bound import variational_bound
+from bayesnb.crowd.file import write_annotation_table
+from bayesnb.crowd.label_draws import LabelDraws
+from bayesnb.crowd.next_item import most_informative
+from bayesnb.crowd.quality import accuracy, label_bias, num_annotations
 from bayesnb.crowd.read import AnnotationTable
 from bayesnb.densities_under_draws import flatten
-from bayesnb.inference.em import label_log_joint, probabilities
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.tables.columns import listed, near_matches
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["AnnotationFit"]
 
-LEVEL = 0.89
+PROB = 0.89
 """Probability of the intervals, the default of all intervals of the package."""
-
-FEWEST_DRAWS = 200
-"""The probabilities of the labels are averages over so many draws at least, where there are as many."""
-
-MOST_CELLS = 10**8
-"""Draws times items times classes, above which some of the draws are left out."""
-
-ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True, repr=False)
-class AnnotationFit:
+class AnnotationFit(Printed):
     """The result of `fit_annotations`: labels of items, and how good each annotator is.
 
     Attributes
@@ -47,6 +46,31 @@ class AnnotationFit:
         ``annotation_prob`` (class, annotator, label).
     item, annotator : str
         Names of the columns of the table.
+
+    Notes
+    -----
+    A point estimate, such as that of `EM()`, has no intervals: ``lower`` and ``upper`` are missing, and the methods
+    that give intervals raise an error. `Gibbs()` and `NUTS()` give draws, and all intervals are quantiles of them.
+
+    See Also
+    --------
+    fit_annotations : Fit a long table of annotations.
+    load : Read a fit that `AnnotationFit.save` wrote.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> votes = {"Ann": "yynnyynn", "Bob": "yynnyynn", "Cem": "nynynyny"}
+    >>> rows = [(i, who, given) for who, labels in votes.items() for i, given in enumerate(labels)]
+    >>> table = pd.DataFrame(rows, columns=["photo", "person", "cat"])
+    >>> crowd = nb.fit_annotations(table, item="photo", annotator="person", label="cat")
+    >>> crowd.items.head(3).round(3)
+          label  probability  lower  upper  entropy  num_annotations
+    photo
+    0         y        0.990    NaN    NaN    0.058                3
+    1         y        0.998    NaN    NaN    0.013                3
+    2         n        0.998    NaN    NaN    0.013                3
     """
 
     annotations: AnnotationTable = field(repr=False)
@@ -57,7 +81,12 @@ class AnnotationFit:
     @property
     def classes(self) -> np.ndarray:
         """The classes, in the order of all results."""
-        return self.posterior.classes
+        return self.annotations.classes
+
+    @property
+    def annotators_in_order(self) -> list[Any]:
+        """The annotators, in the order of their first annotation."""
+        return self.annotations.annotators
 
     @cached_property
     def proba(self) -> pd.DataFrame:
@@ -66,79 +95,292 @@ class AnnotationFit:
         Under draws it is the mean of :math:`p(y_i = c \mid x_i, \pi, \theta)` over the posterior of the parameters. It
         is one or zero if the label of the item is known.
         """
-        known = self.annotations.known
-        result = np.eye(len(self.classes))[known]
-        result[known < 0] = self._unknown()
-        columns = pd.Index(self.classes.tolist(), name="class", dtype=object, tupleize_cols=False)
-        return pd.DataFrame(result, index=self._index(self.annotations.items, self.item), columns=columns)
+        return pd.DataFrame(self._labels[0], index=self._items, columns=self._class_index)
 
     @cached_property
     def items(self) -> pd.DataFrame:
         """The items, a frame by item.
 
-        ``label``, the most probable class; its ``probability``; ``entropy`` of the classes' probabilities, in nats; and
+        ``label``, the most probable class; its ``probability``, with ``lower`` and ``upper``, the interval of
+        probability .89 as in `proba_interval`; ``entropy`` of the classes' probabilities, in nats; and
         ``num_annotations``. Items have the order of their first annotation.
         """
-        proba = self.proba.to_numpy()
+        proba, interval = self._labels
         best = proba.argmax(axis=1)
         return pd.DataFrame(
             {
                 "label": self.classes[best],
                 "probability": proba[np.arange(len(best)), best],
+                "lower": interval[:, 0],
+                "upper": interval[:, 1],
                 "entropy": entr(proba).sum(axis=1),
                 "num_annotations": self.annotations.counts.sum(axis=1).astype(np.int64),
             },
-            index=self.proba.index,
+            index=self._items,
         )
+
+    def proba_interval(self, *, prob: float = 0.89) -> np.ndarray:
+        r"""Equal-tailed interval of the class probabilities of each item.
+
+        They are quantiles of :math:`p(y_i = c \mid x_i, \pi, \theta)` over draws of the parameters, as in
+        `Posterior.proba_interval`.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability of the interval.
+
+        Returns
+        -------
+        array, shape (items, classes, 2)
+            Lower and upper end, in the order of `proba`.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point estimate, or `prob` is not between 0 and 1.
+        """
+        levels = self._levels(prob)
+        return self._label_draws.quantiles(levels)
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
         r"""The annotators, a frame by annotator.
 
-        ``accuracy`` is the mean of :math:`\sum_c \pi_c \theta_{cjc}`, the probability that the annotator gives a new
-        item the label of its class. ``lower`` and ``upper`` are its interval of probability .89. They are missing for a
-        point estimate, which has no spread: fit with `Gibbs()` or `NUTS()`. ``num_annotations`` counts the annotator's
-        annotations.
+        ``accuracy``
+            The mean of :math:`\sum_c \pi_c \theta_{cjc}`, the probability that the annotator gives a new item the label
+            of its class.
+        ``lower``, ``upper``
+            Its interval of probability .89; see `accuracy_interval`.
+        ``bias``
+            Half the sum of the absolute values of the annotator's row in `label_bias`: the total variation distance
+            between the labels that the annotator gives and the classes of the items. An annotator without bias has 0;
+            one who gives every item the label of a class of probability .3 has .7. An annotator without bias may still
+            be wrong often, if the errors balance.
+        ``num_annotations``
+            Number of annotations.
         """
-        own = self.annotations.own_label
-        prob = self._draws.blocks[0]["prob"]
-        accuracy = np.zeros((len(prob), len(self.annotators_in_order)))
-        for c, label in enumerate(own):
-            accuracy += self._draws.class_prob[:, c, None] * prob[:, c, :, label]
-        lower, upper = np.quantile(accuracy, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        if self._is_point:
-            lower = upper = np.full(accuracy.shape[1], np.nan)
-        number = np.bincount(
-            self.annotations.counts.indices // len(self.annotations.labels),
-            self.annotations.counts.data,
-            minlength=accuracy.shape[1],
-        ).astype(np.int64)
+        means = accuracy(self.annotations, self._draws)
+        lower, upper = np.full((2, means.shape[1]), np.nan) if self._is_point else self.accuracy_interval().to_numpy().T
         return pd.DataFrame(
-            {"accuracy": accuracy.mean(axis=0), "lower": lower, "upper": upper, "num_annotations": number},
-            index=self._index(self.annotators_in_order, self.annotator),
+            {
+                "accuracy": means.mean(axis=0),
+                "lower": lower,
+                "upper": upper,
+                "bias": self.label_bias.abs().sum(axis=1).to_numpy() / 2,
+                "num_annotations": num_annotations(self.annotations),
+            },
+            index=self._annotators,
         )
+
+    def accuracy_interval(self, *, prob: float = 0.89) -> pd.DataFrame:
+        """Equal-tailed interval of the accuracy of each annotator, a frame by annotator with ``lower`` and ``upper``.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability of the interval.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point estimate, or `prob` is not between 0 and 1.
+        """
+        levels = self._levels(prob)
+        found = np.quantile(accuracy(self.annotations, self._draws), levels, axis=0)
+        return pd.DataFrame(found.T, index=self._annotators, columns=["lower", "upper"])
+
+    @cached_property
+    def label_bias(self) -> pd.DataFrame:
+        r"""How much more often an annotator gives each label than items have it, a frame by annotator and label.
+
+        It is the mean of :math:`\sum_c \pi_c \theta_{cjl} - \pi_l`, where :math:`\pi_l` is zero if the label l is no
+        class. The rows sum to zero. With two labels it is the bias index of Byrt, Bishop and Carlin (1993, *Journal of
+        Clinical Epidemiology* 46, 423-429) between the annotator and the truth.
+        """
+        columns = pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
+        return pd.DataFrame(label_bias(self.annotations, self._draws), index=self._annotators, columns=columns)
 
     @cached_property
     def confusion(self) -> xr.DataArray:
         """Mean probability of each label an annotator gives to items of each class, axes annotator, class and label."""
-        prob = self._draws.blocks[0]["prob"].mean(axis=0)
-        coords = {
-            "annotator": coordinate(self.annotators_in_order),
-            "class": coordinate(self.classes.tolist()),
-            "label": coordinate(self.annotations.labels),
-        }
-        return xr.DataArray(np.moveaxis(prob, 0, 1), coords, dims=tuple(coords), name="confusion")
+        return self._by_annotator(self._draws.blocks[0]["prob"].mean(axis=0)).rename("confusion")
+
+    def confusion_interval(self, *, prob: float = 0.89) -> xr.Dataset:
+        """Equal-tailed interval of each probability of `confusion`, ``lower`` and ``upper`` with its axes.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability of the interval.
+
+        Raises
+        ------
+        ValueError
+            If the fit is a point estimate, or `prob` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(
+        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ... )
+        >>> interval = crowd.confusion_interval(prob=0.5)
+        >>> bool((interval["lower"] < interval["upper"]).all())
+        True
+        >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
+        True
+        """
+        levels = self._levels(prob)
+        lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
+        return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @property
     def class_probs(self) -> pd.Series:
         """Mean probability of each class, by class."""
-        index = pd.Index(self.classes.tolist(), name="class", dtype=object, tupleize_cols=False)
-        return pd.Series(self._draws.class_prob.mean(axis=0), index=index, name="probability")
+        return pd.Series(self._draws.class_prob.mean(axis=0), index=self._class_index, name="probability")
 
-    @property
-    def annotators_in_order(self) -> list[Any]:
-        """The annotators, in the order of their first annotation."""
-        return self.annotations.annotators
+    @cached_property
+    def log_evidence_bound(self) -> float:
+        r"""A lower bound of the log density of the annotations and known labels, all parameters integrated out.
+
+        .. math:: \mathrm{E}_q \log p(x, y, \pi, \theta) - \mathrm{E}_q \log q(y, \pi, \theta) \le \log p(x)
+
+        Here q(y) is the product of the probabilities in `proba`, and :math:`q(\pi, \theta)` the product of the
+        Dirichlet distributions of the prior and the expected counts (Attias 2000, *Advances in Neural Information
+        Processing Systems* 12, 209-215). The bound is close to the log evidence if most labels are nearly certain.
+        Bounds compare priors and numbers of classes for the same annotations.
+
+        Raises
+        ------
+        ValueError
+            If hyperparameters are learned, so that there is no closed form.
+        """
+        problem = self.posterior.require_data("log_evidence_bound")
+        problem.require_numbers()
+        return variational_bound(problem.resolved, self.annotations.counts, self.proba.to_numpy())
+
+    def next_item(
+        self,
+        num_items: int | None = 20,
+        *,
+        num_annotators: int | None = 1,
+        items: Sequence[Any] | None = None,
+        annotators: Sequence[Any] | None = None,
+        again: bool = False,
+    ) -> pd.DataFrame:
+        r"""Items whose class one more annotation is expected to tell most about, and by whom.
+
+        The expected information is the mutual information of the class of item i and the label that annotator j would
+        give it, in nats (Lindley 1956, *Annals of Mathematical Statistics* 27, 986-1005):
+
+        .. math::
+            \sum_{c, l} p_{cl} \log \frac{p_{cl}}{p_{c \cdot} \, p_{\cdot l}}, \qquad
+            p_{cl} = \mathrm{E} \, p(y_i = c \mid x_i, \pi, \theta) \, \theta_{cjl}
+
+        with the mean over draws of the parameters, or the value at a point estimate. It is zero for an item whose class
+        is known.
+
+        Parameters
+        ----------
+        num_items : int or None, default 20
+            Number of items: those with the highest information. None for all of them.
+        num_annotators : int or None, default 1
+            Number of annotators of each item: those with the highest information. None for all of them.
+        items, annotators : sequence, optional
+            Items and annotators to choose from; by default all.
+        again : bool, default False
+            Whether an annotator may label an item again. The model takes a second label as independent of the first,
+            and people tend to repeat themselves.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair, the most informative first. The columns have the names of the columns of items and
+            annotators in the table, and ``"information"``.
+
+        Raises
+        ------
+        TypeError
+            If `items` or `annotators` is a single name.
+        ValueError
+            If an item or annotator is not in the table, or a number is not a whole number, one or more.
+
+        Examples
+        --------
+        The two annotators disagree on the last item.
+
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(6) for who in ["Ann", "Bob"]]
+        >>> rows += [(6, "Ann", "y"), (6, "Bob", "n"), (0, "Cem", "y"), (1, "Cem", "n")]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(table, item="item", annotator="annotator", label="label")
+        >>> crowd.next_item(2).round(3)
+           item annotator  information
+        0     6       Cem        0.388
+        1     2       Cem        0.019
+        """
+        number, each = (
+            None if value is None else whole_number(name, value)
+            for name, value in (("num_items", num_items), ("num_annotators", num_annotators))
+        )
+        rows = None if items is None else _positions("items", items, self._items)
+        chosen = self._annotators if annotators is None else annotators
+        found_items, found_annotators, information = most_informative(
+            self._label_draws,
+            rows,
+            _positions("annotators", chosen, self._annotators),
+            num_items=number,
+            num_annotators=each,
+            again=again,
+        )
+        columns = [
+            pd.Series(self._items[found_items], name=self.item),
+            pd.Series(self._annotators[found_annotators], name=self.annotator),
+            pd.Series(information, name="information"),
+        ]
+        return pd.concat(columns, axis=1)
+
+    def save(self, path: Any) -> None:
+        """Write the fit to a netCDF file, which `bayesnb.load` reads.
+
+        The file holds the annotations, the posterior, and the names of items, annotators and labels: text, numbers,
+        booleans, dates and times. It is written as `Posterior.save` does.
+
+        Parameters
+        ----------
+        path : path-like
+            A file of this name is replaced.
+
+        Raises
+        ------
+        ImportError
+            Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+        OSError
+            As for `Posterior.save`.
+        TypeError
+            If a name is of another type, or the inference is a class of your own.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(6) for who in ["Ann", "Bob"]]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(table, item="item", annotator="annotator", label="label")
+        >>> with TemporaryDirectory() as folder:
+        ...     crowd.save(Path(folder, "crowd.nc"))
+        ...     again = nb.load(Path(folder, "crowd.nc"))
+        >>> again.items.equals(crowd.items)
+        True
+        """
+        self.posterior.write(path, partial(write_annotation_table, self.annotations, (self.item, self.annotator)))
 
     @property
     def _is_point(self) -> bool:
@@ -151,39 +393,87 @@ class AnnotationFit:
             return jax.tree.map(lambda value: np.asarray(value)[None], self.posterior.parameters)
         return flatten(self.posterior.parameter_draws(None, None, 0))
 
+    @cached_property
+    def _label_draws(self) -> LabelDraws:
+        return LabelDraws.of(self.annotations, self._draws)
+
+    @cached_property
     @in_float64
-    def _unknown(self) -> np.ndarray:
-        """Probabilities of the classes of the items whose label is not known, shape (items, classes)."""
-        problem = self.posterior.problem
-        assert problem is not None
-        rows = problem.unlabelled
-        if rows is None:
-            return np.empty((0, len(self.classes)))
-        number = len(self._draws.class_prob)
-        kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(rows) * len(self.classes))))
-        total = np.zeros((len(rows), len(self.classes)))
-        for s in np.linspace(0, number - 1, kept).round().astype(int):
-            draw = jax.tree.map(lambda value, s=s: value[s], self._draws)
-            total += probabilities(label_log_joint(problem.resolved, rows, draw))[0]
-        return total / kept
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of the classes, and the interval of the most probable one, shape (items, 2)."""
+        if self._is_point:
+            proba = self._label_draws.mean()
+            return proba, np.full((len(proba), 2), np.nan)
+        return self._label_draws.most_probable(self._levels(PROB))
 
-    @staticmethod
-    def _index(values: Any, name: Any) -> pd.Index:
-        return pd.Index(values, name=name, tupleize_cols=False)
+    def _levels(self, prob: float) -> list[float]:
+        """The quantiles of an interval; an error for a point estimate."""
+        proportion("prob", prob)
+        if self._is_point:
+            name = type(self.posterior.inference).__name__
+            raise ValueError(
+                f"{name} gives a point estimate, which has no intervals: fit with inference=nb.Gibbs(), or nb.NUTS() "
+                "for small tables"
+            )
+        return [(1 - prob) / 2, (1 + prob) / 2]
 
-    def _title(self) -> str:
+    @cached_property
+    def _items(self) -> pd.Index:
+        return pd.Index(self.annotations.items, name=self.item, tupleize_cols=False)
+
+    @cached_property
+    def _annotators(self) -> pd.Index:
+        return pd.Index(self.annotators_in_order, name=self.annotator, tupleize_cols=False)
+
+    @cached_property
+    def _class_index(self) -> pd.Index:
+        return pd.Index(self.classes.tolist(), name="class", dtype=object, tupleize_cols=False)
+
+    def _by_annotator(self, prob: np.ndarray) -> xr.DataArray:
+        """Probabilities of shape (classes, annotators, labels), labelled, with the annotators first."""
+        coords = {
+            "annotator": coordinate(self.annotators_in_order),
+            "class": coordinate(self.classes.tolist()),
+            "label": coordinate(self.annotations.labels),
+        }
+        return xr.DataArray(np.moveaxis(prob, 0, 1), coords, dims=tuple(coords))
+
+    def _parts(self) -> list[Piece]:
         known = int((self.annotations.known >= 0).sum())
         gold = f" ({known:,} known)" if known else ""
-        return (
+        title = (
+            f"{type(self).__name__} by {type(self.posterior.inference).__name__}: "
             f"{int(self.annotations.counts.sum()):,} annotations of {len(self.annotations.items):,} items{gold} by "
-            f"{len(self.annotators_in_order):,} annotators; classes {self.classes.tolist()}, by "
-            f"{type(self.posterior.inference).__name__}"
+            f"{len(self.annotators_in_order):,} annotators"
         )
+        best_first = self.annotators.sort_values("accuracy", ascending=False, kind="stable").dropna(axis=1, how="all")
+        return [
+            Heading(title),
+            Paragraph(f"Classes: {listed(self.classes.tolist())}"),
+            DataTable(best_first, number=".3f", rest="more in .annotators"),
+        ]
 
-    def __repr__(self) -> str:
-        lines = self.annotators.to_string(max_rows=ROWS_SHOWN, float_format="{:.3f}".format).split("\n")
-        return "\n".join([f"AnnotationFit: {self._title()}", *(line.rstrip() for line in lines)])
 
-    def _repr_html_(self) -> str:
-        table = self.annotators.to_html(max_rows=ROWS_SHOWN, float_format="{:.3f}".format)
-        return f"<p><b>AnnotationFit</b>: {escape(self._title())}</p>{table}"
+def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
+    """Positions of names in an index.
+
+    Raises
+    ------
+    TypeError
+        If a single name is given.
+    ValueError
+        If there is no name, or a name is not in the index.
+    """
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise TypeError(f"{what} is {names!r}: give a sequence of names, as in {what}=[{names!r}]")
+    named = pd.Index(names, tupleize_cols=False)
+    if named.empty:
+        raise ValueError(f"{what} is empty: name one or more, or leave it out for all")
+    found = index.get_indexer(named)
+    if (found < 0).any():
+        name = named.tolist()[int(np.argmax(found < 0))]
+        raise ValueError(
+            f"{what} names {name!r}, which is not in column {index.name!r}{near_matches(name, index[:1000])}: name "
+            f"some of {listed(index[:1000])}"
+        )
+    return np.unique(found)

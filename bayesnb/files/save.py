@@ -1,6 +1,6 @@
 """Write a posterior to a file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from bayesnb.files.model import write_model
 from bayesnb.files.netcdf import Arrays, require_backend, write_file
 from bayesnb.files.problem import write_problem
 from bayesnb.files.schema import write_schema
-from bayesnb.files.weights import write_weights
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
-from bayesnb.weights.feature_weights import FeatureWeights
 
-__all__ = ["save"]
+__all__ = ["Addition", "save"]
+
+Addition = Callable[[Arrays], dict[str, Any]]
+"""Adds arrays to those of a file, and returns a part of its description."""
 
 
 def save(
@@ -28,7 +29,7 @@ def save(
     inference: Any,
     parameters: ModelParameters | None,
     sample_stats: Mapping[str, np.ndarray] | None,
-    feature_weights: FeatureWeights | None = None,
+    add: Addition | None = None,
 ) -> None:
     """Write a posterior to a netCDF file; errors as for `Posterior.save`.
 
@@ -44,14 +45,17 @@ def save(
         None for a closed form, which the problem determines.
     sample_stats : mapping or None
         The sampler's statistics of each draw; None for a posterior that is not sampled.
-    feature_weights : FeatureWeights, optional
-        Weights of features. The file then names both the posterior with weights and the one without.
+    add : callable, optional
+        What belongs to the posterior in this file, such as weights of features. It takes the arrays, adds its own, and
+        returns a part of the description, which takes precedence. With a ``"schema"`` of its own, that of the model is
+        not written.
     """
     require_backend("save")
     arrays: Arrays = {}
+    added = {} if add is None else add(arrays)
     description: dict[str, Any] = {
         "posterior": kind,
-        "schema": write_schema(model.schema),
+        "schema": None if "schema" in added else write_schema(model.schema),
         "model": write_model(model if problem is None else problem.model, arrays),
         **write_problem(problem, arrays),
         "inference": _write_record(inference),
@@ -63,10 +67,7 @@ def save(
     if sample_stats is not None:
         description["sample_stats"] = list(sample_stats)
         arrays["sample_stats"] = list(sample_stats.values())
-    if feature_weights is not None:
-        description |= {"posterior": "WeightedPosterior", "unweighted": kind}
-        description["feature_weights"] = write_weights(feature_weights, arrays)
-    write_file(Path(path), description, arrays)
+    write_file(Path(path), description | added, arrays)
 
 
 def _write_record(inference: Any) -> dict[str, Any] | None:

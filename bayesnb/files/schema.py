@@ -33,10 +33,21 @@ def write_label(label: Any, what: str) -> Any:
     return plain
 
 
+def _write_column(column: Any) -> Any:
+    """A column's name as JSON can hold it; a tuple, as of a pandas MultiIndex, is a list."""
+    if isinstance(column, tuple):
+        return [_write_column(part) for part in column]
+    return write_label(column, "column")
+
+
+def _read_column(column: Any) -> Any:
+    return tuple(map(_read_column, column)) if isinstance(column, list) else column
+
+
 def write_schema(schema: Schema) -> dict[str, Any]:
     """The schema as JSON can hold it; errors as for `write_label`."""
     return {
-        "columns": [write_label(column, "column") for column in schema.columns],
+        "columns": [_write_column(column) for column in schema.columns],
         "named": schema.named,
         "classes": [write_label(label, "class") for label in schema.classes.tolist()],
         "dtype": schema.classes.dtype.str,
@@ -53,7 +64,7 @@ def write_schema(schema: Schema) -> dict[str, Any]:
 def read_schema(text: Mapping[str, Any]) -> Schema:
     """The schema that `write_schema` wrote."""
     return Schema(
-        tuple(text["columns"]),
+        tuple(map(_read_column, text["columns"])),
         text["named"],
         np.array(text["classes"], dtype=np.dtype(text["dtype"])),
         {position: tuple(categories) for position, categories in text["categories"]},

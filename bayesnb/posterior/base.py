@@ -18,7 +18,6 @@ from bayesnb.posterior.summary import headline
 from bayesnb.printing import Heading, Paragraph, Piece, Printed
 from bayesnb.validate import proportion
 from bayesnb.warn import warns_once
-from bayesnb.weights.feature_weights import FeatureWeights
 
 __all__ = ["Posterior"]
 
@@ -311,12 +310,12 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         """
         self.write(path)
 
-    def write(self, path: Any, feature_weights: FeatureWeights | None = None) -> None:
-        """As `save`, with weights of features that belong to this posterior."""
+    def write(self, path: Any, add: Any = None) -> None:
+        """As `save`, with what belongs to this posterior in the same file; `files.save` defines `add`."""
         from bayesnb.files.save import save
 
         kind = type(self).__name__
-        save(path, kind, self.model, self.problem, self.inference, *self._stored(), feature_weights)
+        save(path, kind, self.model, self.problem, self.inference, *self._stored(), add)
 
     def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
         """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""

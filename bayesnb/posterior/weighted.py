@@ -217,8 +217,17 @@ class WeightedPosterior(Posterior):
         """
         raise self._learned_together("forget")
 
-    def write(self, path: Any, feature_weights: FeatureWeights | None = None) -> None:
-        self.unweighted.write(path, self.feature_weights)
+    def write(self, path: Any, add: Any = None) -> None:
+        from bayesnb.files.weights import write_weights
+
+        def with_weights(arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+            return {
+                "posterior": type(self).__name__,
+                "unweighted": type(self.unweighted).__name__,
+                "feature_weights": write_weights(self.feature_weights, arrays),
+            }
+
+        self.unweighted.write(path, with_weights)
 
     def _no_model(self, verb: str) -> ValueError:
         return ValueError(

@@ -1,0 +1,193 @@
+"""Fits of annotations in files, with names of every kind that tables hold."""
+
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+
+import bayesnb as nb
+from bayesnb.cli.models import read_model
+from bayesnb.files.names import read_names, write_names
+
+COLUMNS = ["photo", "person", "animal"]
+NAMES = dict(zip(["item", "annotator", "label"], COLUMNS, strict=True))
+ROWS = [(i, j, (i + (j == 2 and i % 3 == 0)) % 2) for i in range(6) for j in range(3)] + [(0, 0, 0)]
+
+DAYS = [date(2020, 1, 1 + i) for i in range(6)]
+KINDS = {
+    "text": (list("pqrstu"), ["Ann", "Bob", "Çem"], ["cat", "dog"]),
+    "numbers": (list(range(6)), [7, -1, 3], [0, 1]),
+    "real": ([0.5 * i for i in range(6)], [0.1, 0.2, 1e300], [0.0, 1.0]),
+    "booleans": (list(range(6)), list("abc"), [False, True]),
+    "dates": (DAYS, DAYS[:3], DAYS[:2]),
+    "stamps": (list(pd.date_range("2020-01-01", periods=6, freq="h", tz="UTC")), list("abc"), ["x", "y"]),
+    "times": ([time(i) for i in range(6)], [datetime(2020, 1, 1 + i, tzinfo=UTC) for i in range(3)], ["x", "y"]),
+    "mixed": (["p", 1, 2.5, True, DAYS[0], "q"], ["Ann", 1, DAYS[1]], ["x", 2]),
+}
+
+
+def table(items, annotators, labels):
+    columns = zip(*[(items[i], annotators[j], labels[label]) for i, j, label in ROWS], strict=True)
+    return pd.DataFrame({name: pd.Series(values) for name, values in zip(COLUMNS, columns, strict=True)})
+
+
+def saved(crowd, tmp_path):
+    crowd.save(tmp_path / "crowd.nc")
+    return nb.load(tmp_path / "crowd.nc")
+
+
+def same(one, other):
+    """Whether two fits are the same, bit for bit."""
+    pd.testing.assert_frame_equal(one.items, other.items, check_exact=True)
+    pd.testing.assert_frame_equal(one.proba, other.proba, check_exact=True)
+    pd.testing.assert_frame_equal(one.annotators, other.annotators, check_exact=True)
+    pd.testing.assert_frame_equal(one.next_item(again=True), other.next_item(again=True), check_exact=True)
+    xr.testing.assert_identical(one.confusion, other.confusion)
+    assert one.log_evidence_bound == other.log_evidence_bound
+    assert repr(one) == repr(other)
+    assert one.posterior.inference == other.posterior.inference
+    for first, second in [(one.annotations, other.annotations)]:
+        assert list(map(type, first.annotators)) == list(map(type, second.annotators))
+        assert first.annotators == second.annotators
+        assert list(map(type, first.labels)) == list(map(type, second.labels))
+        assert first.items.dtype == second.items.dtype
+        assert list(map(type, first.items.tolist())) == list(map(type, second.items.tolist()))
+        np.testing.assert_array_equal(first.known, second.known)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_loads_as_it_was(kind, tmp_path):
+    items, annotators, labels = KINDS[kind]
+    crowd = nb.fit_annotations(table(items, annotators, labels), **NAMES, known={items[2]: labels[1]})
+    same(crowd, saved(crowd, tmp_path))
+
+
+@pytest.mark.parametrize("inference", [nb.Gibbs(5, 20, 2), nb.Exact(), nb.MAP()], ids=["Gibbs", "Exact", "MAP"])
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_every_inference_is_saved(inference, tmp_path):
+    items, annotators, labels = KINDS["text"]
+    codes = {items[i]: labels[i % 2] for i in range(6)}
+    known = codes if isinstance(inference, nb.Exact) else None
+    crowd = nb.fit_annotations(table(items, annotators, labels), **NAMES, known=known, inference=inference)
+    again = saved(crowd, tmp_path)
+    same(crowd, again)
+    assert type(again.posterior) is type(crowd.posterior)
+    if not isinstance(inference, nb.MAP):
+        np.testing.assert_array_equal(again.proba_interval(), crowd.proba_interval())
+
+
+def test_columns_are_named_as_they_were(tmp_path):
+    rows = table(*KINDS["text"]).set_axis([("who", "photo"), 5, "animal"], axis=1)
+    rows.columns = pd.Index([1, 5, "animal"], dtype=object)
+    again = saved(nb.fit_annotations(rows, item=1, annotator=5, label="animal"), tmp_path)
+    assert again.item == again.items.index.name == 1
+    assert again.annotator == again.annotators.index.name == 5
+
+
+def test_names_of_many_items_are_arrays():
+    names = np.array([f"item {i} é\ud800" for i in range(200_000)], dtype=object)
+    arrays = {}
+    place = write_names(names, "item", arrays)
+    assert len(str(place)) < 100
+    assert sum(array.nbytes for array in arrays["names"]) < 30 * len(names)
+    np.testing.assert_array_equal(read_names(place, arrays), names)
+
+
+@pytest.mark.parametrize("number", [3, 300])
+def test_counts_are_stored_in_as_few_bytes_as_they_need(number, tmp_path):
+    rows = pd.concat([table(*KINDS["text"])] * number)
+    crowd = nb.fit_annotations(rows, **NAMES)
+    again = saved(crowd, tmp_path)
+    np.testing.assert_array_equal(again.annotations.counts.toarray(), crowd.annotations.counts.toarray())
+    assert again.annotations.counts.dtype == np.float64
+    with xr.open_datatree(tmp_path / "crowd.nc") as tree:
+        assert tree["annotations"]["v0"].dtype.itemsize == (1 if number == 3 else 2)
+
+
+@pytest.mark.parametrize("name", [Decimal(1), (1, 2), b"p"], ids=["decimal", "tuple", "bytes"])
+def test_a_name_that_no_file_holds(name, tmp_path):
+    items, _, labels = KINDS["text"]
+    crowd = nb.fit_annotations(table(items, ["Ann", "Bob", name], labels), **NAMES)
+    match = (
+        r"the annotator .* is of the type (Decimal|tuple|bytes), .* text, numbers, booleans, dates and times: convert"
+    )
+    with pytest.raises(TypeError, match=match):
+        crowd.save(tmp_path / "crowd.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_posterior_alone_is_saved(tmp_path):
+    crowd = nb.fit_annotations(table(*KINDS["text"][:1], ["Ann", "Bob", "Cem"], ["x", "y"]), **NAMES)
+    crowd.posterior.save(tmp_path / "posterior.nc")
+    again = nb.load(tmp_path / "posterior.nc")
+    assert again.model.schema.columns == crowd.posterior.model.schema.columns
+    assert again.model.schema.columns[1] == ("Ann", "y")
+    np.testing.assert_array_equal(again.parameters.blocks[0]["prob"], crowd.posterior.parameters.blocks[0]["prob"])
+
+
+def test_the_command_line_reads_no_annotations(tmp_path):
+    nb.fit_annotations(table(*KINDS["text"]), **NAMES).save(tmp_path / "crowd.nc")
+    with pytest.raises(ValueError, match="holds labels from annotators, which predict no rows"):
+        read_model(tmp_path / "crowd.nc")
+
+
+class TestDask:
+    def test_partitions_are_one_table(self):
+        dask = pytest.importorskip("dask.dataframe")
+        rows = table(*KINDS["text"]).assign(more=1.0)
+        frame = dask.from_pandas(rows, npartitions=5)
+        expected, found = (nb.fit_annotations(each, **NAMES, known={"q": "cat"}) for each in (rows, frame))
+        pd.testing.assert_frame_equal(found.items, expected.items, check_exact=True)
+        pd.testing.assert_frame_equal(found.annotators, expected.annotators, check_exact=True)
+        np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())
+
+    def test_each_partition_is_read_once_with_its_columns_alone(self):
+        dask = pytest.importorskip("dask.dataframe")
+        read = []
+
+        def part(number, columns=(*COLUMNS, "more")):
+            read.append((number, list(columns)))
+            rows = table(*KINDS["numbers"]).assign(more=1.0)[list(columns)]
+            return rows[number * 10 : number * 10 + 10]
+
+        frame = dask.from_map(part, [0, 1], meta=part(0)[:0])
+        read.clear()
+        crowd = nb.fit_annotations(frame, **NAMES)
+        assert crowd.annotations.counts.sum() == len(ROWS)
+        assert sorted(read) == [(0, COLUMNS), (1, COLUMNS)]
+
+    def test_types_that_differ_between_partitions(self, monkeypatch):
+        dask, delayed = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask").delayed
+        monkeypatch.setitem(pytest.importorskip("dask").config.config, "dataframe", {"convert-string": False})
+        rows = table(*KINDS["mixed"])
+        parts = [rows[:3], rows[3:7], rows[7:7], rows[7:]]
+        numbers = pd.DataFrame({"photo": [1, 3], "person": ["Ann", "Ann"], "animal": [2, 2]})
+        frame = dask.from_delayed([delayed(part) for part in [*parts, numbers]], meta=rows[:0], verify_meta=False)
+        expected, found = (nb.fit_annotations(each, **NAMES) for each in (pd.concat([rows, numbers]), frame))
+        assert found.annotations.annotators == expected.annotations.annotators
+        assert found.annotations.items.tolist() == expected.annotations.items.tolist()
+        np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())
+
+    def test_a_missing_cell_names_its_partition(self):
+        dask = pytest.importorskip("dask.dataframe")
+        rows = table(*KINDS["text"])
+        rows.loc[12, "person"] = None
+        with pytest.raises(ValueError, match="column 'person' is missing in row 2 of partition 1: every annotation"):
+            nb.fit_annotations(dask.from_pandas(rows, npartitions=2), **NAMES)
+
+    def test_a_column_that_is_not_there(self):
+        dask = pytest.importorskip("dask.dataframe")
+        frame = dask.from_pandas(table(*KINDS["text"]), npartitions=2)
+        with pytest.raises(ValueError, match="item is 'foto', which is not a column of the table"):
+            nb.fit_annotations(frame, **{**NAMES, "item": "foto"})
+        with pytest.raises(TypeError, match="the columns of the table have no names"):
+            nb.fit_annotations(frame.to_dask_array(lengths=True), **NAMES)
+
+
+def test_a_lazy_frame_says_to_collect_it():
+    with pytest.raises(TypeError, match=r"lazy frame: collect it first"):
+        nb.fit_annotations(pl.DataFrame(table(*KINDS["numbers"])).lazy(), **NAMES)

@@ -1,0 +1,301 @@
+"""What a fit of annotations gives: every number by a loop over items, annotators, labels and draws."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import digamma, entr, gammaln, logsumexp
+
+import bayesnb as nb
+
+# The chains are short: the tests compare numbers of the same draws.
+pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+
+NAMES = {"item": "photo", "annotator": "person", "label": "animal"}
+CLASSES = ["cat", "dog", "fox"]
+
+
+def annotations(num_items=40, num_annotators=6, each=3, seed=0):
+    """Annotations of people who are right with probability .7; the first one often says cat."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(num_items):
+        truth = CLASSES[rng.choice(3, p=[0.5, 0.3, 0.2])]
+        for j in rng.choice(num_annotators, size=each, replace=False):
+            wrong = "cat" if j == 0 else CLASSES[rng.integers(3)]
+            rows.append((f"p{i}", f"a{j}", truth if rng.random() < 0.7 else wrong))
+    return pd.DataFrame(rows, columns=list(NAMES.values()))
+
+
+ROWS = annotations()
+KNOWN = {"p3": "fox", "p7": "dog", "new": "cat"}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return nb.fit_annotations(ROWS, **NAMES, known=KNOWN, inference=nb.Gibbs(20, 60, 2), key=3)
+
+
+@pytest.fixture(scope="module")
+def point():
+    return nb.fit_annotations(ROWS, **NAMES, known=KNOWN)
+
+
+def parameters_of(crowd):
+    """Class probabilities (draws, classes) and those of the annotators (draws, classes, annotators, labels)."""
+    found = crowd.posterior.parameters
+    prob = found.blocks[0]["prob"]
+    return found.class_prob.reshape(-1, 3), prob.reshape(-1, *prob.shape[-3:])
+
+
+def proba_by_hand(crowd):
+    """Probabilities of the items' classes under each draw, shape (draws, items, classes)."""
+    class_prob, prob = parameters_of(crowd)
+    people, photos = crowd.annotators_in_order, crowd.items.index.tolist()
+    log_joint = np.tile(np.log(class_prob)[:, None], (1, len(photos), 1))
+    for photo, person, label in ROWS.itertuples(index=False):
+        log_joint[:, photos.index(photo)] += np.log(prob[:, :, people.index(person), CLASSES.index(label)])
+    found = np.exp(log_joint - logsumexp(log_joint, axis=2, keepdims=True))
+    for photo, label in KNOWN.items():
+        found[:, photos.index(photo)] = np.eye(3)[CLASSES.index(label)]
+    return found
+
+
+@pytest.fixture(params=["drawn", "point"])
+def crowd(request):
+    return request.getfixturevalue(request.param)
+
+
+class TestItems:
+    def test_probabilities_are_means_over_draws(self, crowd):
+        np.testing.assert_allclose(crowd.proba, proba_by_hand(crowd).mean(axis=0), atol=1e-12)
+
+    def test_intervals_are_quantiles_of_draws(self, drawn):
+        expected = np.quantile(proba_by_hand(drawn), [0.25, 0.75], axis=0)
+        np.testing.assert_allclose(drawn.proba_interval(prob=0.5), np.moveaxis(expected, 0, 2), atol=1e-12)
+        best = drawn.proba.to_numpy().argmax(axis=1)
+        expected = np.quantile(proba_by_hand(drawn), [0.055, 0.945], axis=0)[:, np.arange(len(best)), best]
+        np.testing.assert_allclose(drawn.items[["lower", "upper"]], expected.T, atol=1e-12)
+        assert drawn.items.loc["new", ["probability", "lower", "upper"]].tolist() == [1, 1, 1]
+
+    def test_pieces_and_threads_do_not_matter(self, drawn, monkeypatch):
+        expected, pairs = drawn.items, drawn.next_item(10)
+        monkeypatch.setattr("bayesnb.crowd.label_draws.PIECE_CELLS", 2000)
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        again = type(drawn)(drawn.annotations, drawn.posterior, drawn.item, drawn.annotator)
+        pd.testing.assert_frame_equal(again.items, expected, rtol=1e-12)
+        pd.testing.assert_frame_equal(again.next_item(10), pairs, rtol=1e-9)
+
+    def test_large_tables_use_some_of_the_draws(self, drawn, monkeypatch):
+        monkeypatch.setattr("bayesnb.crowd.label_draws.FEWEST_DRAWS", 7)
+        monkeypatch.setattr("bayesnb.crowd.label_draws.MOST_CELLS", 1)
+        again = type(drawn)(drawn.annotations, drawn.posterior, drawn.item, drawn.annotator)
+        some = np.linspace(0, 119, 7).round().astype(int)
+        np.testing.assert_allclose(again.proba, proba_by_hand(drawn)[some].mean(axis=0), atol=1e-12)
+
+
+class TestAnnotators:
+    def test_bias_is_labels_given_less_classes(self, crowd):
+        class_prob, prob = parameters_of(crowd)
+        expected = np.zeros((6, 3))
+        for j, label in itertools.product(range(6), range(3)):
+            draws = [pi @ theta[:, j, label] - pi[label] for pi, theta in zip(class_prob, prob, strict=True)]
+            expected[j, label] = np.mean(draws)
+        np.testing.assert_allclose(crowd.label_bias, expected, atol=1e-12)
+        np.testing.assert_allclose(crowd.label_bias.sum(axis=1), 0, atol=1e-12)
+        assert crowd.label_bias.index.tolist() == crowd.annotators.index.tolist() == crowd.annotators_in_order
+        np.testing.assert_allclose(crowd.annotators["bias"], np.abs(expected).sum(axis=1) / 2)
+        assert crowd.label_bias["cat"].idxmax() == "a0"
+
+    def test_a_label_that_is_no_class_is_all_bias(self):
+        rows = pd.concat([ROWS, pd.DataFrame({"photo": ["p1"], "person": ["a1"], "animal": ["unsure"]})])
+        crowd = nb.fit_annotations(rows, **NAMES, classes=CLASSES)
+        given = crowd.confusion.sel(label="unsure").to_numpy() @ crowd.class_probs.to_numpy()
+        np.testing.assert_allclose(crowd.label_bias["unsure"], given)
+
+    def test_intervals_are_quantiles_of_draws(self, drawn):
+        class_prob, prob = parameters_of(drawn)
+        draws = zip(class_prob, prob, strict=True)
+        accuracy = np.array([[pi @ np.diag(theta[:, j]) for j in range(6)] for pi, theta in draws])
+        np.testing.assert_allclose(drawn.accuracy_interval(prob=0.5).T, np.quantile(accuracy, [0.25, 0.75], axis=0))
+        np.testing.assert_allclose(drawn.annotators["accuracy"], accuracy.mean(axis=0))
+        expected = np.quantile(accuracy, [0.055, 0.945], axis=0)
+        np.testing.assert_allclose(drawn.annotators[["lower", "upper"]].T, expected)
+        interval = drawn.confusion_interval(prob=0.5)
+        assert interval["lower"].dims == drawn.confusion.dims
+        for c, j, label in itertools.product(range(3), range(6), range(3)):
+            at = {"annotator": drawn.annotators_in_order[j], "class": CLASSES[c], "label": CLASSES[label]}
+            expected = np.quantile(prob[:, c, j, label], [0.25, 0.75])
+            found = [float(interval[end].sel(at)) for end in ("lower", "upper")]
+            np.testing.assert_allclose(found, expected)
+
+    @pytest.mark.parametrize("method", ["accuracy_interval", "confusion_interval", "proba_interval"])
+    def test_a_point_estimate_has_no_intervals(self, point, drawn, method):
+        with pytest.raises(ValueError, match=r"EM gives a point estimate, .* fit with inference=nb.Gibbs\(\)"):
+            getattr(point, method)()
+        with pytest.raises(ValueError, match="prob is 89: give a number between 0 and 1"):
+            getattr(drawn, method)(prob=89)
+        assert point.items[["lower", "upper"]].isna().all(axis=None)
+
+
+def information_by_hand(crowd):
+    """Mutual information of class and label by photo and person."""
+    prob, proba = parameters_of(crowd)[1], proba_by_hand(crowd)
+    photos, people = crowd.items.index, crowd.annotators_in_order
+    found = {}
+    for (i, photo), (j, person) in itertools.product(enumerate(photos), enumerate(people)):
+        joint = np.mean([p[:, None] * theta[:, j] for p, theta in zip(proba[:, i], prob, strict=True)], axis=0)
+        expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        found[photo, person] = sum(
+            joint[at] * np.log(joint[at] / expected[at]) for at in np.ndindex(3, 3) if joint[at] > 0
+        )
+    return found
+
+
+class TestNextItem:
+    def test_information_by_a_loop(self, crowd):
+        expected = information_by_hand(crowd)
+        found = crowd.next_item(None, num_annotators=None, again=True)
+        assert found.columns.tolist() == ["photo", "person", "information"]
+        assert len(found) == len(expected) == 41 * 6
+        by_hand = [expected[photo, person] for photo, person in found[["photo", "person"]].itertuples(index=False)]
+        np.testing.assert_allclose(found["information"], by_hand, atol=1e-12)
+        assert found["information"].is_monotonic_decreasing
+        assert (found["information"] >= 0).all()
+        assert found.loc[found["photo"].isin(list(KNOWN)), "information"].max() < 1e-12
+
+    def test_pairs_that_are_annotated_are_left_out(self, crowd):
+        given = set(ROWS[["photo", "person"]].itertuples(index=False, name=None))
+        expected = {pair: number for pair, number in information_by_hand(crowd).items() if pair not in given}
+        found = crowd.next_item(None, num_annotators=None)
+        assert set(found[["photo", "person"]].itertuples(index=False, name=None)) == set(expected)
+        one_each = crowd.next_item(5)
+        assert one_each["photo"].is_unique
+        best = {}
+        for (photo, _), number in expected.items():
+            best[photo] = max(number, best.get(photo, 0))
+        np.testing.assert_allclose(one_each["information"], sorted(best.values(), reverse=True)[:5], atol=1e-12)
+
+    def test_some_items_and_annotators(self, crowd):
+        expected = information_by_hand(crowd)
+        found = crowd.next_item(items=["p5", "p2"], annotators=["a4", "a1"], num_annotators=None, again=True)
+        assert sorted(found["photo"] + found["person"]) == ["p2a1", "p2a4", "p5a1", "p5a4"]
+        for photo, person, information in found.itertuples(index=False):
+            assert information == pytest.approx(expected[photo, person], abs=1e-12)
+        assert crowd.next_item(1, num_annotators=2, annotators=["a2", "a3"], again=True)["photo"].nunique() == 1
+
+    def test_nothing_is_left(self):
+        rows = pd.DataFrame([(i, j, "xy"[i % 2]) for i in range(4) for j in "ab"], columns=list(NAMES.values()))
+        crowd = nb.fit_annotations(rows, **NAMES)
+        assert crowd.next_item().empty
+        assert len(crowd.next_item(again=True)) == 4
+
+    @pytest.mark.parametrize(
+        ("error", "match", "options"),
+        [
+            (ValueError, r"items names 'p99', which is not in column 'photo' \(did you mean", {"items": ["p99"]}),
+            (ValueError, "annotators names 'Zoe', which is not in column 'person': name", {"annotators": ["Zoe"]}),
+            (TypeError, r"annotators is 'a1': give .* annotators=\['a1'\]", {"annotators": "a1"}),
+            (ValueError, "items is empty: name one or more", {"items": []}),
+            (ValueError, "num_items is 0: give a whole number", {"num_items": 0}),
+            (ValueError, "num_annotators is 1.5: give a whole number", {"num_annotators": 1.5}),
+        ],
+    )
+    def test_bad_input(self, point, error, match, options):
+        with pytest.raises(error, match=match):
+            point.next_item(**options)
+
+
+def tiny(clear):
+    """Four items of three annotators, who agree or do not."""
+    votes = {"p": "xxx", "q": "yyy", "r": "xxx", "s": "yyy"} if clear else {"p": "xxy", "q": "yxy", "r": "yx", "s": "y"}
+    repeat = 4 if clear else 1
+    rows = [(item, "abc"[j], label) for item, labels in votes.items() for j, label in enumerate(labels)]
+    return pd.DataFrame(rows * repeat, columns=list(NAMES.values()))
+
+
+def counts_of(rows):
+    counts = np.zeros((4, 3, 2))
+    for photo, person, label in rows.itertuples(index=False):
+        counts["pqrs".index(photo), "abc".index(person), "xy".index(label)] += 1
+    return counts
+
+
+def log_dirichlet(after, prior):
+    return (gammaln(after) - gammaln(prior)).sum() - (gammaln(after.sum(-1)) - gammaln(prior.sum(-1))).sum()
+
+
+def exact_log_evidence(rows, alpha, a, known):
+    """Log of the sum over all labellings that agree with the known labels."""
+    counts, terms = counts_of(rows), []
+    for codes in itertools.product(range(2), repeat=4):
+        if all("xy"[codes["pqrs".index(item)]] == label for item, label in known.items()):
+            total = np.stack([counts[np.array(codes) == c].sum(axis=0) for c in range(2)])
+            of_classes = log_dirichlet(a + np.bincount(codes, minlength=2), a)
+            terms.append(of_classes + log_dirichlet(alpha + total, alpha))
+    return logsumexp(terms)
+
+
+class TestLogEvidenceBound:
+    ALPHA = np.broadcast_to(np.array([[4.0, 1.5], [1.2, 3.0]])[:, None], (2, 3, 2))
+    A = np.array([2.0, 1.5])
+
+    def fitted(self, rows, known, **options):
+        prior = {"concentration": self.ALPHA, "class_concentration": self.A}
+        return nb.fit_annotations(rows, **NAMES, known=known, **prior, **options)
+
+    @pytest.mark.parametrize("known", [{}, {"q": "x"}, dict(zip("pqrs", "xyxy", strict=True))])
+    def test_bound_by_expectations(self, known):
+        """E_q log p(x, y, theta) - E_q log q(y, theta), term by term."""
+        rows = tiny(clear=False)
+        crowd = self.fitted(rows, known)
+        proba, counts = crowd.proba.loc[list("pqrs")].to_numpy(), counts_of(rows)
+        of_classes, of_labels = self.A + proba.sum(axis=0), self.ALPHA + np.einsum("ic,ijl->cjl", proba, counts)
+
+        def log_density(weights, at):
+            """Expected log density of Dirichlet(weights) where the parameters have the distribution Dirichlet(at)."""
+            expected = digamma(at) - digamma(at.sum(-1, keepdims=True))
+            return (gammaln(weights.sum(-1)) - gammaln(weights).sum(-1) + ((weights - 1) * expected).sum(-1)).sum()
+
+        log_pi = digamma(of_classes) - digamma(of_classes.sum())
+        log_theta = digamma(of_labels) - digamma(of_labels.sum(-1, keepdims=True))
+        expected = (proba @ log_pi).sum() + np.einsum("ic,ijl,cjl->", proba, counts, log_theta)
+        expected += log_density(self.A, of_classes) + log_density(self.ALPHA, of_labels)
+        expected -= log_density(of_classes, of_classes) + log_density(of_labels, of_labels) - entr(proba).sum()
+        assert crowd.log_evidence_bound == pytest.approx(expected, abs=1e-9)
+
+    @pytest.mark.parametrize("known", [{}, {"q": "y"}])
+    @pytest.mark.parametrize("clear", [True, False])
+    def test_bound_is_below_the_sum_over_all_labellings(self, clear, known):
+        rows = tiny(clear)
+        exact = exact_log_evidence(rows, self.ALPHA, self.A, known)
+        gap = exact - self.fitted(rows, known).log_evidence_bound
+        assert gap > 0
+        assert gap < (0.02 if clear else 1.0)
+
+    def test_bound_is_the_log_evidence_if_every_class_is_known(self):
+        known, rows = dict(zip("pqrs", "xyxy", strict=True)), tiny(clear=False)
+        exact = exact_log_evidence(rows, self.ALPHA, self.A, known)
+        for inference in (nb.EM(), nb.Exact()):
+            crowd = self.fitted(rows, known, inference=inference)
+            assert crowd.log_evidence_bound == pytest.approx(exact, abs=1e-9)
+        assert crowd.posterior.log_evidence == pytest.approx(exact, abs=1e-9)
+
+    def test_draws_have_a_bound_too(self):
+        rows = tiny(clear=False)
+        bound = self.fitted(rows, {}, inference=nb.Gibbs(20, 100, 2)).log_evidence_bound
+        assert exact_log_evidence(rows, self.ALPHA, self.A, {}) - 1.5 < bound
+        assert bound < exact_log_evidence(rows, self.ALPHA, self.A, {})
+
+
+def test_the_printed_form_fits_the_width():
+    rows = annotations(30, 30, 3)
+    rows["person"] = "an annotator whose name is as long as a sentence, number " + rows["person"]
+    crowd = nb.fit_annotations(rows, **NAMES)
+    for width in (60, 80):
+        text = format(crowd, str(width))
+        assert max(map(len, text.split("\n"))) <= width
+        assert text.endswith("… and 10 more in .annotators")
+    shown = [float(line.split()[-3]) for line in text.split("\n")[-21:-1]]
+    assert shown == sorted(shown, reverse=True)
