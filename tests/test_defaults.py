@@ -104,9 +104,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "load": {"families": ()},
     "mutual_information": {"unit": "nats", "prob": 0.89, "key": 0},
     "mutual_information_score": {"unit": "nats"},
-    "plot_annotators": {"sort": "accuracy", "max_annotators": 30, "backend": "matplotlib"},
+    "plot_annotators": {"prob": 0.89, "sort": "accuracy", "max_annotators": 30, "backend": "matplotlib"},
     "plot_column_grouping": {"max_merges": 30},
-    "plot_confusion": {"sort": "annotations", "max_panels": 12},
+    "plot_confusion": {"prob": 0.89, "sort": "annotations", "max_panels": 12},
     "plot_densities": {"sort": False, "bins": 25, "max_panels": 12, "key": 0},
     "plot_evidence": {
         "unit": "nats",

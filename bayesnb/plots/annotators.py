@@ -5,8 +5,10 @@ from typing import Any
 
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.pictures.forest import Points, Rows, forest
-from bayesnb.plots.annotators_shown import annotators_in_order, first_annotators, fit_of_annotations, name_of
-from bayesnb.validate import whole_number
+from bayesnb.pictures.text import percent
+from bayesnb.plots.annotators_shown import annotators_in_order, first_annotators, fit_of_annotations, name_of, positions
+from bayesnb.posterior.point import PointPosterior
+from bayesnb.validate import proportion, whole_number
 
 __all__ = ["plot_annotators"]
 
@@ -14,6 +16,7 @@ __all__ = ["plot_annotators"]
 def plot_annotators(
     crowd: AnnotationFit,
     *,
+    prob: float = 0.89,
     annotators: Sequence[Any] | None = None,
     sort: str | None = "accuracy",
     max_annotators: int = 30,
@@ -27,6 +30,8 @@ def plot_annotators(
     ----------
     crowd : AnnotationFit
         What `fit_annotations` returns. A point estimate has no intervals: only its points are drawn.
+    prob : float, default 0.89
+        Posterior probability of the interval.
     annotators : sequence, optional
         Annotators to show, by default all.
     sort : {"accuracy", "annotations"} or None, default "accuracy"
@@ -57,7 +62,7 @@ def plot_annotators(
 
     See Also
     --------
-    AnnotationFit : The numbers of the picture, in its frame ``annotators``.
+    AnnotationFit.accuracy_interval : The intervals.
     plot_confusion : Which classes an annotator confuses.
     plot_items : The items with the most uncertain labels.
 
@@ -70,20 +75,22 @@ def plot_annotators(
     ... )
     >>> figure = nb.plot_annotators(crowd)
     """
+    proportion("prob", prob)
     frame = annotators_in_order(fit_of_annotations(crowd), annotators, sort)
     shown = frame.head(whole_number("max_annotators", max_annotators))
-    estimate = "estimate" if shown["lower"].isna().all() else "posterior mean"
+    is_point = isinstance(crowd.posterior, PointPosterior)
+    ends = shown if is_point else crowd.accuracy_interval(prob=prob).iloc[positions(crowd, shown)]
     most_frequent = crowd.class_probs
     rows = Rows(
         [name_of(name, row.num_annotations) for name, row in zip(shown.index, shown.itertuples(), strict=True)],
-        [Points(shown["accuracy"], estimate)],
-        shown["lower"],
-        shown["upper"],
-        "89 % interval",
+        [Points(shown["accuracy"], "estimate" if is_point else "posterior mean")],
+        ends["lower"],
+        ends["upper"],
+        f"{percent(prob)} interval",
         x_label="probability of the right label",
         at=float(most_frequent.max()),
         at_label=f"label {most_frequent.idxmax()} for every item",
     )
     title = f"Accuracy of {first_annotators(len(shown), len(frame), sort)}\n(in brackets: number of annotations"
-    title += "; a point estimate has no intervals)" if estimate == "estimate" else ")"
+    title += "; a point estimate has no intervals)" if is_point else ")"
     return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)

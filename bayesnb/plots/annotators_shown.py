@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.pictures.choices import chosen, require_result
 
-__all__ = ["annotators_in_order", "first_annotators", "fit_of_annotations", "name_of"]
+__all__ = ["annotators_in_order", "first_annotators", "fit_of_annotations", "name_of", "others", "positions"]
 
 ORDERS = {
     "accuracy": ("accuracy", True, "with the lowest accuracy"),
@@ -57,6 +58,12 @@ def annotators_in_order(crowd: AnnotationFit, annotators: Sequence[Any] | None, 
     return frame.sort_values(column, ascending=ascending, kind="stable")
 
 
+def positions(crowd: AnnotationFit, shown: pd.DataFrame) -> np.ndarray:
+    """Positions of the annotators of a part of `AnnotationFit.annotators`."""
+    found: np.ndarray = crowd.annotators.index.get_indexer(shown.index)
+    return found
+
+
 def first_annotators(shown: int, number: int, sort: str | None) -> str:
     """What a title says of the annotators that are shown."""
     if shown == number:
@@ -68,3 +75,8 @@ def first_annotators(shown: int, number: int, sort: str | None) -> str:
 def name_of(annotator: Any, num_annotations: int) -> str:
     """The annotator with the number of annotations in brackets."""
     return f"{annotator} ({num_annotations:,})"
+
+
+def others(labels: Sequence[Any]) -> str:
+    """What several labels are called together; a single one has its own name."""
+    return str(labels[0]) if len(labels) == 1 else f"{len(labels)} others"

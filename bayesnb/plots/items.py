@@ -10,7 +10,7 @@ from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import panel_of_rows
 from bayesnb.pictures.style import HATCHES, muted, text_color
 from bayesnb.pictures.text import percent
-from bayesnb.plots.annotators_shown import fit_of_annotations, name_of
+from bayesnb.plots.annotators_shown import fit_of_annotations, name_of, others
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_items"]
@@ -23,7 +23,7 @@ MOST_CLASSES = len(HATCHES) - 1
 
 
 SURE = 0.9
-"""The title says how many items have no class of this probability."""
+"""The title says in how many items the largest probability is below this one."""
 
 
 def plot_items(
@@ -94,10 +94,12 @@ def plot_items(
     panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.24)
     axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
     entries = []
-    parts = [(proba[:, c], str(crowd.classes[c]), ("C" + str(i), 0.6), HATCHES[i]) for i, c in enumerate(codes)]
-    if len(codes) < len(crowd.classes):
-        others = np.delete(proba, codes, axis=1).sum(axis=1)
-        parts.append((others, f"{len(crowd.classes) - len(codes)} others", muted(0.25), OTHERS))
+    parts: list[tuple[np.ndarray, str, Any, str]] = [
+        (proba[:, c], str(crowd.classes[c]), ("C" + str(i), 0.6), HATCHES[i]) for i, c in enumerate(codes)
+    ]
+    rest = np.setdiff1d(np.arange(len(crowd.classes)), codes)
+    if len(rest):
+        parts.append((proba[:, rest].sum(axis=1), others(crowd.classes[rest].tolist()), muted(0.25), OTHERS))
     for width, label, color, hatch in parts:
         look = {"facecolor": color, "hatch": hatch, "edgecolor": text_color(), "linewidth": 0.8}
         entries.append((axis.barh(rows, width, left=left, height=0.66, zorder=2, **look), label))
@@ -106,8 +108,8 @@ def plot_items(
     panels.x_label("probability of the class")
     below = int((frame["probability"] < SURE).sum())
     panels.title(
-        f"{_which(len(at), number, sort=sort)}\n({below:,} of all {len(frame):,} items have no class of probability "
-        f"{percent(SURE)} or more; in brackets: number of annotations)"
+        f"{_which(len(at), number, sort=sort)}\n(the largest probability is below {percent(SURE)} in {below:,} of "
+        f"all {len(frame):,} items; in brackets: number of annotations)"
     )
     panels.legend(entries)
     return panels.figure

@@ -104,6 +104,11 @@ class TestAnnotators:
         axis = nb.plot_annotators(point(), annotators=["Bob", "Ann"], sort=None).axes[0]
         assert ticks(axis.yaxis) == ["Bob (36)", "Ann (24)"]
 
+    def test_the_interval_has_the_probability_that_is_given(self):
+        figure = nb.plot_annotators(sampled(), prob=0.5, sort=None)
+        np.testing.assert_allclose(intervals(figure.axes[0]), sampled().accuracy_interval(prob=0.5))
+        assert figure.legends[0].get_texts()[1].get_text() == "50 % interval"
+
     def test_other_libraries(self):
         assert nb.plot_annotators(sampled(), backend="none").backend == "none"
 
@@ -139,6 +144,21 @@ class TestConfusion:
         assert len(numbers(panel)) == 8
         assert ticks(panel.xaxis)[-1] == "2 others"
 
+    def test_intervals_are_below_the_means_of_draws(self):
+        figure = nb.plot_confusion(sampled(), prob=0.5, annotators="Cem", figsize=(5, 4))
+        ends = sampled().confusion_interval(prob=0.5).sel(annotator="Cem")
+        expected = [f"{100 * ends['lower'][at]:.0f}\N{EN DASH}{100 * ends['upper'][at]:.0f}" for at in np.ndindex(3, 4)]
+        below = np.array([text.get_text().split("\n")[1] for text in figure.axes[0].texts]).reshape(3, 4)
+        # "a tree" is the first label of the fit and the last of the figure.
+        np.testing.assert_array_equal(np.roll(below, 1, axis=1).ravel(), expected)
+        assert figure.get_suptitle().endswith("(in brackets: number of annotations; below a mean: 50 % interval)")
+        figure = nb.plot_confusion(sampled(), annotators="Cem", classes=["oak"], figsize=(5, 4))
+        assert "\n" in figure.axes[0].texts[0].get_text()
+        assert "\n" not in figure.axes[0].texts[1].get_text(), "the others have no interval"
+        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, 3))
+        assert all(text.get_text().isdigit() for text in narrow.axes[0].texts)
+        assert "interval" not in narrow.get_suptitle()
+
     def test_a_cell_is_the_darker_the_more_probable(self):
         panel = nb.plot_confusion(point(), annotators="Ann").axes[0]
         light = panel.collections[0].get_array()[..., 0]
@@ -160,6 +180,10 @@ class TestItems:
         np.testing.assert_allclose(bars(figure.axes[0]), expected, atol=1e-12)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oak", "2 others"]
 
+    def test_a_class_that_is_left_out_alone_has_its_name(self):
+        figure = nb.plot_items(point(), classes=["oak", "ash"])
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oak", "ash", "birch"]
+
     def test_of_many_classes_the_most_probable_are_shown(self):
         crowd = many_classes()
         figure = nb.plot_items(crowd, items=[0, 1, 9], max_items=2, sort=False)
@@ -173,8 +197,8 @@ class TestItems:
         below = (point().items["probability"] < 0.9).sum()
         title = nb.plot_items(point(), max_items=5, figsize=(12, None)).get_suptitle()
         assert title == (
-            f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 items have no class of "
-            "probability 90 % or more; in brackets: number of annotations)"
+            f"Labels of the 5 of 24 items with the largest entropy\n(the largest probability is below 90 % in "
+            f"{below} of all 24 items; in brackets: number of annotations)"
         )
         assert nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle().startswith("Labels of 1 item\n")
         title = nb.plot_items(point(), max_items=5, sort=False, figsize=(12, None)).get_suptitle()
@@ -210,6 +234,8 @@ class TestBadInput:
     def test_an_unknown_annotator_or_order(self, plot):
         with pytest.raises(ValueError, match=r"annotators is \['Bop'\]: name one or more of \['Ann', 'Bob', 'Cem'\]"):
             plot(point(), annotators=["Bop"])
+        with pytest.raises(ValueError, match="prob is 2"):
+            plot(point(), prob=2)
         with pytest.raises(ValueError, match=r"sort is 'bias': give one of \['accuracy', 'annotations'\], or None"):
             plot(point(), sort="bias")
 
