@@ -8,6 +8,10 @@ import bayesnb as nb
 from bayesnb import datasets, estimators
 
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "AnnotationFit.accuracy_interval": {"prob": 0.89},
+    "AnnotationFit.confusion_interval": {"prob": 0.89},
+    "AnnotationFit.next_item": {"num_items": 20, "num_annotators": 1, "again": False},
+    "AnnotationFit.proba_interval": {"prob": 0.89},
     "Bernoulli": {"concentration1": 1.0, "concentration0": 1.0},
     "BernoulliNB": {
         "alpha": 1.0,

@@ -9,6 +9,9 @@ from bayesnb.crowd.label_draws import LabelDraws
 
 __all__ = ["expected_information", "most_informative"]
 
+FIRST_ITEMS = 4096
+"""Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
+
 
 def expected_information(labels: LabelDraws, items: Any, annotators: np.ndarray) -> np.ndarray:
     """Mutual information of the class of each item and the next label of each annotator, in nats.
@@ -41,7 +44,8 @@ def expected_information(labels: LabelDraws, items: Any, annotators: np.ndarray)
 
 def most_informative(
     labels: LabelDraws,
-    items: np.ndarray | None,
+    entropy: np.ndarray,
+    items: np.ndarray,
     annotators: np.ndarray,
     *,
     num_items: int | None,
@@ -50,13 +54,16 @@ def most_informative(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pairs of item and annotator with the highest expected information.
 
+    The information is at most the entropy of the item's class. Items are taken in the order of their entropy, until no
+    other item can be among the best.
+
     Parameters
     ----------
     labels : LabelDraws
-    items : array of int or None
-        Positions of the items; None for all of them.
-    annotators : array of int
-        Positions of the annotators.
+    entropy : array, shape (all items,)
+        Of the class of each item, in nats.
+    items, annotators : array of int
+        Positions of those to choose from.
     num_items : int or None
         Number of items; None for all of them.
     num_annotators : int or None
@@ -71,24 +78,33 @@ def most_informative(
     """
     table = labels.annotations
     width = len(table.labels)
-    kept = len(annotators) if num_annotators is None else min(num_annotators, len(annotators))
+    first = max(0, len(annotators) - (num_annotators or len(annotators)))
     column = np.full(len(table.annotators), -1)
     column[annotators] = np.arange(len(annotators))
 
-    def of_piece(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def of_piece(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         information = expected_information(labels, rows, annotators)
         if not again:
             given = table.counts[rows].tocoo()
             at = column[given.coords[1] // width]
             information[given.coords[0][at >= 0], at[at >= 0]] = -np.inf
-        best = np.argsort(-information, axis=1, kind="stable")[:, :kept]
+        best = np.argpartition(information, first, axis=1)[:, first:]
         return best, np.take_along_axis(information, best, axis=1)
 
+    items = items[np.argsort(-entropy[items], kind="stable")]
     cells = len(table.classes) * len(annotators) * width
-    places, found = map(np.concatenate, zip(*labels.in_pieces(of_piece, items, cells), strict=True))
-    order = np.argsort(-found[:, 0], kind="stable")[:num_items]
-    positions = order if items is None else items[order]
-    positions, chosen, found = np.repeat(positions, kept), annotators[places[order]].ravel(), found[order].ravel()
-    possible = np.flatnonzero(found >= 0)
-    order = possible[np.argsort(-found[possible], kind="stable")]
-    return positions[order], chosen[order], found[order]
+    wanted = len(items) if num_items is None else min(num_items, len(items))
+    done, found = 0, []
+    while done < len(items):
+        step = max(FIRST_ITEMS, wanted, done)
+        found += labels.in_pieces(of_piece, items[done : done + step], cells)
+        done += step
+        highest = np.concatenate([information.max(axis=1) for _, information in found])
+        if done < len(items) and np.partition(highest, -wanted)[-wanted] >= entropy[items[done]]:
+            break
+    best = np.argsort(-highest, kind="stable")[:wanted]
+    chosen, information = (np.concatenate(part)[best] for part in zip(*found, strict=True))
+    of_items, by, numbers = np.repeat(items[best], chosen.shape[1]), annotators[chosen].ravel(), information.ravel()
+    pairs = np.flatnonzero(numbers >= 0)
+    order = pairs[np.argsort(-numbers[pairs], kind="stable")]
+    return of_items[order], by[order], numbers[order]

@@ -112,18 +112,11 @@ def _factorized(table: Any, columns: Mapping[str, Any]) -> tuple[dict[str, np.nd
             values[role].append(distinct)
     joined, found = {}, {}
     for role in columns:
-        # The distinct values of the parts may be of several types, which NumPy alone would turn into text.
-        together = values[role][0] if len(values[role]) == 1 else _stacked(values[role])
-        place, found[role] = pd.factorize(together)
+        place, found[role] = pd.factorize(np.concatenate(values[role]))
         starts = np.cumsum([0, *map(len, values[role])])
         parts = [place[start:][of_cells] for start, of_cells in zip(starts, codes[role], strict=False)]
         joined[role] = np.concatenate(parts).astype(np.int64, copy=False)
     return joined, found
-
-
-def _stacked(parts: list[np.ndarray]) -> np.ndarray:
-    kinds = {part.dtype.kind for part in parts if len(part)}
-    return np.concatenate(parts if len(kinds) == 1 else [part.astype(object) for part in parts])
 
 
 def _parts(table: Any, columns: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:

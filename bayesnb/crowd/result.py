@@ -50,7 +50,8 @@ class AnnotationFit(Printed):
     Notes
     -----
     A point estimate, such as that of `EM()`, has no intervals: ``lower`` and ``upper`` are missing, and the methods
-    that give intervals raise an error. `Gibbs()` and `NUTS()` give draws, and all intervals are quantiles of them.
+    that give intervals raise an error. Intervals from the expected counts would take the labels as known, and be too
+    short. `Gibbs()` and `NUTS()` give draws, and all intervals are quantiles of them.
 
     See Also
     --------
@@ -328,12 +329,11 @@ class AnnotationFit(Printed):
             None if value is None else whole_number(name, value)
             for name, value in (("num_items", num_items), ("num_annotators", num_annotators))
         )
-        rows = None if items is None else _positions("items", items, self._items)
-        chosen = self._annotators if annotators is None else annotators
         found_items, found_annotators, information = most_informative(
             self._label_draws,
-            rows,
-            _positions("annotators", chosen, self._annotators),
+            entr(self._labels[0]).sum(axis=1),
+            _positions("items", items, self._items),
+            _positions("annotators", annotators, self._annotators),
             num_items=number,
             num_annotators=each,
             again=again,
@@ -455,7 +455,7 @@ class AnnotationFit(Printed):
 
 
 def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
-    """Positions of names in an index.
+    """Positions of names in an index; of all names in it without a choice.
 
     Raises
     ------
@@ -464,6 +464,8 @@ def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
     ValueError
         If there is no name, or a name is not in the index.
     """
+    if names is None:
+        return np.arange(len(index))
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise TypeError(f"{what} is {names!r}: give a sequence of names, as in {what}=[{names!r}]")
     named = pd.Index(names, tupleize_cols=False)

@@ -19,7 +19,7 @@ ROWS = [(i, j, (i + (j == 2 and i % 3 == 0)) % 2) for i in range(6) for j in ran
 
 DAYS = [date(2020, 1, 1 + i) for i in range(6)]
 KINDS = {
-    "text": (list("pqrstu"), ["Ann", "Bob", "Çem"], ["cat", "dog"]),
+    "text": (["p", "q", "", " s ", "t\n", "u"], ["Ann", "Bob", "Çem"], ["cat", "dog"]),
     "numbers": (list(range(6)), [7, -1, 3], [0, 1]),
     "real": ([0.5 * i for i in range(6)], [0.1, 0.2, 1e300], [0.0, 1.0]),
     "booleans": (list(range(6)), list("abc"), [False, True]),

@@ -1,6 +1,7 @@
 """What a fit of annotations gives: every number by a loop over items, annotators, labels and draws."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,9 @@ import pytest
 from scipy.special import digamma, entr, gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.crowd.label_draws import LabelDraws
+from bayesnb.posterior.point import PointPosterior
 
 # The chains are short: the tests compare numbers of the same draws.
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
@@ -153,6 +157,16 @@ def information_by_hand(crowd):
     return found
 
 
+def noting(taken, function):
+    """The function, which notes how many rows it takes."""
+
+    def noted(self, of_piece, rows=None, cells=0):
+        taken.append(0 if rows is None else len(rows))
+        return function(self, of_piece, rows, cells)
+
+    return noted
+
+
 class TestNextItem:
     def test_information_by_a_loop(self, crowd):
         expected = information_by_hand(crowd)
@@ -184,6 +198,25 @@ class TestNextItem:
         for photo, person, information in found.itertuples(index=False):
             assert information == pytest.approx(expected[photo, person], abs=1e-12)
         assert crowd.next_item(1, num_annotators=2, annotators=["a2", "a3"], again=True)["photo"].nunique() == 1
+
+    @pytest.mark.parametrize("number", [1, 2, 5])
+    def test_items_that_cannot_be_among_the_best_are_left_out(self, point, monkeypatch, number):
+        """Under random probabilities, the most uncertain items are often not those of which an annotator tells most."""
+        monkeypatch.setattr("bayesnb.crowd.next_item.FIRST_ITEMS", 1)
+        taken, found_early = [], []
+        monkeypatch.setattr(LabelDraws, "in_pieces", noting(taken, LabelDraws.in_pieces))
+        rng = np.random.default_rng(number)
+        for _ in range(20):
+            parameters = ModelParameters(rng.dirichlet(np.ones(3)), ({"prob": rng.dirichlet(np.full(3, 0.3), (3, 6))},))
+            crowd = replace(point, posterior=PointPosterior(point.posterior.model, parameters))
+            expected = crowd.next_item(None, num_annotators=2)
+            best = expected["photo"].unique()[:number]
+            expected = expected[expected["photo"].isin(best)].reset_index(drop=True)
+            taken.clear()
+            found = crowd.next_item(number, num_annotators=2)
+            pd.testing.assert_frame_equal(found, expected, atol=1e-12)
+            found_early.append(sum(taken) < 30)
+        assert any(found_early)
 
     def test_nothing_is_left(self):
         rows = pd.DataFrame([(i, j, "xy"[i % 2]) for i in range(4) for j in "ab"], columns=list(NAMES.values()))
