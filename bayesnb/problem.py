@@ -117,11 +117,13 @@ class Problem:
         ------
         ValueError
         """
-        maximum = ", nb.EmpiricalBayes() to maximise the evidence" if self.conjugate else ""
+        ways = "nb.Gibbs() or nb.NUTS() for draws" if self.conjugate else "nb.NUTS() for draws"
+        if self.conjugate and self.unlabelled is None:
+            ways += ", nb.EmpiricalBayes() to maximise the evidence"
         for name, distribution in self.model.hyperpriors.items():
             raise ValueError(
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
-                f"use nb.NUTS() for draws{maximum}, or give a number"
+                f"use {ways}, or give a number"
             )
 
     def require_labels(self, what: str, remedy: str) -> None:
@@ -138,8 +140,8 @@ class Problem:
         ValueError
         """
         if self.unlabelled is not None:
-            number = len(self.unlabelled)
-            rows = f"{number} rows have" if number > 1 else "1 row has"
+            number = self.unlabelled.weights.sum()
+            rows = "1 row has" if number == 1 else f"{number:.12g} rows have"
             raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
 
     def require_every_feature(self, inference: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.identical import distinct_rows
 from bayesnb.model.bound import BoundModel
 from bayesnb.parallel import in_order
 from bayesnb.sparse import csr_rows, stacked
@@ -20,6 +21,10 @@ __all__ = ["Unlabelled", "read_rows"]
 
 PIECE_CELLS = 2**18
 """Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+
+MOST_DISTINCT = 0.5
+"""Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
+label takes longer than to draw the label of one row."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,24 @@ class Unlabelled:
     blocks: tuple[Any, ...]
     weights: np.ndarray
     guess: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
+        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+
+        The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
+        than half of them are distinct, or if a weight is no whole number.
+
+        Returns
+        -------
+        tuple of Unlabelled and array of int, shape (rows,)
+            The rows, and the position among them of each row given.
+        """
+        found = None if (weights % 1).any() else distinct_rows(blocks, MOST_DISTINCT)
+        if found is None:
+            return cls(blocks, weights), np.arange(len(weights))
+        first, position = found
+        return cls(tuple(x[first] for x in blocks), np.bincount(position, weights)), position
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -114,7 +137,7 @@ def read_rows(
         without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
         kept.append(tuple(x[without] for x in chunk))
     assert total is not None
-    unlabelled = Unlabelled(tuple(map(stacked, zip(*kept, strict=True))), weights[missing & (weights > 0)])
+    unlabelled, _ = Unlabelled.of(tuple(map(stacked, zip(*kept, strict=True))), weights[missing & (weights > 0)])
     return total, unlabelled if len(unlabelled) else None
 
 

@@ -81,7 +81,9 @@ def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.nda
     without = np.flatnonzero(problem.statistics.classes.n == 0)
     scored = []
     for _ in range(STARTS if without.size else 1):
-        seeds = rng.choice(len(rows), size=min(without.size, len(rows)), replace=False)
+        seeds = rng.choice(
+            len(rows), size=min(without.size, len(rows)), replace=False, p=rows.weights / rows.weights.sum()
+        )
         membership = np.zeros((len(rows), len(problem.statistics.classes.n)))
         membership[seeds, without[: len(seeds)]] = 1.0
         joint = _predictive(problem, membership)

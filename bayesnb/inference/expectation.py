@@ -90,7 +90,9 @@ class EM(MAP):
         for start in range(self.num_starts):
             here = problem if start == 0 else replace(problem, unlabelled=replace(rows, guess=None))
             first = first_responsibilities(here, rng)
-            found.append(climb(step, first, self.max_iterations, self.tolerance, accelerate=self.accelerate))
+            found.append(
+                climb(step, first, rows.weights, self.max_iterations, self.tolerance, accelerate=self.accelerate)
+            )
         best, rise = max(found, key=lambda result: result[0].log_posterior)
         if rise > 0:
             warn(

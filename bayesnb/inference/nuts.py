@@ -135,10 +135,6 @@ class NUTS(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("NUTS")
-        if problem.model.hyperpriors:
-            problem.require_labels(
-                f"a model that learns {next(iter(problem.model.hyperpriors))!r}", "give a number, or leave them out"
-            )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run keeps no state."""

@@ -32,7 +32,13 @@ class Step:
 
 
 def climb(
-    step: Callable[[np.ndarray], Step], start: np.ndarray, max_iterations: int, tolerance: float, *, accelerate: bool
+    step: Callable[[np.ndarray], Step],
+    start: np.ndarray,
+    weights: np.ndarray,
+    max_iterations: int,
+    tolerance: float,
+    *,
+    accelerate: bool,
 ) -> tuple[Step, float]:
     """Steps until the log posterior no longer rises.
 
@@ -46,6 +52,8 @@ def climb(
     step : callable
         Maps probabilities of the labels to a `Step`.
     start : array, shape (rows, classes)
+    weights : array, shape (rows,)
+        A row of weight w counts as w rows in the step length.
     max_iterations : int
         Largest number of steps, those that are dropped among them.
     tolerance : float
@@ -67,7 +75,7 @@ def climb(
         if rise <= max(tolerance, ROUNDING * abs(further.log_posterior)):
             return further, 0.0
         if accelerate and number < max_iterations:
-            ahead = extrapolated(before, current.responsibilities, further.responsibilities)
+            ahead = extrapolated(before, current.responsibilities, further.responsibilities, weights)
             jump = step(ahead)
             number += 1
             if jump.log_posterior >= further.log_posterior:
@@ -77,11 +85,15 @@ def climb(
     return current, rise
 
 
-def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """Probabilities of labels ahead of three in a row, each of shape (rows, classes)."""
+def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Probabilities of labels ahead of three in a row, each of shape (rows, classes), given weights of the rows."""
+
+    def squared(difference: np.ndarray) -> float:
+        return float(weights @ np.einsum("rc,rc->r", difference, difference))
+
     change = second - first
     bend = third - second - change
-    curvature = float(np.vdot(bend, bend))
-    length = max(1.0, np.sqrt(float(np.vdot(change, change)) / curvature)) if curvature > 0 else 1.0
+    curvature = squared(bend)
+    length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
     ahead = np.maximum(first + 2 * length * change + length**2 * bend, 0.0)
     return ahead / ahead.sum(axis=-1, keepdims=True)

@@ -92,10 +92,10 @@ def linear(rate):
 
 def test_steps_of_a_constant_rate_reach_the_limit_in_one_jump():
     start = np.array([[0.9, 0.1]])
-    found, rise = climb(linear(0.99), start, 20, 1e-9, accelerate=True)
+    found, rise = climb(linear(0.99), start, np.ones(1), 20, 1e-9, accelerate=True)
     assert rise == 0
     np.testing.assert_allclose(found.responsibilities, 0.5, atol=1e-9)
-    plain, rise = climb(linear(0.99), start, 20, 1e-9, accelerate=False)
+    plain, rise = climb(linear(0.99), start, np.ones(1), 20, 1e-9, accelerate=False)
     assert rise > 1e-9
     np.testing.assert_allclose(plain.responsibilities[0, 0], 0.5 + 0.4 * 0.99**20)
 
@@ -110,7 +110,7 @@ def test_a_jump_that_lowers_the_density_is_dropped():
         jumped = len(visited) % 2 == 1 and len(visited) > 1
         return Step(None, -np.inf, responsibilities) if jumped else following
 
-    found, _ = climb(step, np.array([[0.9, 0.1]]), 5, 0.0, accelerate=True)
+    found, _ = climb(step, np.array([[0.9, 0.1]]), np.ones(1), 5, 0.0, accelerate=True)
     np.testing.assert_allclose(found.responsibilities[0, 0], 0.5 + 0.4 * 0.5**3)
     assert len(visited) == 5
 
@@ -119,7 +119,17 @@ def test_extrapolated_probabilities_stay_in_the_simplex():
     rng = np.random.default_rng(2)
     for _ in range(200):
         first, second, third = rng.dirichlet([0.3, 0.3, 0.3], size=(3, 5))
-        ahead = extrapolated(first, second, third)
+        ahead = extrapolated(first, second, third, np.ones(5))
         assert (ahead >= 0).all()
         np.testing.assert_allclose(ahead.sum(axis=1), 1)
-    np.testing.assert_allclose(extrapolated(first, first, first), first, rtol=1e-14)
+    np.testing.assert_allclose(extrapolated(first, first, first, np.ones(5)), first, rtol=1e-14)
+
+
+def test_a_row_of_weight_three_jumps_as_three_rows():
+    away, rate = np.array([0.4, 0.3, -0.2, 0.1]), np.array([0.9, 0.5, 0.8, 0.3])
+    path = [0.5 + np.stack([away, -away], axis=1) * rate[:, None] ** step for step in range(3)]
+    weights = np.array([1, 3, 1, 2])
+    repeated = np.repeat(np.array(path), weights, axis=1)
+    one_by_one = extrapolated(*repeated, np.ones(7))
+    np.testing.assert_allclose(extrapolated(*path, weights), one_by_one[[0, 1, 4, 5]], rtol=1e-12)
+    assert np.abs(extrapolated(*path, np.ones(4)) - one_by_one[[0, 1, 4, 5]]).max() > 1e-3
