@@ -1,20 +1,34 @@
 """Decisions about rows: labels of least expected loss, abstention, and the parts of a prediction's uncertainty."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.special import entr
 
+from bayesnb.tables.columns import near_matches
 from bayesnb.tables.labels import as_labels
 
-__all__ = ["NATS", "decision_rule", "entropy_split"]
+__all__ = ["NATS", "decision_rule", "entropy_split", "nats_of"]
 
 Rule = Callable[[np.ndarray], np.ndarray]
 """Maps log class probabilities, shape (rows, classes), to decisions, shape (rows,)."""
 
 NATS = {"nats": 1.0, "bits": float(np.log(2))}
 """Units of entropy, in nats."""
+
+
+def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
+    """The nats of a unit.
+
+    Raises
+    ------
+    ValueError
+        If the unit is not among the units.
+    """
+    if unit not in units:
+        raise ValueError(f"unit is {unit!r}{near_matches(unit, units)}: give one of {list(units)}")
+    return units[unit]
 
 
 def decision_rule(

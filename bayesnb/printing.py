@@ -124,7 +124,7 @@ class Code:
 class DataTable:
     """The first rows of a pandas data frame; whoever gives it sorts the rows by what matters.
 
-    A name of a row loses its middle where the table does not fit a line.
+    A name of a row loses its middle where the table then fits a line.
 
     Attributes
     ----------
@@ -163,7 +163,9 @@ class DataTable:
             shown = shown.iloc[:, :-1]
             found = self._text(shown)
         if _width(found) > width:
-            found = self._text(shown, line_width=width)
+            # Columns continue below in any case, so that names need not be short.
+            whole = longest <= width // 2 and not self.more_columns
+            found = self._text(shown.set_axis(names, axis=0) if whole else shown, line_width=width)
         return found + self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
 
     def html(self) -> str:

@@ -58,7 +58,7 @@ class Problem:
             if jax.tree_util.all_leaves([counted]):
                 name = type(counted).__name__
                 raise TypeError(
-                    f"{type(block.family).__name__}.statistics gives a {name}, whose arrays JAX does not know: put "
+                    f"{block.family.family_name}.statistics gives a {name}, whose arrays JAX does not know: put "
                     f"@jax.tree_util.register_dataclass above the class {name}"
                 )
 

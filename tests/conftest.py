@@ -69,13 +69,3 @@ def penguins():
     import bayesnb as nb
 
     return nb.datasets.penguins()
-
-
-@pytest.fixture(scope="session")
-def penguin_posteriors(penguins):
-    """One model of the penguins, in closed form and sampled."""
-    import bayesnb as nb
-
-    X, y = penguins
-    model = nb.NaiveBayes.from_frame(X)
-    return nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS(), key=1)

@@ -289,6 +289,12 @@ def test_columns_that_hold_no_numbers(family, cells):
         fit(family, pd.DataFrame({"fine": [0, 1, 1, 0, 1, 0], "odd": [0, 1, 1, 0, 1, 0]})).predict(X)
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table], ids=["polars", "pyarrow"])
+def test_lists_of_one_number_are_no_numbers(make):
+    with refused(r"\bodd\b", r"holds a list \(\[1\] in row 0\)"):
+        fit(nb.Gaussian(), make({"fine": [0, 1, 1, 0, 1, 0], "odd": [[1], [2], [3], [4], [5], [6]]}))
+
+
 @pytest.mark.parametrize(
     "cells", [[[1], [2], [1], [2], [1], [2]], [{"k": 1}] * 6, [{1}] * 6], ids=["lists", "dicts", "sets"]
 )

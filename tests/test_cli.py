@@ -287,6 +287,16 @@ def test_dates_are_no_categories_without_a_warning(command, tmp_path, days, warn
     assert "holds dates" not in command(*arguments, "--drop", "day").stderr
 
 
+def test_a_column_of_text_that_is_empty_where_there_are_labels(command, tmp_path):
+    table = TABLE.assign(kind=["a", "b", "a", "b", "a", None], note=[None] * 5 + ["torn"])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc")
+    assert result.exit_code == 2
+    text = " ".join(result.stderr.split())
+    assert "column 'note' has no observed cell" in text
+    assert "holds dates" not in text
+
+
 def test_names_in_brackets_are_shown_as_they_are(command, tmp_path):
     TABLE.rename(columns={"size": "size [red]"}).to_csv(tmp_path / "table.csv", index=False)
     result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "[bold].nc")

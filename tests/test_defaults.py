@@ -92,7 +92,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "WeightedPosterior.simulate": {"num_rows": 100, "key": 0},
     "WeightedPosterior.update": {"decay": 1.0, "key": 0},
     "_PointEstimate.fit": {"key": 0},
-    "Posterior.explain": {"unit": "nats", "prob": 0.89, "words": False, "key": 0},
+    "Posterior.explain": {"unit": "nats", "prob": 0.89, "words": True, "key": 0},
     "calibration": {"bins": 10, "prob": 0.89, "key": 0},
     "check": {"num_replicates": 500, "key": 0},
     "choose_families": {"exclude": (), "criterion": "evidence"},

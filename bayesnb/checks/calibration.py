@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 import scipy.special
@@ -32,6 +33,13 @@ DIGITS = 12
 
 SIMULATIONS = 400
 """Number of sets of labels drawn from the predictions, to estimate the calibration error by chance."""
+
+
+ON_FIT = (
+    "These are the rows of the fit, on which the scores are too good: give rows that the posterior was not fitted to, "
+    "or use nb.kfold or nb.loo_scores."
+)
+"""What is printed of scores on the rows of the fit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +67,9 @@ class Calibration(Printed):
         Probability of the intervals.
     names : dict
         What the plot calls each model: their types, or "posterior" and "other" where these do not tell them apart.
+    on_fit : bool
+        Whether the rows are those of the fit, on which the scores of the posterior are too good. The printed result
+        then says so.
 
     See Also
     --------
@@ -91,6 +102,7 @@ class Calibration(Printed):
     classes: np.ndarray
     prob: float
     names: dict[str, str]
+    on_fit: bool = False
 
     def plot(self, **options: Any) -> Any:
         """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
@@ -100,7 +112,8 @@ class Calibration(Printed):
         scores = [name for name in ("posterior", "other", "difference") if name in self.table]
         shown = pd.DataFrame({name: plus_minus_of(self.table[name], self.table[f"{name}_se"]) for name in scores})
         shown = shown.where(self.table[scores].notna(), "")
-        return [Heading(self._headline()), Paragraph("Scores ± standard errors:"), DataTable(shown)]
+        warned = [Paragraph(ON_FIT)] if self.on_fit else []
+        return [Heading(self._headline()), *warned, Paragraph("Scores ± standard errors:"), DataTable(shown)]
 
     def _headline(self) -> str:
         rows, classes = self.predictions["posterior"].shape
@@ -130,7 +143,9 @@ def calibration(
     posterior : Posterior or fitted estimator
         Exact, sampled or point.
     X : table, shape (rows, columns)
-        Rows that the posterior was not fitted to. On the others its scores are too good.
+        Rows that the posterior was not fitted to. On the rows of the fit its scores are too good, and the printed
+        result says so if their sufficient statistics are those of the posterior's data. A part of these rows, or rows
+        beside them, is not recognised.
     y : labels of shape (rows,) or str
     other : Posterior, array of shape (rows, classes), or classifier, optional
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object
@@ -214,7 +229,22 @@ def calibration(
         classes=posterior.classes,
         prob=prob,
         names=names,
+        on_fit=_are_rows_of_fit(posterior, table, codes),
     )
+
+
+def _are_rows_of_fit(posterior: Posterior, table: Table, codes: np.ndarray) -> bool:
+    """Whether the rows have the sufficient statistics of the posterior's data."""
+    problem = posterior.problem
+    if problem is None:
+        return False
+    fitted = problem.statistics
+    if not np.array_equal(np.bincount(codes, minlength=len(posterior.classes)), np.ravel(fitted.classes.n)):
+        return False
+    counted = problem.model.read(table).count(codes, None).statistics
+    mine, theirs = jax.tree.leaves(counted), jax.tree.leaves(fitted)
+    same_shapes = [*map(np.shape, mine)] == [*map(np.shape, theirs)]
+    return same_shapes and all(map(np.allclose, mine, theirs))
 
 
 def _names(posterior: Any, other: Any) -> dict[str, str]:

@@ -32,12 +32,10 @@ from bayesnb.sources.memory import read_table
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import whole_number
-from bayesnb.warn import warns_once
 
 __all__ = ["kfold"]
 
 
-@warns_once
 def kfold(
     posterior: ExactPosterior | AveragedPosterior | Fitted | Model | Family,
     X: Any,
@@ -151,7 +149,9 @@ def kfold(
         fold, names = _read_folds(folds, table.num_rows)
     problem = fitted.require_data("kfold")
     chunks = problem.model.read(table)
-    rows = _Rows(problem.model, chunks.whole(), given, chunks.slices[0].stop)
+    # The fit of a model has read the table and told what is wrong with it.
+    cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
+    rows = _Rows(problem.model, cells, given, chunks.slices[0].stop)
     pointwise = np.empty(table.num_rows)
     impossible = np.zeros(table.num_rows, dtype=bool)
     in_sample, _ = rows.score(fitted, np.arange(table.num_rows))

@@ -14,7 +14,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.warn import warns_once
 
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 
@@ -22,7 +21,6 @@ GOOD_K = 0.7
 """ArviZ's threshold for Pareto k, a field of its record; an exact result does not need it."""
 
 
-@warns_once
 def loo(
     posterior: Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None, progress: bool | None = None
 ) -> ELPDDataLOO:

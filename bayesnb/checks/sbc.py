@@ -284,7 +284,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
         if found is not None:
             block, name = found
             raise ValueError(
-                f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
+                f"{block.family.family_name}({name}=...) of {block.name!r} follows the scale of the data: give a "
                 "number, or X and y to set it from"
             )
         if model.follows_labels:

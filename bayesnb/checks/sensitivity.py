@@ -26,7 +26,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.printing import DataTable, Heading, Piece, Printed, plus_minus_of
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -91,6 +91,11 @@ class Sensitivity(Printed):
         """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
         return NOTHING
 
+    @property
+    def flat(self) -> pd.Series:
+        """For each parameter, whether its prior is flat. At every power it is the same, so that it is not measured."""
+        return (self.table[["prior", "mean_change_prior", "sd_change_prior"]] == 0).all(axis=1)
+
     def plot(self, **options: Any) -> Any:
         """Sensitivity of each parameter to prior and likelihood; see `bayesnb.plot_sensitivity`."""
         return plot_sensitivity(self, **options)
@@ -102,22 +107,30 @@ class Sensitivity(Printed):
         shown = pd.DataFrame(
             {
                 "mean±sd": plus_minus_of(table["mean"], table["sd"]),
-                "prior": table["prior"],
+                "prior": table["prior"].map("{:.2g}".format).mask(self.flat[table.index], "flat"),
                 "likelihood": table["likelihood"],
                 "diagnosis": table["diagnosis"].map(SHORT),
             }
         )
-        return [Heading(self._headline()), DataTable(shown, number=".2g")]
+        parts: list[Piece] = [Heading(self._headline()), DataTable(shown, number=".2g")]
+        return [*parts, Paragraph(FLAT)] if self.flat.any() else parts
 
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
-        told = [f"{found[name]} with {name}" for name in found.index if name != NOTHING]
-        return f"Power-scaling of {len(self.table)} parameters: {', '.join(told) or 'nothing noticeable'}"
+        told = [f"{found[name]} with {name}" for name in found.index if name != NOTHING] or ["nothing"]
+        number = f"{len(self.table)} parameter{'s' * (len(self.table) != 1)}"
+        text = f"Power-scaling of {number}, noticeable from {THRESHOLD:g}: {', '.join(told)}"
+        flat = int(self.flat.sum())
+        return f"{text}; {flat} with a flat prior, not measured" if flat else text
 
 
 CONFLICT = "prior-data conflict"
 STRONG_PRIOR = "strong prior / weak likelihood"
 NOTHING = "-"
+FLAT = (
+    "A flat prior is the same at every power, so that power-scaling does not measure it: nb.plot_prior_posterior shows "
+    "prior and posterior."
+)
 SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
 """The diagnoses as a printed table has them, the worst first."""
 
@@ -144,7 +157,8 @@ def sensitivity(
     -------
     Sensitivity
         The diagnosis is "prior-data conflict" if both sensitivities reach 0.05, "strong prior / weak likelihood" if
-        only that to the prior does, else "-".
+        only that to the prior does, else "-". A flat prior has a sensitivity of 0 and is not measured
+        (`Sensitivity.flat`): it is the same at every power.
 
     Raises
     ------

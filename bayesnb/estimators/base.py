@@ -343,7 +343,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if sample_weight is None:
             return None
         rows = np.empty((table.num_rows, 1))
-        return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return _check_sample_weight(sample_weight, rows, dtype=np.float64)
 
     def _announce(self, classes: Any) -> bool:
         """Whether this is the first batch. If so, set `classes_`."""

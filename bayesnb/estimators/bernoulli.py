@@ -103,8 +103,10 @@ class BernoulliNB(Smoothed):
     def _binarized(self, X: Any) -> Any:
         """Cells as 0 and 1, missing ones as NaN."""
         refuse_infinity(X, type(self).__name__)
-        if self.binarize is None or (X.dtype.kind == "b" and not scipy.sparse.issparse(X)):
+        if self.binarize is None:
             return X
+        if X.dtype.kind == "b" and 0 <= self.binarize < 1 and not scipy.sparse.issparse(X):
+            return X  # True is above the threshold, False is not
         if scipy.sparse.issparse(X):
             if self.binarize < 0:
                 raise ValueError("Cannot binarize a sparse matrix with threshold < 0")

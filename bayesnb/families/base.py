@@ -152,7 +152,7 @@ class Family(Params, ABC):
 
     def __repr__(self) -> str:
         shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{self.family_name}({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         if self.categories is not None:
@@ -162,7 +162,7 @@ class Family(Params, ABC):
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
         for name, value in self.hyperparameters().items():
-            require_numbers(type(self).__name__, name, value, positive=name in self.positive)
+            require_numbers(self.family_name, name, value, positive=name in self.positive)
 
     @property
     def joint(self) -> bool:
@@ -575,6 +575,16 @@ class Family(Params, ABC):
         The evidences of two families compare if it is the same.
         """
         return "as a value" if self.support.is_discrete else "as a measurement"
+
+    @property
+    def family_name(self) -> str:
+        """The name under which users make the family: by default that of its class."""
+        return type(self).__name__
+
+    @property
+    def parameter_note(self) -> str:
+        """What printed results say of the parameters, where they are not those of the cells; empty by default."""
+        return ""
 
     def story(self) -> tuple[str, list[str]]:
         """The likelihood and the prior, as the model's repr shows them.

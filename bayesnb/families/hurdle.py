@@ -317,6 +317,10 @@ class Hurdle(ConjugateFamily):
         share = nonzero.sum(axis=0) / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
         return df + df_of_values, expected + share * expected_of_values
 
+    @property
+    def parameter_note(self) -> str:
+        return self.family.parameter_note
+
     def story(self) -> tuple[str, list[str]]:
         likelihood, prior = self.family.story()
         _, (of_zeros,) = self._of_zeros.story()

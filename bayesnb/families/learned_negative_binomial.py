@@ -112,6 +112,10 @@ class LearnedNegativeBinomial(Family):
         sums = CountTable.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
         return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
 
+    @property
+    def family_name(self) -> str:
+        return "NegativeBinomial"
+
     def story(self) -> tuple[str, list[str]]:
         loc, scale, a, b = (format_number(value) for value in self.hyperparameters().values())
         return "NegativeBinomial(mean, dispersion)", [

@@ -136,8 +136,12 @@ class LogNormal(Gaussian):
         logs = _logs(x)
         return super().row_log_refitted(logs, codes, weights, statistics, held) - _of_rows(logs)[:, None]
 
+    @property
+    def parameter_note(self) -> str:
+        return "mean and variance are those of the logarithm"
+
     def story(self) -> tuple[str, list[str]]:
-        return "LogNormal(mean, variance)", super().story()[1]
+        return "LogNormal(mean and variance of the logarithm)", super().story()[1]
 
 
 def _logs(x: Any) -> Any:

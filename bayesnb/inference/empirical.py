@@ -77,7 +77,7 @@ class EmpiricalBayes(Inference):
         for block in source.blocks:
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form evidence "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form evidence "
                     "to maximise: use nb.NUTS()"
                 )
         problem.require_labels("nb.EmpiricalBayes()", "leave them out, or use nb.Gibbs() or nb.NUTS()")

@@ -36,7 +36,7 @@ class Exact(Inference):
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form "
                     f"posterior: use {ways_to_fit(problem.model)}"
                 )
         problem.require_numbers()

@@ -44,9 +44,12 @@ class Gibbs(Inference):
         p(y_i = c \mid x_i, \pi, \theta) \propto \pi_c \prod_j p(x_{ij} \mid \theta_{cj}), \qquad
         \pi, \theta \mid x, y \sim \text{the posterior of labelled rows.}
 
-    It needs conjugate families. All chains run together in NumPy, nothing is compiled, and sparse rows stay sparse.
+    If hyperparameters are learned, a sweep also moves them, from their density given all labels, the parameters
+    integrated out, by slice sampling (Neal 2003, *Annals of Statistics* 31(3), 705-767).
+
+    It needs conjugate families. All chains run together in NumPy, and sparse rows stay sparse.
     Each chain starts on its own near an optimum. The better the features separate the classes, the faster the chains
-    mix. If every row has a label, the draws are independent.
+    mix. If every row has a label and no hyperparameter is learned, the draws are independent.
 
     Classes without a labelled row and with the same prior are exchangeable. They are reordered so that a label means
     the same in all draws: each draw's classes take the order in which its probabilities of the rows' labels agree most
@@ -103,7 +106,7 @@ class Gibbs(Inference):
         for block in problem.model.blocks:
             if not isinstance(block.family, ConjugateFamily):
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form posterior "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form posterior "
                     f"given the labels: use {ways_to_fit(problem.model)}"
                 )
         if problem.unlabelled is not None:

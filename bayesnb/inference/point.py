@@ -91,7 +91,7 @@ class MLE(_PointEstimate):
         for block in problem.model.blocks:
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no "
                     f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
                     "maximum_likelihood(statistics) in the class"
                 )
@@ -158,7 +158,7 @@ class MAP(_PointEstimate):
             if not gives_mode(type(block.family)):
                 method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {type(block.family).__name__}, which gives no mode: use "
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no mode: use "
                     f"{ways_to_fit(problem.model)}; or define {method} in the class"
                 )
         problem.require_numbers()

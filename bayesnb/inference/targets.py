@@ -1,6 +1,6 @@
 """The densities that NUTS samples: of all parameters, or of the hyperparameters alone if parameters have a closed form.
 
-Missing labels are never sampled, but summed out.
+Missing labels are never sampled, but summed out. No parameter then has a closed form.
 """
 
 from abc import ABC, abstractmethod

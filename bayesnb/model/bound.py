@@ -70,6 +70,12 @@ class BoundModel(Printed):
     ValueError
         If the class prior or the feature inclusion has the wrong number of entries.
 
+    Notes
+    -----
+    ``posterior.model`` is a bound model and no `NaiveBayes`, so that ``isinstance(posterior.model, nb.NaiveBayes)`` is
+    False. What the user wrote is `description`, a `NaiveBayes` for other tables too. Functions that take a model, such
+    as `fit`, take both.
+
     See Also
     --------
     NaiveBayes : The description of a model.
@@ -460,7 +466,7 @@ class BoundModel(Printed):
         if found is not None:
             block, name = found
             raise ValueError(
-                f"{type(block.family).__name__}({name}=...) of {block.name!r} follows the scale of the data: give a "
+                f"{block.family.family_name}({name}=...) of {block.name!r} follows the scale of the data: give a "
                 "number, or take the model of a fit (posterior.model)"
             )
 
@@ -557,7 +563,7 @@ def _with_constants(description: Description, schema: Schema, table: Table, weig
             column = schema.columns[wanted[0]]
             constants = " and ".join(family.must_see(column))
             raise ValueError(
-                f"column {column!r}: {type(family).__name__} takes its {constants} from the rows of a table, and there "
+                f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
                 "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
                 f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
             )

@@ -62,7 +62,7 @@ class Description(Printed, Params):
             if inclusion is not None and not isinstance(family, ConjugateFamily):
                 where = "every column" if name is EVERY_COLUMN else repr(name)
                 raise ValueError(
-                    f"feature_inclusion is averaged over in closed form, which {type(family).__name__} ({where}) does "
+                    f"feature_inclusion is averaged over in closed form, which {family.family_name} ({where}) does "
                     "not have: leave feature_inclusion out"
                 )
 

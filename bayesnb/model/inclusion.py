@@ -126,7 +126,7 @@ def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
     for block in blocks:
         if not isinstance(block.family, ConjugateFamily):
             raise ValueError(
-                f"column {block.labels[0]!r} is {type(block.family).__name__}, which has no closed-form evidence: "
+                f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form evidence: "
                 "whether a feature depends on the class is known for conjugate families"
             )
         for name, value in block.family.hyperparameters().items():

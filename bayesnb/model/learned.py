@@ -163,7 +163,10 @@ def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
 
 
 def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
-    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them."""
+    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
+
+    A third axis is that of the categories.
+    """
     classes = ("class", tuple(schema.classes.tolist()))
     found = {}
     if description.learns_classes:
@@ -172,7 +175,8 @@ def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, t
         family, columns = description.features[feature]
         labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
         shape = family.hyperparameters()[field_name].batch_shape
-        usual = (classes, (f"{block_name(feature)}_column", labels))[-len(shape) :] if shape else ()
+        every = (classes, (f"{block_name(feature)}_column", labels), ("category", ()))
+        usual = every if len(shape) == len(every) else every[2 - len(shape) : 2]
         found[name] = tuple(
             axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
             for axis, size in zip(usual, shape, strict=True)

@@ -168,7 +168,7 @@ class NaiveBayes(Description):
         NaiveBayes, features independent given the class:
           class_prob ~ Dirichlet(1)
           y ~ Categorical(class_prob)
-          minutes ~ LogNormal(mean, variance)
+          minutes ~ LogNormal(mean and variance of the logarithm)
               mean ~ Normal(on the data's scale, variance / 0.1)
               variance ~ InverseGamma(1, on the data's scale)
         """

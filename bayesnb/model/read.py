@@ -72,7 +72,7 @@ def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 
 def _require_described(family: Family) -> None:
     """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
-    name = type(family).__name__
+    name = family.family_name
     if jax.tree_util.all_leaves([family]) or "__dataclass_fields__" not in vars(type(family)):
         raise TypeError(
             f"{name} is a family that JAX cannot take apart: decorate the class with "
@@ -174,15 +174,15 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
         return None
     for category in declared:
         if is_missing(category):
-            raise ValueError(f"{type(family).__name__}(categories=...) lists {category!r}, which marks a missing cell")
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r}, which marks a missing cell")
         if not isinstance(category, Hashable):
             raise TypeError(
-                f"{type(family).__name__}(categories=...) lists {category!r}, a {type(category).__name__}, which "
+                f"{family.family_name}(categories=...) lists {category!r}, a {type(category).__name__}, which "
                 "cannot be a category: give text, numbers, booleans or tuples"
             )
     for category, times in Counter(declared).items():
         if times > 1:
-            raise ValueError(f"{type(family).__name__}(categories=...) lists {category!r} twice")
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r} twice")
     return tuple(declared)
 
 
@@ -193,7 +193,7 @@ def _require_known_columns(family: Family, columns: list[Any]) -> None:
         for column, _ in declared:
             if column not in columns:
                 raise ValueError(
-                    f"{type(family).__name__}(categories=...) names the column {column!r}, its columns are {columns}"
+                    f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
                 )
 
 

@@ -113,7 +113,7 @@ def _with_defaults(
                 defaults[field] = _of_columns(blocks, field, positions)
                 if (defaults[field] != _of_columns(others, field, positions)).any():
                     raise ValueError(
-                        f"{block_name(name)!r}: the default of {type(family).__name__}({field}=...) follows from a "
+                        f"{block_name(name)!r}: the default of {family.family_name}({field}=...) follows from a "
                         f"hyperparameter that is learned: give {field} a number, or a distribution of its own"
                     )
         features[name] = (family.with_hyperparameters(defaults), columns)

@@ -1,17 +1,19 @@
 """The text of a model's repr."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import jax
 
+from bayesnb.blocks.block import Block
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.printing import Code, Heading, Piece
+from bayesnb.tables.columns import first_few
 
-__all__ = ["Described", "printed_model", "printed_story"]
+__all__ = ["Described", "parameter_notes", "printed_model", "printed_story"]
 
 STORIES = 24
 """Largest number of features that a repr shows."""
@@ -66,6 +68,15 @@ def printed_story(model: Described, most: int) -> Code:
         shown = inclusion if isinstance(inclusion, dict) else format_number(inclusion)
         lines.append(f"each feature depends on the class with probability {shown}, else classes share it")
     return Code([f"  {line}" for line in lines])
+
+
+def parameter_notes(blocks: Iterable[Block]) -> list[str]:
+    """Sentences about columns whose parameters are not those of the cells, such as those of the logarithm."""
+    told: dict[str, list[str]] = {}
+    for block in blocks:
+        if note := block.family.parameter_note:
+            told.setdefault(note, []).extend(map(str, block.labels))
+    return [f"{first_few(columns)}: {note}." for note, columns in told.items()]
 
 
 def _feature(name: Any, columns: Any) -> str:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from bayesnb.families.compiled import log_density
 from bayesnb.pictures.choices import require_result
-from bayesnb.pictures.extremes import not_shown, number_of_panels
 from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many, number_of_panels
 from bayesnb.pictures.style import muted
 
 __all__ = ["plot_comparison"]
@@ -31,6 +31,10 @@ class Marginals(Protocol):
     @property
     def verdict(self) -> str:
         """The answer in words."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the answer is not yes."""
 
     @property
     def exact(self) -> Any:
@@ -67,7 +71,8 @@ def plot_comparison(
     Returns
     -------
     matplotlib.figure.Figure
-        The head of a panel names the largest of its four z. The title says how many parameters are not shown.
+        The head of a panel names the largest of its four z. The title gives the verdict with its first reason,
+        and says how many parameters of how many are shown.
 
     Raises
     ------
@@ -107,11 +112,18 @@ def plot_comparison(
     # The difference for which a panel is shown.
     of_panel = [(label, differences.loc[label]) for label in shown]
     panels.heads([f"{label}\nz {_name(off.abs().idxmax())} {off[off.abs().idxmax()]:+.1f}" for label, off in of_panel])
-    answer = comparison.verdict.split(",")[0]
-    hidden = not_shown(len(table) - len(shown), "smaller |z|")
-    number = f"{len(shown)} parameter{'s' * (len(shown) != 1)}"
-    panels.title(f"{answer}: draws (bars) and exact density (line) of {number}{hidden}")
-    return panels.figure
+    number = how_many(len(shown), len(table), "parameter", "most different")
+    panels.title(f"{_answer(comparison)}\nDraws (bars) and exact density (line): {number}")
+    return panels.drawn()
+
+
+def _answer(comparison: Marginals) -> str:
+    """The verdict with its first reason, if it has one."""
+    if not comparison.reasons:
+        return comparison.verdict.split(":")[0]
+    more = len(comparison.reasons) - 1
+    others = f" (and {more} other reason{'s' * (more != 1)})" if more else ""
+    return f"{comparison.verdict.split(',')[0]}: {comparison.reasons[0]}{others}"
 
 
 def _name(column: str) -> str:

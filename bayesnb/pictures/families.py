@@ -8,7 +8,8 @@ import numpy as np
 from bayesnb.arrays import in_float64
 from bayesnb.pictures.choices import chosen, require_result
 from bayesnb.pictures.panels import grid_of_panels
-from bayesnb.pictures.style import LINES, MARKERS
+from bayesnb.pictures.shown import how_many
+from bayesnb.pictures.style import HATCHES, LINES, MARKERS
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_family_choice"]
@@ -62,7 +63,7 @@ def plot_family_choice(
     classes : sequence, optional
         Classes to show, up to eight; by default all.
     max_features : int, default 12
-        The first columns get panels.
+        The first columns get panels; the title says how many there are.
     axes : sequence of matplotlib axes, optional
         Where to draw, two for each column; by default in a new figure.
     figsize : (width, height), optional
@@ -95,24 +96,30 @@ def plot_family_choice(
     >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
     >>> figure = nb.plot_family_choice(choice)
     """
-    from bayesnb.pictures.picture import Line2D
+    from bayesnb.pictures.picture import Line2D, Patch
 
     require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
     codes = chosen("classes", choice.classes if classes is None else classes, choice.classes, most=len(LINES))
-    shown = _columns(choice, features)[: whole_number("max_features", max_features)]
+    several = _columns(choice, features)
+    shown = several[: whole_number("max_features", max_features)]
     panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
     heads = []
+    counts = False
     for i, column in enumerate(shown):
         families = [each.candidate for each in choice.first_two[column]]
+        counts |= _all_counts(families)
         posteriors = [choice.posterior_of(column, each.family) for each in families]
         _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
         heads += [f"{column}: {each.name}" for each in families]
     panels.heads(heads)
-    looks = [{"color": f"C{i}", "linestyle": LINES[i], "marker": MARKERS[i]} for i in range(len(codes))]
-    panels.legend(
-        [(Line2D([], [], markersize=3, **look), str(choice.classes[c])) for c, look in zip(codes, looks, strict=True)]
-    )
-    return panels.figure
+    number = how_many(len(shown), len(several), "column", "first")
+    panels.title(f"Densities (lines) and data (bars), the family chosen (left) and the next one (right): {number}")
+    entries: list[tuple[Any, str]] = []
+    for i, code in enumerate(codes):
+        mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if counts else None, markersize=3)
+        entries.append(((Patch(**_bars(i)), mark), f"y = {choice.classes[code]}"))
+    panels.legend(entries)
+    return panels.drawn()
 
 
 def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
@@ -125,6 +132,16 @@ def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
     return several if given is None else [several[i] for i in chosen("features", given, several)]
 
 
+def _all_counts(families: Sequence[Any]) -> bool:
+    """Whether all families are of counts, so that their probabilities are points."""
+    return all(each.counts for each in families)
+
+
+def _bars(i: int) -> dict[str, Any]:
+    """How the bars of a class look."""
+    return {"facecolor": f"C{i}", "edgecolor": f"C{i}", "alpha": 0.25, "hatch": HATCHES[i], "linewidth": 0.4}
+
+
 def _draw(
     axes: Sequence[Any],
     families: Sequence[Any],
@@ -133,7 +150,7 @@ def _draw(
     codes: Sequence[int],
 ) -> None:
     """The panels of a column: the cells of the classes that are shown, under two families."""
-    counts = all(each.counts for each in families)
+    counts = _all_counts(families)
     without_zeros = any(each.hurdle for each in families)
     weight = [by_class[code][1].sum() for code in codes]
     if without_zeros:
@@ -150,8 +167,8 @@ def _draw(
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
-                bars: dict[str, Any] = {"histtype": "stepfilled", "color": f"C{c}", "alpha": 0.25, "zorder": 1}
-                highest = max(highest, axis.hist(cells, edges, weights=share, **bars)[0].max())
+                bars = axis.hist(cells, edges, weights=share, histtype="stepfilled", zorder=1, **_bars(c))
+                highest = max(highest, bars[0].max())
             drawn: dict[str, Any] = (
                 {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
             )

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_feature_evidence"]
@@ -92,9 +93,7 @@ def plot_feature_evidence(
         x_label="probability that the feature depends on the class",
         limits=(-0.03, 1.03),
     )
-    number = f"{len(table)} feature{'s' * (len(table) != 1)}"
-    if len(shown) < len(table):
-        number = f"the {'top' if sort else 'first'} {len(shown)} of {number}"
+    number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
     title = f"Evidence that a feature depends on the class: {number}"
     return forest(
         [factors, probabilities], title=title, panels_across=panels_across, backend=backend, axes=axes, figsize=figsize

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import panel_of_rows
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import muted
 from bayesnb.validate import whole_number
 
@@ -87,9 +88,10 @@ def plot_feature_selection(selection: Selection, *, max_steps: int = 60, ax: Any
     axis.plot(difference, at, color="C0", marker="o", markersize=4, linewidth=1.4, zorder=3)
     axis.axvline(0.0, color=muted(0.6), linewidth=1, linestyle="--", zorder=2)
     number = len(selection.kept) + len(selection.dropped)
-    panels.title(f"{len(selection.kept)} of {number} features are kept")
+    steps = how_many(len(shown) - 1, len(selection.table) - 1, "step", "first")
+    panels.title(f"Score of the labels (right is better), {steps}: {len(selection.kept)} of {number} features are kept")
     panels.x_label(
         "leave-one-out log score of the labels, difference to all features (nats), with two standard errors to either "
         "side"
     )
-    return panels.figure
+    return panels.drawn()

@@ -24,6 +24,9 @@ LEAST = 0.9
 NAME = 1.4
 """Inches of a name, where panels may be side by side."""
 
+HEAD = 0.8
+"""Inches above and below the rows of a panel, where panels may be side by side."""
+
 
 @dataclass(frozen=True)
 class Points:
@@ -137,7 +140,7 @@ def forest(
             panels.title(title)
         if drawn:
             panels.legend([(handle, label) for label, handle in drawn.items()])
-        return panels.figure
+        return panels.drawn()
     for name, given in (("ax", ax), ("axes", axes)):
         if given is not None:
             raise ValueError(f"backend is {backend!r}, and {name} is matplotlib's: leave one of the two out")
@@ -162,13 +165,15 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
         if rows[0].x_label:
             panels.x_label(rows[0].x_label)
         return panels
-    names = [[wrap_to(name, NAME, SMALL) for name in panel.names] for panel in rows]
-    height = 0.8 + max(max(len(texts) * _band(texts), LEAST) for texts in names)
     panels = grid_of_panels(
-        len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, height=height, narrowest=2.6
+        len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, narrowest=2.6
     )
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
+    panels.set_heights(
+        HEAD + max(max(len(texts) * max(BAND, 0.05 + _lines(texts)), LEAST) for texts in names),
+        HEAD + max(len(texts) * _lines(texts) for texts in names),
+    )
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
     for axis, panel, texts in zip(panels.axes, rows, names, strict=True):
         name_rows(axis, texts)
@@ -177,9 +182,9 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     return panels
 
 
-def _band(texts: Sequence[str]) -> float:
-    """Inches of a row: all rows of a panel are as high as the one with the longest name."""
-    return max(BAND, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
+def _lines(texts: Sequence[str]) -> float:
+    """Inches of the longest name: all rows of a panel are as high."""
+    return max(map(line_number, texts)) * line_height(SMALL)
 
 
 def _size(rows: Sequence[Rows], across: int, figsize: Any) -> tuple[float, float]:

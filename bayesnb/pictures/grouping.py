@@ -6,6 +6,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import panel_of_rows
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import TINY, text_color
 from bayesnb.pictures.text import text_width
 from bayesnb.validate import whole_number
@@ -75,7 +76,7 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = 
         raise ValueError("no columns were merged, so that there is nothing to draw: grouping.notes says why")
     shown = grouping.table.head(whole_number("max_merges", max_merges))
     names = [f"{first}\n+ {second}" for first, second in zip(shown["first"], shown["second"], strict=True)]
-    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45)
+    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45, shorten=True)
     (axis,) = panels.axes
     numbers = [f" +{factor:.1f}" for factor in shown["log_bayes_factor"]]
     for row, (_, merge) in enumerate(shown.iterrows()):
@@ -87,9 +88,10 @@ def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = 
     axis.set_xlim(0.0, shown["total"].iloc[-1] / max(0.4, 1 - (widest + 0.05) / panels.panel_width))
     axis.locator_params(axis="x", nbins=5)
     panels.x_label("log evidence, difference to the model without merges (nats)")
-    number = f"{len(grouping.table)} merge{'s' * (len(grouping.table) != 1)}"
-    panels.title(f"The first {len(shown)} of {number}" if len(shown) < len(grouping.table) else number)
+    panels.title(
+        f"Log evidence that merges of columns add: {how_many(len(shown), len(grouping.table), 'merge', 'first')}"
+    )
     families = [family for family in COLOURS if (shown["family"] == family).any()]
     looks = [{"facecolor": COLOURS[each], "edgecolor": text_color(), "hatch": PATTERNS[each]} for each in families]
     panels.legend([(Patch(**look), family) for look, family in zip(looks, families, strict=True)])
-    return panels.figure
+    return panels.drawn()

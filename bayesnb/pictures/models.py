@@ -6,6 +6,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 
 __all__ = ["plot_model_comparison"]
 
@@ -78,6 +79,7 @@ def plot_model_comparison(
     probability, difference, se = (
         table[name] for name in ("model_probability", "elpd_difference", "elpd_difference_se")
     )
+    number = how_many(len(table), len(table), "model", "")
     scores = Rows(
         names,
         [Points(difference, filled=False)],
@@ -88,10 +90,11 @@ def plot_model_comparison(
         at=0.0,
     )
     if probability.isna().all():
-        title, rows = "The models' probabilities are not comparable", [scores]
+        title, rows = f"Predictions of {number} (right is better); their probabilities are not comparable", [scores]
     else:
         numbers = ["" if pd.isna(value) else f": {value:.3f}" for value in probability]
         marks = [Points(comparison.prior[table.index], "prior", "|", "B1"), Points(probability, "posterior")]
         names = [f"{name}{number}" for name, number in zip(names, numbers, strict=True)]
-        title, rows = "", [Rows(names, marks, x_label="probability of the model", limits=(-0.03, 1.03)), scores]
+        title = f"Probabilities and predictions of {number} (right is better)"
+        rows = [Rows(names, marks, x_label="probability of the model", limits=(-0.03, 1.03)), scores]
     return forest(rows, title=title, panels_across=panels_across, backend=backend, axes=axes, figsize=figsize)

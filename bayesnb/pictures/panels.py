@@ -1,5 +1,6 @@
 """Panels of a figure: those of a new figure, or axes that the caller gives."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,19 +9,26 @@ import numpy as np
 
 from bayesnb.pictures.choices import given_axes, size_in_inches
 from bayesnb.pictures.style import SMALL, TINY, TITLE, text_color
-from bayesnb.pictures.text import LINE, line_height, line_number, text_width, wrap_to
+from bayesnb.pictures.text import LINE, line_height, line_number, shorten_to, text_width, wrap_to
 from bayesnb.validate import whole_number
+from bayesnb.warn import warn
 
 __all__ = ["Panels", "grid_of_panels", "panel_of_rows"]
 
 MARGIN = 0.1
 """Inches on either side of a text."""
 
-HANDLE = 6.0
+HANDLE = 5.8
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
 LINES_OF_HEAD = 2
 """Lines of a panel's title that fit above each panel of a grid."""
+
+LEAST = 1.0
+"""Inches that a panel of a grid needs at least, with its title and the numbers along its axis."""
+
+BELOW = 0.4
+"""Inches that the numbers along the axis of a panel of rows need, with the space around them."""
 
 
 @dataclass
@@ -28,8 +36,8 @@ class Panels:
     """The panels of a figure, and the texts around them.
 
     A new figure has its title at the top and its legend at the bottom. If its height is not given, it grows with these
-    texts. In axes that the caller gives, nothing outside them is
-    drawn: the label belongs to the last panel, the legend is inside it, and there is a title only if there is one
+    texts. If it is given and they do not fit, there is a warning. In axes that the caller gives, nothing outside them
+    is drawn: the label belongs to the last panel, the legend is inside one, and there is a title only if there is one
     panel.
 
     Attributes
@@ -46,6 +54,8 @@ class Panels:
         Inches that the title of a panel has.
     across : int
         Panels side by side.
+    least : float
+        Inches of height that the figure needs, so that no texts are drawn over each other.
     """
 
     figure: Any
@@ -55,11 +65,39 @@ class Panels:
     width: float
     panel_width: float
     across: int
+    least: float
+
+    def set_heights(self, height: float, least: float) -> None:
+        """Inches of each panel of a grid, if the caller does not give the height, and inches that each one needs."""
+        down = -(-len(self.axes) // self.across)
+        self.least = down * least
+        if self.grows:
+            self.figure.set_figheight(_height_of(down, height))
 
     def grow(self, lines: int, size: str = SMALL) -> None:
         """Add the height of some lines of text to the figure."""
+        self.least += lines * line_height(size)
         if self.grows:
             self.figure.set_figheight(self.figure.get_figheight() + lines * line_height(size))
+
+    def drawn(self) -> Any:
+        """The figure, to which nothing is added any more.
+
+        Warns
+        -----
+        UserWarning
+            If the caller gave a height that is too small.
+        """
+        width, height = self.figure.get_size_inches()
+        if not self.given and height < self.least:
+            least = math.ceil(10 * self.least) / 10
+            warn(
+                f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "
+                f"figsize=({width:g}, {least:g}), or ({width:g}, None) for a height that follows from what the figure "
+                "shows, or show less",
+                UserWarning,
+            )
+        return self.figure
 
     def title(self, text: str) -> None:
         """Title of the figure, or of the only panel in the caller's figure."""
@@ -84,11 +122,12 @@ class Panels:
             self.grow(max(0, lines - LINES_OF_HEAD))
 
     def sides(self, left: str, right: str) -> None:
-        """What the left and the right of the only panel mean, above it."""
+        """What the left and the right of the only panel mean, above it; they replace its title."""
         from bayesnb.pictures.picture import rcParams
 
         weight = rcParams["axes.titleweight"]
         wrapped = [wrap_to(text, 0.48 * self.panel_width, SMALL, weight) for text in (left, right)]
+        self.axes[0].set_title("")
         for text, loc in zip(wrapped, ("left", "right"), strict=True):
             self.axes[0].set_title(text, fontsize=SMALL, loc=loc)
         self.grow(max(map(line_number, wrapped)))
@@ -114,8 +153,8 @@ class Panels:
         else:
             self.figure.supylabel(text, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
 
-    def legend(self, entries: Sequence[tuple[Any, str]]) -> None:
-        """Handles with their texts, in as many columns as fit."""
+    def legend(self, entries: Sequence[tuple[Any, str]], inside: int = -1) -> None:
+        """Handles with their texts, in as many columns as fit; in the caller's figure within one of the axes."""
         space = self.panel_width if self.given else self.width
         handles, texts = (
             [handle for handle, _ in entries],
@@ -123,7 +162,7 @@ class Panels:
         )
         options: dict[str, Any] = {"fontsize": SMALL, "handlelength": 2.6}
         if self.given:
-            self.axes[-1].legend(handles, texts, loc="best", **options)
+            self.axes[inside].legend(handles, texts, loc="best", **options)
             return
         columns = len(texts)
         while columns > 1 and _legend_width(texts, columns) > space:
@@ -131,6 +170,11 @@ class Panels:
         # The entries fill column by column, each column as high as its own texts.
         self.grow(max(sum(map(line_number, column)) for column in _columns(texts, columns)))
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
+
+
+def _height_of(down: int, height: float) -> float:
+    """Inches of a figure of so many rows of panels."""
+    return height * down + 0.2
 
 
 def _handle() -> float:
@@ -174,7 +218,7 @@ def grid_of_panels(
     width, height : float
         Inches of a panel, if the caller does not give the size of the figure.
     narrowest : float
-        Inches that a panel needs at least.
+        Inches of width that a panel needs at least.
     **options
         For ``Figure.subplots``.
 
@@ -194,14 +238,15 @@ def grid_of_panels(
         across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
     down = -(-number // across)
     wide = max(width * across, 5.0) if wide is None else wide
-    figure = Picture(figsize=(wide, height * down + 0.2 if high is None else high), layout="constrained")
+    figure = Picture(figsize=(wide, _height_of(down, height) if high is None else high), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False, **options)
     for axis in grid.flat[number:]:
         axis.set_axis_off()
     found = list(grid.flat[:number])
     for axis in found:
         _dress(axis)
-    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, wide / across - 2 * MARGIN, across)
+    space = wide / across - 2 * MARGIN
+    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * LEAST)
 
 
 def panel_of_rows(
@@ -210,6 +255,8 @@ def panel_of_rows(
     ax: Any = None,
     figsize: Any = None,
     row_height: float,
+    least: float = 0.0,
+    shorten: bool = False,
     width: float = 6.4,
 ) -> Panels:
     """A panel with a band for each row, the first at the top, and the names of the rows on the left.
@@ -224,6 +271,10 @@ def panel_of_rows(
         Inches; a height of None follows from the rows.
     row_height : float
         Inches of a band, or more where a name needs more lines.
+    least : float
+        Inches that the texts within a band need.
+    shorten : bool
+        Whether a line of a name that is too wide loses its middle; otherwise it is wrapped.
     width : float
         Inches of the figure, if the caller does not give its size.
 
@@ -237,22 +288,26 @@ def panel_of_rows(
     if ax is not None:
         _alone("ax", figsize=figsize)
         panels = _panels_of(given_axes("ax", ax, 1))
-        name_rows(panels.axes[0], _row_names(names, panels.width))
+        name_rows(panels.axes[0], _row_names(names, panels.width, shorten=shorten))
         return panels
     wide, high = (width, None) if figsize is None else size_in_inches(figsize)
-    texts = _row_names(names, wide)
-    lines = max(line_number(text) for text in texts)
-    band = max(row_height, 0.05 + lines * line_height(SMALL))
-    figure = Picture(figsize=(wide, 0.4 + len(texts) * band if high is None else high), layout="constrained")
+    texts = _row_names(names, wide, shorten=shorten)
+    of_name = max(map(line_number, texts)) * line_height(SMALL)
+    band = max(row_height, 0.05 + of_name)
+    figure = Picture(figsize=(wide, BELOW + len(texts) * band if high is None else high), layout="constrained")
     axis = figure.subplots()
     _dress(axis)
     name_rows(axis, texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1)
+    needed = BELOW + len(texts) * max(least, of_name)
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, needed)
 
 
-def _row_names(names: Sequence[Any], width: float) -> list[str]:
-    return [wrap_to(name, min(2.4, 0.42 * width), SMALL) for name in names]
+def _row_names(names: Sequence[Any], width: float, *, shorten: bool) -> list[str]:
+    space = min(2.4, 0.42 * width)
+    if shorten:
+        return ["\n".join(shorten_to(line, space, SMALL) for line in str(name).split("\n")) for name in names]
+    return [wrap_to(name, space, SMALL) for name in names]
 
 
 def name_rows(axis: Any, names: Sequence[str]) -> None:
@@ -271,7 +326,7 @@ def _panels_of(axes: list[Any]) -> Panels:
         _dress(axis)
     figure = axes[0].get_figure(root=True)
     wide = axes[-1].get_window_extent().width / figure.dpi
-    return Panels(figure, axes, True, False, wide, wide, 1)
+    return Panels(figure, axes, True, False, wide, wide, 1, 0.0)
 
 
 def _dress(axis: Any) -> None:

@@ -10,11 +10,11 @@ try:
     from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-    from matplotlib.textpath import TextPath
+    from matplotlib.textpath import TextToPath
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("figures need matplotlib: pip install 'bayesnb[plots]'", name=error.name) from error
 
-__all__ = ["Axes", "FontProperties", "Line2D", "Patch", "Picture", "TextPath", "rcParams", "to_rgb", "to_rgba"]
+__all__ = ["Axes", "FontProperties", "Line2D", "Patch", "Picture", "TextToPath", "rcParams", "to_rgb", "to_rgba"]
 
 
 class Picture(Figure):

@@ -5,8 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 
 from bayesnb.pictures.choices import require_result
-from bayesnb.pictures.extremes import not_shown, number_of_panels
 from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many, number_of_panels
 from bayesnb.pictures.style import TINY, muted, text_color
 
 __all__ = ["plot_check"]
@@ -66,7 +66,7 @@ def plot_check(
     Returns
     -------
     matplotlib.figure.Figure
-        The title says how many statistics are not shown.
+        The title says how many statistics of how many are shown.
 
     Raises
     ------
@@ -105,10 +105,10 @@ def plot_check(
         axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
         axis.xaxis.get_offset_text().set_fontsize(TINY)
     panels.heads(heads)
-    number = f"{len(shown)} statistic{'s' * (len(shown) != 1)}"
-    hidden = not_shown(len(table) - len(shown), "less extreme p")
-    panels.title(f"Replicated (bars) and observed (line): {number}{hidden}")
-    return panels.figure
+    panels.title(
+        f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
+    )
+    return panels.drawn()
 
 
 def _p_value(value: float, number: int) -> str:

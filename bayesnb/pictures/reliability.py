@@ -162,9 +162,10 @@ def plot_reliability(
         [
             (handle, f"{name}: calibration error {errors[model]:.3f}")
             for (handle, name), model in zip(entries, models, strict=True)
-        ]
+        ],
+        inside=0,
     )
-    return panels.figure
+    return panels.drawn()
 
 
 def _one_of(name: str, given: Any, known: Sequence[str]) -> None:

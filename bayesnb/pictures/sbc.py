@@ -5,8 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 
 from bayesnb.pictures.choices import require_result
-from bayesnb.pictures.extremes import not_shown
 from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import muted
 from bayesnb.uniform import ecdf_difference, shown_p, uniform_band
 from bayesnb.validate import whole_number
@@ -62,7 +62,7 @@ def plot_sbc(
     Returns
     -------
     matplotlib.figure.Figure
-        The title says how many quantities are not shown.
+        The title says how many quantities of how many are shown.
 
     Raises
     ------
@@ -95,12 +95,11 @@ def plot_sbc(
         axis.spines["left"].set_visible(True)
     panels.panel_width -= NUMBERS
     panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
-    number = f"{len(shown)} quantit{'y' if len(shown) == 1 else 'ies'}"
-    hidden = not_shown(len(table) - len(shown), "larger p")
+    number = how_many(len(shown), len(table), "quantity", "least uniform")
     panels.title(
-        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {number}{hidden}\n"
+        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {number}\n"
         f"(band: where uniform values stay with probability {1 - sbc.error_rate:g})"
     )
     panels.x_label("PIT")
     panels.y_label("ECDF minus uniform")
-    return panels.figure
+    return panels.drawn()

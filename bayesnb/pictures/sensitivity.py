@@ -1,4 +1,4 @@
-"""The figure of sensitivity: how much the parameters depend on the prior, and how much on the data."""
+"""The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -7,9 +7,13 @@ import pandas as pd
 
 from bayesnb.pictures.choices import chosen, require_result, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_sensitivity"]
+
+NOUNS = {"parameters": "parameter", "probabilities": "probability"}
+"""By kind, what one of them is called."""
 
 
 @runtime_checkable
@@ -19,6 +23,14 @@ class PowerScaled(Protocol):
     @property
     def table(self) -> pd.DataFrame:
         """A row for each parameter, with the sensitivities ``prior`` and ``likelihood`` and the ``diagnosis``."""
+
+    @property
+    def probabilities(self) -> pd.DataFrame | None:
+        """A row for each row of a table and class: ``probability``, and its change ``prior`` and ``likelihood``."""
+
+    @property
+    def flat(self) -> pd.Series:
+        """For each parameter, whether its prior is flat, and is therefore not measured."""
 
     @property
     def nothing(self) -> str:
@@ -32,6 +44,7 @@ class PowerScaled(Protocol):
 def plot_sensitivity(
     sensitivity: PowerScaled,
     *,
+    kind: str = "parameters",
     parameters: Sequence[Any] | None = None,
     sort: bool = True,
     max_parameters: int = 30,
@@ -39,17 +52,20 @@ def plot_sensitivity(
     ax: Any = None,
     figsize: Any = None,
 ) -> Any:
-    """Sensitivity of each parameter to the prior (round) and to the likelihood (square).
+    """Sensitivity of each parameter, or class probability, to the prior (round) and to the likelihood (square).
 
     Parameters
     ----------
     sensitivity : Sensitivity
+    kind : {"parameters", "probabilities"}, default "parameters"
+        The parameters, or the class probabilities of the rows that `nb.sensitivity` was given as `X`.
     parameters : sequence, optional
-        Labels of the parameters to show, as in `Sensitivity.table`; by default all.
+        Labels of the parameters to show, as in `Sensitivity.table`, or pairs of row and class, as in
+        `Sensitivity.probabilities`; by default all.
     sort : bool, default True
         The one that is most sensitive to the prior first; otherwise in the order of `parameters`, or of the table.
     max_parameters : int, default 30
-        The first ones in this order are drawn.
+        The first parameters, or class probabilities, in this order are drawn.
     backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
         Library that draws.
     ax : matplotlib axes, optional
@@ -60,17 +76,18 @@ def plot_sensitivity(
     Returns
     -------
     matplotlib.figure.Figure or arviz_plots.PlotCollection
-        Right of the dashed line a sensitivity is noticeable. A parameter's diagnosis is beside its name. Both right of
-        the line: prior and data disagree. The prior alone: the prior decides. Other backends than matplotlib give the
-        collection, which has ``show()`` and ``savefig(path)``.
+        Right of the dashed line a parameter's sensitivity is noticeable. Its diagnosis is beside its name. Both right
+        of the line: prior and data disagree. The prior alone: the prior decides. A class probability is beside its row
+        and class. Its change is right of the dashed line, at zero, if more power increases it. Other backends than
+        matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
 
     Raises
     ------
     ModuleNotFoundError
         If the backend is not installed.
     TypeError, ValueError
-        If `sensitivity` is not what `nb.sensitivity` returns, a parameter is unknown, or `backend`, `ax` and `figsize`
-        do not fit.
+        If `sensitivity` is not what `nb.sensitivity` returns, there is no such kind, or no rows were given for class
+        probabilities, a parameter is unknown, or `backend`, `ax` and `figsize` do not fit.
 
     See Also
     --------
@@ -86,25 +103,46 @@ def plot_sensitivity(
     >>> figure = nb.sensitivity(posterior).plot(max_parameters=10)
     """
     require_result(sensitivity, PowerScaled, "sensitivity", "nb.sensitivity(posterior)")
-    table = sensitivity.table
+    table, noun = _table(sensitivity, kind), NOUNS[kind]
     if parameters is not None:
         table = table.iloc[chosen("parameters", parameters, table.index)]
     if yes_or_no("sort", sort):
-        table = table.sort_values("prior", ascending=False, kind="stable")
+        table = table.sort_values("prior", key=abs, ascending=False, kind="stable")
     shown = table.head(whole_number("max_parameters", max_parameters))
+    points = [
+        Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
+        Points(shown["prior"], "to the prior"),
+    ]
+    rows = _of_parameters(sensitivity, shown, points) if kind == "parameters" else _of_probabilities(shown, points)
+    number = how_many(len(shown), len(table), noun, "most sensitive" if sort else "first")
+    flat = int(sensitivity.flat[table.index].sum()) if kind == "parameters" else 0
+    number += f"; {flat} with a flat prior, not measured" * bool(flat)
+    return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
+
+
+def _table(sensitivity: PowerScaled, kind: str) -> pd.DataFrame:
+    """A row for each parameter, or for each row and class."""
+    if kind not in NOUNS:
+        raise ValueError(f"kind is {kind!r}: give one of {list(NOUNS)}")
+    if kind == "parameters":
+        return sensitivity.table
+    if sensitivity.probabilities is None:
+        raise ValueError("kind is 'probabilities', and there are none: give the rows to nb.sensitivity(posterior, X)")
+    return sensitivity.probabilities
+
+
+def _of_parameters(sensitivity: PowerScaled, shown: pd.DataFrame, points: list[Points]) -> Rows:
     told = (("" if each == sensitivity.nothing else f": {each}") for each in shown["diagnosis"])
-    rows = Rows(
+    return Rows(
         [f"{name}{diagnosis}" for name, diagnosis in zip(shown.index, told, strict=True)],
-        [
-            Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
-            Points(shown["prior"], "to the prior"),
-        ],
+        points,
         x_label="cumulative Jensen-Shannon distance for each doubling of the power",
         at=sensitivity.threshold,
         at_label=f"noticeable, from {sensitivity.threshold:g}",
         limits=(-0.015 * shown[["prior", "likelihood"]].max(axis=None), None),
     )
-    number = f"{len(table)} parameter{'s' * (len(table) != 1)}"
-    if len(shown) < len(table):
-        number = f"{len(shown)} of {number}, the {'most sensitive to the prior' if sort else 'first'}"
-    return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
+
+
+def _of_probabilities(shown: pd.DataFrame, points: list[Points]) -> Rows:
+    names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in shown["probability"].items()]
+    return Rows(names, points, x_label="change of the class probability for each doubling of the power", at=0.0)

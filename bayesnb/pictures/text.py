@@ -11,8 +11,11 @@ __all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_
 LINE = 1.25
 """Height of a line, in sizes of its letters."""
 
-PARTS = re.compile(r"[^\s_/-]*(?:[_/-]+|\s+|$)")
-"""Words, and parts of words that end in an underscore, a slash or a hyphen, with the space behind them."""
+PARTS = re.compile(r"\[?[^\s_/\[-]*(?:[_/-]+|\s+|(?=\[)|$)")
+"""Words, and parts of words, with the space behind them.
+
+A part ends behind an underscore, a slash or a hyphen, or before a bracket, as in "height_mean[oak]".
+"""
 
 
 def line_height(size: str) -> float:
@@ -28,19 +31,21 @@ def line_number(text: str) -> int:
 
 
 def text_width(text: str, size: str, weight: Any = "normal") -> float:
-    """Width of a text in inches, that of its longest line."""
-    from bayesnb.pictures.picture import FontProperties, TextPath
+    """Width of a text in inches, that of its longest line; a dollar sign has a backslash, as `wrap_to` gives it."""
+    from bayesnb.pictures.picture import FontProperties, TextToPath
 
+    # The font states how wide its letters are. TextPath also traces their outlines, and takes 20 times as long.
     font = FontProperties(size=size, weight=weight)
-    points = font.get_size_in_points()
-    lines = [TextPath((0, 0), line, size=points, prop=font) for line in text.split("\n") if line.strip()]
-    return max((float(line.get_extents().width) for line in lines), default=0.0) / 72
+    lines = (line.replace(r"\$", "$") for line in text.split("\n"))
+    points = [TextToPath().get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
+    return max(points) / 72
 
 
 def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     """Text in lines of at most `width` inches; a dollar sign does not start a formula.
 
-    Lines end at spaces, underscores, slashes and hyphens. A word that is longer than a line is divided.
+    Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
+    divided.
     """
     return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
 

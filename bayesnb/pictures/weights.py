@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import chosen, require_result, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 from bayesnb.validate import whole_number
 from bayesnb.weights.feature_weights import FeatureWeights
 
@@ -103,5 +104,7 @@ def plot_weights(
         at_label="naive Bayes",
         limits=(0.0, None),
     )
-    title = f"{len(shown)} of {len(table)} features" if len(shown) < len(table) else ""
+    number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
+    of = "one weight of all features" if posterior.feature_weights.shared else number
+    title = f"Weights of features (0: without effect, 1: as in naive Bayes): {of}"
     return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.arrays import in_float64
+from bayesnb.densities_under_draws import flatten
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.log_mean import pieces_of_rows
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.sparse import dense
 
@@ -128,24 +131,24 @@ def column_densities(
     return ColumnDensities(block.labels[j], kind, values, density, atoms, edges, observed, names)
 
 
+@in_float64
 def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> np.ndarray:
     """Density of a column's values under each class, shape (values, classes).
 
-    All other cells are missing, and integrate to one. A closed form needs the column's own density only. Draws weigh
-    theirs by the class probabilities, as in the joint density of a row over that of a row without any cell.
+    All other cells are missing, and integrate to one. Draws weigh their densities by the class probabilities, as in the
+    joint density of a row over that of a row without any cell.
     """
     i, j = at
-    blocks = posterior.model.blocks
-    # The first row has no cell.
-    cells = np.full((len(values) + 1, len(blocks[i].columns)), np.nan)
-    cells[1:, j] = values
+    block = posterior.model.blocks[i]
+    cells = np.full((len(values), len(block.columns)), np.nan)
+    cells[:, j] = values
+    feature = 0 if block.is_joint else j
     if not isinstance(posterior, SampledPosterior):
-        return np.exp(posterior.feature_log_density(i, 0 if blocks[i].is_joint else j, cells[1:]))
-    rows = [np.full((len(cells), len(b.columns)), 0.0 if b.has_totals else np.nan) for b in blocks]
-    rows[i] = cells
-    log_joint = posterior.log_joint_of(tuple(rows))
+        return np.exp(posterior.feature_log_density(i, feature, cells))
+    under_draws, prob = posterior.feature_under_draws(i, feature, cells), flatten(posterior.parameters).class_prob
+    pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(len(values))]
     with np.errstate(invalid="ignore"):
-        return np.exp(log_joint[1:] - log_joint[0])
+        return np.concatenate(pieces) / prob.sum(axis=0)
 
 
 def _column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import Panels, grid_of_panels
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import HATCHES, LINES, MARKERS, TINY
 from bayesnb.pictures.text import line_number, shorten_to, text_width, wrap_to
 from bayesnb.plots.column_densities import ColumnDensities, column_densities, shown_columns
@@ -149,13 +150,12 @@ def plot_densities(
     story = "Predictive densities" + " (lines, points) and data (bars)" * (X is not None)
     left_out = []
     if len(columns) < len(at):
-        left_out.append(f"the most telling {len(columns)} of {len(at)} columns")
+        left_out.append(how_many(len(columns), len(at), "column", "most telling"))
     if len(shown) < len(labels):
-        telling = "the most telling " if wanted is None else ""
-        left_out.append(f"{telling}{len(shown)} of {len(labels)} classes")
+        left_out.append(how_many(len(shown), len(labels), "class", "most telling" if wanted is None else "chosen"))
     panels.title(", ".join([f"{story} by class", *left_out]))
     panels.legend(_entries(columns, [labels[c] for c in shown], data=X is not None))
-    return panels.figure
+    return panels.drawn()
 
 
 def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:

@@ -14,7 +14,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import Evidence, evidence_of_row
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.validate import proportion, whole_number
-from bayesnb.warn import warns_once
 
 __all__ = ["plot_evidence"]
 
@@ -28,7 +27,6 @@ class _Bar:
     ends: np.ndarray
 
 
-@warns_once
 def plot_evidence(
     posterior: Posterior | Fitted,
     X_row: Any,
@@ -124,18 +122,19 @@ def plot_evidence(
     axis.set_xlim(_limits(values, ends, edge))
     axis.xaxis.get_major_locator().set_params(nbins=5)
     panels.x_label(f"log odds in {unit}" + f"; lines: {interval}s" * bool(interval))
+    panels.title(f"Log odds of one row: {evidence.class_} (right) against {evidence.against} (left)")
     panels.sides(
         f"\N{LEFTWARDS ARROW} for {evidence.against}",
         f"for {evidence.class_} \N{RIGHTWARDS ARROW}",
     )
-    return panels.figure
+    return panels.drawn()
 
 
 def _with_backend(evidence: Evidence, bars: list[_Bar], interval: str, **options: Any) -> Any:
     """The same numbers as points and intervals."""
     ends = np.array([bar.ends for bar in bars])
     points = [Points(np.array([bar.value for bar in bars]), "log odds")]
-    title = f"Log odds in {evidence.unit}, for {evidence.class_} (right) against {evidence.against} (left)"
+    title = f"Log odds of one row in {evidence.unit}: {evidence.class_} (right) against {evidence.against} (left)"
     return forest(
         [Rows([bar.name for bar in bars], points, ends[:, 0], ends[:, 1], interval, at=0.0)], title=title, **options
     )

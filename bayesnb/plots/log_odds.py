@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.pictures.choices import yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.rows import first_rows, names_of_rows
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import MARKERS
 from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
@@ -56,7 +57,8 @@ def plot_log_odds(
     y : labels of shape (rows,) or str, optional
         True labels, shown by markers. They need not be classes: rows of unknown label may be called "disputed".
     classes : pair of labels, optional
-        The class on the right, and the one on the left; by default the second and the first of two.
+        The class on the right, and the one on the left. By default the two that are most probable on average over the
+        rows that are shown, the later one of `Posterior.classes` on the right.
     prob : float, default 0.89
         Posterior probability of the interval.
     labels : sequence, shape (rows,), optional
@@ -85,7 +87,7 @@ def plot_log_odds(
     ModuleNotFoundError
         If the backend is not installed.
     TypeError, ValueError
-        If there are more than two classes and no pair is named, a class is unknown, there are no rows, `y` or `labels`
+        If there is one class only, a class is unknown, there are no rows, `y` or `labels`
         does not fit them, or `backend`, `ax` and `figsize` do not fit.
 
     See Also
@@ -102,17 +104,18 @@ def plot_log_odds(
     >>> figure = nb.plot_log_odds(posterior, X, y, classes=("Adelie", "Chinstrap"), max_rows=20)
     """
     posterior = posterior_of(posterior)
-    right, left = _pair(posterior, classes)
+    pair = None if classes is None else _pair(posterior, classes)
     proportion("prob", prob)
     X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(X, labels, shown, rows)
-    truth, kinds = _kinds(y, rows, posterior.classes[[right, left]].tolist())
     log_proba = posterior.predict_log_proba(table)
+    right, left = _most_probable(log_proba, posterior.classes) if pair is None else pair
+    truth, kinds = _kinds(y, rows, posterior.classes[[right, left]].tolist())
     with np.errstate(invalid="ignore"):
         values = log_proba[:, right] - log_proba[:, left]
     order = np.argsort(-values, kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
-    number = f"{rows} row{'s' * (rows != 1)}" if shown == rows else f"the first {shown} of {rows} rows"
+    number = how_many(shown, rows, "row", "first")
     middle: list[Points] = []
     ends, interval = (None, None), ""
     if isinstance(posterior, PointPosterior):
@@ -143,15 +146,19 @@ def plot_log_odds(
     return forest([panel], title=f"Log odds of {number}\n({remark})", backend=backend, ax=ax, figsize=figsize)
 
 
-def _pair(posterior: Posterior, classes: tuple[Any, Any] | None) -> tuple[int, int]:
+def _most_probable(log_proba: np.ndarray, classes: np.ndarray) -> tuple[int, int]:
+    """Positions of the two classes that are most probable on average, the later one first."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"there is one class, {classes.tolist()[0]!r}: log odds need two, so fit with labels of another"
+        )
+    ranked = np.argsort(-np.exp(log_proba).mean(axis=0), kind="stable")
+    return int(max(ranked[:2])), int(min(ranked[:2]))
+
+
+def _pair(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[int, int]:
     """Positions of the class on the right and of that on the left."""
     known = posterior.classes.tolist()
-    if classes is None:
-        if len(known) != 2:
-            raise ValueError(
-                f"there are {len(known)} classes {known}: name the two to compare with classes=(right, left)"
-            )
-        return 1, 0
     pair = [classes] if isinstance(classes, str) else list(classes)
     if len(pair) != 2 or pair[0] == pair[1] or any(label not in known for label in pair):
         raise ValueError(f"classes is {classes!r}: give two different ones of {known}")

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -100,10 +101,8 @@ def plot_mutual_information(
         x_label=f"mutual information with the class ({frame.attrs.get('unit', 'nats')})",
         limits=(-0.015 * drawn.max(axis=None), None),
     )
-    number = f"{len(frame)} feature{'s' * (len(frame) != 1)}"
-    if len(shown) < len(frame):
-        number = f"the {'top' if sort else 'first'} {len(shown)} of {number}"
-    title = f"What a feature says about the class: {number}"
+    number = how_many(len(shown), len(frame), "feature", "top" if sort else "first")
+    title = f"Mutual information of feature and class: {number}"
     return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
 
 

@@ -17,6 +17,7 @@ from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_posterior
 from bayesnb.pictures.choices import chosen
 from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import LINES, TINY, muted
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
@@ -121,7 +122,8 @@ def plot_prior_posterior(
     classes : sequence, optional
         Classes to show, up to eight; by default the first eight.
     max_panels : int, default 24
-        The first parameters get a panel. Those that are known, such as class probabilities that were given, have none.
+        Of more parameters, those that differ most between the classes that are shown get a panel (see Notes). Those
+        that are known, such as class probabilities that were given, have none.
     panels_across : int, optional
         Panels side by side; by default four, or as many as fit the width.
     axes : array or sequence of matplotlib axes, optional
@@ -150,6 +152,11 @@ def plot_prior_posterior(
     ExactPosterior.marginals : The marginal densities.
     sensitivity : Sensitivity to prior and likelihood.
 
+    Notes
+    -----
+    The difference of a parameter between the classes is the largest posterior median minus the smallest, divided by the
+    mean distance of the posterior quartiles.
+
     Examples
     --------
     >>> import bayesnb as nb
@@ -168,26 +175,37 @@ def plot_prior_posterior(
     if classes is not None:
         codes = chosen("classes", classes, labels, most=len(LINES))
     everything = _panels(posterior, _sites(posterior, sites), codes)
-    shown = everything[: whole_number("max_panels", max_panels)]
-    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
-    by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
     with jax.enable_x64(True):
         after, before = _after(posterior), _before(posterior)
+        quantiles = {site: _quantiles(after[site]) for site in {panel.site for panel in everything}}
+        shown = _most_different(everything, quantiles, whole_number("max_panels", max_panels))
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
         for site, of_site in by_site:
-            _draw_site(list(of_site), before[site], after[site])
+            _draw_site(list(of_site), before[site], after[site], quantiles[site])
     for axis in panels.axes:
         axis.set_yticks([])
         axis.xaxis.get_major_locator().set_params(nbins=4)
         axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
         axis.xaxis.get_offset_text().set_fontsize(TINY)
     panels.heads([panel.title for panel in shown])
-    number = f"{len(everything)} parameter{'s' * (len(everything) != 1)}"
-    story = [f"the first {len(shown)} of {number}" if len(shown) < len(everything) else number]
+    story = [how_many(len(shown), len(everything), "parameter", "most different")]
     if len(codes) < len(labels):
-        story.append(f"{'the first ' if classes is None else ''}{len(codes)} of {len(labels)} classes")
+        story.append(how_many(len(codes), len(labels), "class", "first" if classes is None else "chosen"))
     panels.title(", ".join(["Prior and posterior", *story]))
     panels.legend(_entries([labels[c] for c in codes]))
-    return panels.figure
+    return panels.drawn()
+
+
+def _most_different(panels: list[_Panel], quantiles: dict[str, Any], most: int) -> list[_Panel]:
+    """The panels whose posteriors differ most between their classes, in the order given."""
+    differences = []
+    for panel in panels:
+        lower, median, upper = np.array([quantiles[panel.site][(..., *index)] for index in panel.indices]).T[2:5]
+        spread = (upper - lower).mean()
+        differences.append(float(np.ptp(median) / spread) if spread > 0 else 0.0)
+    ranked = np.argsort(-np.array(differences), kind="stable")[:most]
+    return [panels[k] for k in np.sort(ranked)]
 
 
 def _sites(posterior: Posterior, sites: Sequence[str] | None) -> list[str]:
@@ -244,9 +262,9 @@ def _before(posterior: Posterior) -> dict[str, Any]:
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact
 
 
-def _draw_site(panels: list[tuple[Any, _Panel]], before: Any, after: Any) -> None:
-    """Fill the panels of one site."""
-    old, new = _quantiles(before), _quantiles(after)
+def _draw_site(panels: list[tuple[Any, _Panel]], before: Any, after: Any, new: Any) -> None:
+    """Fill the panels of one site; `new` holds the quantiles of the posterior."""
+    old = _quantiles(before)
     curves = [
         (
             [_Curve(after, index, new[(..., *index)]) for index in panel.indices],

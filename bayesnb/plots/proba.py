@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import Panels, panel_of_rows
 from bayesnb.pictures.rows import first_rows, names_of_rows
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import MARKERS, TINY, background, muted
 from bayesnb.pictures.text import line_height, percent, shorten_to
 from bayesnb.posterior.base import Posterior
@@ -136,7 +137,8 @@ def plot_proba(
     number = marks.codes.shape[1]
     named = shown_classes is None
     height = 0.12 + number * (line_height(TINY) if named else 0.13)
-    panels = panel_of_rows([names[row] for row in order], ax=ax, figsize=figsize, row_height=height)
+    least = number * line_height(TINY) if named else 0.0
+    panels = panel_of_rows([names[row] for row in order], ax=ax, figsize=figsize, row_height=height, least=least)
     at = np.arange(shown)[:, None] + 0.8 * ((np.arange(number) + 0.5) / number - 0.5)
     if named:
         entries = _draw_named(panels, marks, at, truth, posterior.classes.tolist())
@@ -147,12 +149,12 @@ def plot_proba(
     panels.axes[0].set_xlim(-0.02, 1.02)
     panels.x_label(f"p(y = {posterior.classes[marks.codes[0, 0]]} | x)" if number == 1 else "p(y | x)")
     bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
-    which = f"{rows} row{'s' * (rows != 1)}" if shown == rows else f"the first {shown} of {rows} rows"
+    which = how_many(shown, rows, "row", "first")
     few = f", the {MOST_PROBABLE} most probable of {len(posterior.classes)} classes in each" if named else ""
     panels.title(f"Class probabilities of {which}{few}\n({bars})")
     if len(entries) > 1:
         panels.legend(entries)
-    return panels.figure
+    return panels.drawn()
 
 
 def _classes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] | None:

@@ -10,6 +10,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.densities_under_draws import flatten
 from bayesnb.pictures.choices import chosen
 from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import SMALL, background, muted, text_color
 from bayesnb.pictures.text import line_height, line_number, text_width, wrap_to
 from bayesnb.posterior.base import Posterior
@@ -145,19 +146,19 @@ def plot_spikes(
         axis.set_xlim(-0.02 * probs.shape[1] - 0.5, 1.02 * probs.shape[1] - 0.5)
         axis.set_ylim(0.0, 1.05 * probs[shown].max())
         axis.spines["left"].set_visible(True)
-        axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        axis.set_xticks([])
         axis.set_ylabel(wrap_to(f"y = {every[c]}", 1.8, SMALL), fontsize=SMALL)
         named = list(of_panel)
         while len(named) > 1 and _span([texts[j] for j in named]) > space:
             named.pop()
         _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, space)
-    panels.axes[-1].set_xlabel("column", fontsize=SMALL)
+    panels.axes[-1].set_xlabel("columns, in the order of the table", fontsize=SMALL)
     panels.grow(1)
     count = probs.shape[1]
     what = "p(x = 1 | y)" if whole.is_binary else "p(column | y)"
-    first = f", the first {len(shown)} of {len(wanted)} classes" if len(shown) < len(wanted) else ""
+    first = f", {how_many(len(shown), len(wanted), 'class', 'first')}" if len(shown) < len(wanted) else ""
     panels.title(f"Posterior mean of {what} for {count} column{'s' * (count != 1)}{first}")
-    return panels.figure
+    return panels.drawn()
 
 
 def _telling(probs: np.ndarray, class_prob: np.ndarray, *, binary: bool) -> np.ndarray:
@@ -173,7 +174,7 @@ def _position(posterior: Posterior, block: Any) -> int:
     """Position of the block that is meant."""
     fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.has_totals}
     if not fitting:
-        families = sorted({type(family).__name__ for family in posterior.model.families})
+        families = sorted({family.family_name for family in posterior.model.families})
         raise ValueError(
             f"the model has no columns of 0 and 1 and no count vectors, only {', '.join(families)}: plot_densities "
             "shows numbers, plot_prior_posterior any parameter"

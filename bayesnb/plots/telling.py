@@ -1,4 +1,4 @@
-"""The figure of the features that speak most for each class."""
+"""The figure of the features that are the strongest evidence for each class."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import pandas as pd
 
 from bayesnb.pictures.choices import chosen
 from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -27,14 +28,14 @@ def plot_telling_features(
     figsize: Any = None,
     **options: Any,
 ) -> Any:
-    """The features that speak most for each class: log odds (points) and intervals (bars), a panel for each class.
+    """The strongest evidence for each class: log odds of features (points) and intervals (bars), one panel a class.
 
     Parameters
     ----------
     found : pandas.DataFrame, Posterior or fitted estimator
         What `telling_features` returns, or a posterior to compute it from.
     classes : sequence, optional
-        Classes that get a panel, in this order; by default all for which a feature speaks.
+        Classes that get a panel, in this order; by default all for which a feature is evidence.
     max_panels : int, default 10
         The first classes get a panel.
     panels_across : int, optional
@@ -96,7 +97,7 @@ def plot_telling_features(
                 at=0.0,
             )
         )
-    number = f" (the first {len(shown)} of {len(wanted)} classes)" if len(shown) < len(wanted) else ""
+    number = f" ({how_many(len(shown), len(wanted), 'class', 'first')})" if len(shown) < len(wanted) else ""
     title = f"Log odds against the other classes in {frame.attrs.get('unit', 'nats')}{number}"
     return forest(
         rows,

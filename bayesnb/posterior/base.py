@@ -91,7 +91,6 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
-    @warns_once
     def explain(
         self,
         X_row: Any,
@@ -100,7 +99,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         *,
         unit: str = "nats",
         prob: float = 0.89,
-        words: bool = False,
+        words: bool = True,
         num_draws: int | None = None,
         key: Any = 0,
     ) -> Any:
@@ -116,15 +115,15 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
         Parameters
         ----------
-        X_row : table of shape (1, columns), array or list of shape (columns,), or pandas.Series
-            One row, such as ``X.iloc[[0]]``.
+        X_row : table of shape (1, columns), array or list of shape (columns,), pandas.Series or mapping
+            One row, such as ``X.iloc[[0]]``. A series or a mapping has the names of the columns as keys.
         class_, against : label, optional
             Positive numbers support the first class, negative ones the second. By default the most probable class of
             the row, and the most probable other one.
         unit : {"nats", "bits", "decibans"}, default "nats"
         prob : float, default 0.89
             Posterior probability of the intervals.
-        words : bool, default False
+        words : bool, default True
             Whether each word of a count vector has a row of its own, rather than the whole vector one.
         num_draws : int, optional
             Draws in each chain for the intervals; as for `proba_draws`.
@@ -136,7 +135,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         pandas.DataFrame
             By feature. The first row, ``"before any cell"``, has the log odds of the class probabilities, offsets of a
             `WeightedPosterior` included. Then come the features in the order of the table's columns; a block that is
-            one observation is one feature. The two classes, unit and `prob` are in ``attrs``.
+            one observation is one feature. The two classes, unit and `prob` are in ``attrs``. The frame prints them,
+            and prints rounding errors as 0.
 
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.story import parameter_notes
 from bayesnb.printing import Code, DataTable, Paragraph, Piece, four_digits, plus_minus
 
 __all__ = ["parameters_by_class"]
@@ -50,6 +51,7 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
     parts: list[Piece] = [DataTable(frame, more_columns="classes", rows=len(frame))]
     if shown < len(features):
         parts.append(Paragraph(f"… and {len(features) - shown} more of {len(features)} features in .summary()"))
+    parts += map(Paragraph, parameter_notes(model.blocks))
     of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
     learned = [name for name in axes if name not in of_rows]
     if learned:

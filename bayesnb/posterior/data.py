@@ -67,7 +67,7 @@ class DataOfFit:
         problem = self.require_data("log_evidence")
         if not problem.conjugate:
             families = problem.model.families
-            names = [type(family).__name__ for family in families if not isinstance(family, ConjugateFamily)]
+            names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]
             raise ValueError(
                 f"log_evidence is known in closed form for conjugate families only, not for {names}: "
                 "nb.compare_models compares models by leave-one-out, too"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.decisions import NATS
+from bayesnb.decisions import nats_of
 from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.uncertainty import uncertainty_under
@@ -201,7 +201,6 @@ class Draws(ABC):
         0      1.0       1.00       0.00
         1      1.0       0.84       0.16
         """
-        if unit not in NATS:
-            raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
+        nats_of(unit)
         X = as_table(X)
         return uncertainty_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key), unit)

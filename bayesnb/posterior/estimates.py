@@ -7,6 +7,8 @@ import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.story import parameter_notes
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.summary import summary_frame
 from bayesnb.problem import Problem
 from bayesnb.validate import proportion
@@ -82,7 +84,16 @@ class Estimates(ABC):
         -------
         pandas.DataFrame
             ``mean``, ``sd``, ``lower`` and ``upper`` (equal tails), in closed form for an exact posterior;
-            ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point.
+            ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point. The parameters of
+            some families are not those of the cells: those of `LogNormal` are of the logarithm. The printed frame
+            says so.
         """
         proportion("prob", prob)
-        return summary_frame(self.drawn_model.sites, self.site_summaries(prob))
+        from bayesnb.frames import PrintedFrame
+
+        frame = summary_frame(self.drawn_model.sites, self.site_summaries(prob))
+        number = len(frame)
+        heading = f"{number} parameter{'s' * (number != 1)}"
+        if "lower" in frame:
+            heading += f", lower and upper: {percent(prob)} interval"
+        return PrintedFrame(frame, heading, parameter_notes(self.drawn_model.blocks))

@@ -10,11 +10,13 @@ import scipy.sparse
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.decisions import NATS
+from bayesnb.decisions import NATS, nats_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inclusion import features_of
+from bayesnb.pictures.text import percent
 from bayesnb.reading.cells import Cells
 from bayesnb.sparse import dense
+from bayesnb.tables.columns import near_matches
 from bayesnb.tables.row import as_row
 
 __all__ = ["BEFORE", "UNITS", "Evidence", "evidence_of_row"]
@@ -27,6 +29,9 @@ TOGETHER = "features together"
 
 UNITS = NATS | {"decibans": float(np.log(10) / 10)}
 """Units of log odds, in nats. A deciban is ten times the logarithm of the odds to base ten (Good 1950)."""
+
+ROUNDING = 1e-12
+"""Log odds up to this are rounding errors."""
 
 LogOdds = Callable[[int, int, Any], np.ndarray]
 """Log odds of two classes that a feature of a block contributes, shape (..., rows), from its cells."""
@@ -95,13 +100,21 @@ class Evidence:
         """The parts as a pandas frame: ``log_odds``, ``lower``, ``upper``."""
         import pandas as pd
 
+        from bayesnb.frames import PrintedFrame
+
         ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
         frame = pd.DataFrame(
             {"log_odds": self.log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
             index=pd.Index(self.names, name="feature"),
         )
         frame.attrs = {"class": self.class_, "against": self.against, "unit": self.unit, "prob": prob}
-        return frame
+        heading = f"Log odds of {self.class_} against {self.against} in {self.unit}"
+        if self.draws is not None:
+            heading += f", lower and upper: {percent(prob)} interval"
+        total = float(np.sum(self.log_odds))
+        winner = self.class_ if total > 0 else self.against
+        note = f"Sum {total:.4g}" + (f": {winner} is the more probable of the two." if abs(total) > ROUNDING else ".")
+        return PrintedFrame(frame, heading, [note], zero=ROUNDING)
 
 
 @in_float64
@@ -116,9 +129,8 @@ def evidence_of_row(
     num_draws: int | None,
     key: Any,
 ) -> Evidence:
-    """The log odds of two classes in a row; `Posterior.explain` explains arguments and errors."""
-    if unit not in UNITS:
-        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    """The log odds of two classes in a row; `Posterior.explain` describes arguments and errors."""
+    scale = nats_of(unit, UNITS)
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
     log_joint = np.add(*posterior.log_ratio_of(cells))[0]
@@ -163,7 +175,6 @@ def evidence_of_row(
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest(total, found))
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
-    scale = UNITS[unit]
     return Evidence(class_, against, unit, names, texts, found / scale, None if draws is None else draws / scale)
 
 
@@ -173,7 +184,9 @@ def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -
         raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
     for name, label in (("class_", class_), ("against", against)):
         if label is not None and label not in labels:
-            raise ValueError(f"{name} is {label!r}, which is no class: give one of {labels}")
+            raise ValueError(
+                f"{name} is {label!r}, which is no class{near_matches(label, labels)}: give one of {labels}"
+            )
     if class_ is not None and class_ == against:
         raise ValueError(f"class_ and against are both {class_!r}: give two different classes of {labels}")
     by_probability = [labels[c] for c in np.argsort(-log_joint, kind="stable")]

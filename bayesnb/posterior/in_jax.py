@@ -61,7 +61,7 @@ def function_of_array(
             found = _in_float64(of_rows, cells.reshape(-1, num_columns))
         except jax.errors.JAXTypeError as error:
             raise TypeError(
-                f"a density of {sorted({type(family).__name__ for family in families})} needs numbers, which JAX does "
+                f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
                 "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
             ) from error
         return found.reshape(*cells.shape[:-1], num_classes)

@@ -18,7 +18,7 @@ def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]
     for block in model.blocks:
         if not block.is_binary:
             raise ValueError(
-                f"column {block.labels[0]!r} is {type(block.family).__name__}: the rule is linear in 0/1 features only"
+                f"column {block.labels[0]!r} is {block.family.family_name}: the rule is linear in 0/1 features only"
             )
     sizes = [len(block.columns) for block in model.blocks]
     at_zero = density.log_joint_of(tuple(np.zeros((1, size)) for size in sizes))

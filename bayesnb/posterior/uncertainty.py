@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.decisions import NATS, entropy_split
+from bayesnb.decisions import entropy_split, nats_of
 from bayesnb.densities_under_draws import in_pieces
 from bayesnb.model.bound import BoundModel
 from bayesnb.reading.cells import Cells
@@ -24,7 +24,7 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, un
     parameters : ModelParameters
         Leading axes (chain, draw).
     unit : str
-        A key of `NATS`.
+        As for `nats_of`.
 
     Returns
     -------
@@ -38,6 +38,6 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, un
             for piece in in_pieces(parameters, cells)
         )
 
-    total, aleatoric = model.read(X).fill(put, 2).T / NATS[unit]
+    total, aleatoric = model.read(X).fill(put, 2).T / nats_of(unit)
     parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
     return pd.DataFrame(parts, index=pd.RangeIndex(len(total), name="row"))

@@ -105,7 +105,7 @@ def _require_whole_rows(block: Block, x: Any) -> None:
         remedy = ", list all values in categories=, reserve a category for the others, other=True"
     raise ValueError(
         f"column {block.labels[j]!r}: the cell is {missing_or_strange} in {rows[j]} of {len(x)} rows, and "
-        f"{type(block.family).__name__} is fitted to rows in which all {len(block.labels)} cells of block "
+        f"{block.family.family_name} is fitted to rows in which all {len(block.labels)} cells of block "
         f"{block.name!r} are there (rows to predict may lack some): drop these rows, fill in the cells{remedy}, "
         "or give the column a family of its own"
     )

@@ -16,16 +16,23 @@ from bayesnb.model.doubts import warn_of_choice
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.open_columns import OpenColumns, open_columns
 from bayesnb.pictures.families import plot_family_choice
-from bayesnb.printing import DataTable, Heading, Piece, Printed
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.label_score import LabelScore, best_for_labels
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.sparse import SparseTable
-from bayesnb.warn import warns_once
 
 __all__ = ["FamilyChoice", "choose_families"]
 
 CRITERIA = ("evidence", "labels")
+
+DIRECTIONS = {
+    "log_bayes_factor": "log_bayes_factor: evidence of the second minus that of the chosen family, in nats. The lower, "
+    "the better is the choice; above -2 the evidence decides nothing.",
+    "elpd_difference": "elpd_difference: score with the second minus score with the chosen family, in nats. The lower, "
+    "the better is the choice.",
+}
+"""What the number in the printed table means, by its name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +132,8 @@ class FamilyChoice(Printed):
         by = {"evidence": "evidence", "labels": "leave-one-out score of the labels"}[self.criterion]
         shown = self._shown()
         title = f"Families by the {by}, each beside the next best:"
-        return [Heading(title), DataTable(shown, rows=len(shown))]
+        found: list[Piece] = [Heading(title), DataTable(shown, rows=len(shown))]
+        return [*found, Paragraph(DIRECTIONS[self._measure])] if (shown["second"] != "").any() else found
 
     @property
     def _measure(self) -> str:
@@ -147,7 +155,6 @@ class FamilyChoice(Printed):
         return pd.DataFrame(lines, index=names)
 
 
-@warns_once
 def choose_families(
     X: Any,
     y: Any,

@@ -22,6 +22,7 @@ from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.kept_features import with_features
 from bayesnb.selection.subset_search import LabelRatios, Step, while_rising
 from bayesnb.sources.memory import read_table
+from bayesnb.tables.columns import first_few
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -78,7 +79,9 @@ class FeatureSelection(Printed):
 
     def _parts(self) -> list[Piece]:
         table = DataTable(self.table, number=".1f", rows=len(self.table))
-        return [Heading(self._title()), table, *map(Paragraph, self.notes)]
+        lists = [("Kept", self.kept), ("Dropped", self.dropped)]
+        features = [f"{name}: {first_few(list(map(str, which)), 20)}." for name, which in lists if which]
+        return [Heading(self._title()), *map(Paragraph, features), table, *map(Paragraph, self.notes)]
 
     def _title(self) -> str:
         number = len(self.kept) + len(self.dropped)
@@ -213,7 +216,7 @@ def _refuse(problem: Problem, weights: np.ndarray) -> None:
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
             raise ValueError(
-                f"{block.owner()} is {type(block.family).__name__}, which has no closed form, as the leave-one-out "
+                f"{block.owner()} is {block.family.family_name}, which has no closed form, as the leave-one-out "
                 "score of every subset of the features needs: give it a family that has one, such as nb.Histogram() "
                 "for numbers, or leave it out of the model"
             )

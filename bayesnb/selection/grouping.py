@@ -29,7 +29,7 @@ from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import whole_number
-from bayesnb.warn import warn, warns_once
+from bayesnb.warn import warn
 
 __all__ = ["ColumnGrouping", "group_columns"]
 
@@ -90,7 +90,6 @@ class ColumnGrouping(Printed):
         return f"Columns merged by the log evidence, {self.table['total'].iloc[-1]:.1f} higher in the end:"
 
 
-@warns_once
 @in_float64
 def group_columns(
     model: Model | Family,

@@ -102,7 +102,7 @@ def information(block: Block, columns: slice, class_prob: np.ndarray, parameters
         names = [label for label, without in zip(labels_of_information(block)[columns], lost, strict=True) if without]
         shown = first_few(list(map(repr, names)), 3)
         warn(
-            f"column {shown}: the mutual information of {type(block.family).__name__} is NaN, because {reason}: define "
+            f"column {shown}: the mutual information of {block.family.family_name} is NaN, because {reason}: define "
             "mutual_information(class_prob, parameters) in the class, or give the likelihood icdf or cdf",
             UserWarning,
         )

@@ -62,7 +62,7 @@ def best_for_labels(
     for name, family in columns.given.items():
         if not isinstance(family, ConjugateFamily):
             raise ValueError(
-                f"column {name!r} is {type(family).__name__}, which has no closed-form posterior, as "
+                f"column {name!r} is {family.family_name}, which has no closed-form posterior, as "
                 'criterion="labels" needs: give a family that has one, or criterion="evidence"'
             )
     labels = rows.classes[rows.codes]

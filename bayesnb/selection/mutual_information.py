@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.arrays import in_float64
-from bayesnb.decisions import NATS
+from bayesnb.decisions import nats_of
+from bayesnb.frames import PrintedFrame
 from bayesnb.model.inclusion import in_column_order
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.selection.evidence import column_inclusion
@@ -47,7 +49,7 @@ def mutual_information(
     Returns
     -------
     pandas.DataFrame
-        By feature, in the order of the table's columns; unit and `prob` are in ``attrs``.
+        By feature, in the order of the table's columns; unit and `prob` are in ``attrs``. It prints all columns.
 
         ``estimate``
             Information at the maximum of the likelihood, minus its expectation without dependence between cell and
@@ -129,7 +131,7 @@ def mutual_information(
     posterior = posterior_of(posterior)
     posterior.require_model("mutual_information")
     proportion("prob", prob)
-    nats = _nats(unit)
+    nats = nats_of(unit)
     in_nats = _of_data(posterior, prob) | {
         "at_posterior_mean": information_at_mean(posterior),
         "mean": mean_information(posterior, num_draws, key),
@@ -143,7 +145,9 @@ def mutual_information(
     labels = in_column_order(posterior.model.blocks, [labels_of_information(block) for block in posterior.model.blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature"))
     found.attrs |= {"unit": unit, "prob": prob}
-    return found[["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]]
+    order = ["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]
+    heading = f"Mutual information with the class in {unit}, lower and upper: {percent(prob)} interval"
+    return PrintedFrame(found[order], heading)
 
 
 @in_float64
@@ -153,7 +157,7 @@ def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray
     if np.isnan(estimate).any():
         at_mean = _of_columns(posterior, information_at_mean(posterior))
         estimate = np.where(np.isnan(estimate), at_mean, estimate)
-    return estimate / _nats(unit)
+    return estimate / nats_of(unit)
 
 
 def _of_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
@@ -172,9 +176,3 @@ def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:
     counted = posterior.problem.statistics.blocks
     found = [information_in_data(block, of_block, prob) for block, of_block in zip(blocks, counted, strict=True)]
     return {name: [of_block[name] for of_block in found] for name in names}
-
-
-def _nats(unit: str) -> float:
-    if unit not in NATS:
-        raise ValueError(f"unit is {unit!r}: give one of {list(NATS)}")
-    return NATS[unit]

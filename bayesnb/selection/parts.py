@@ -73,7 +73,7 @@ def require_numbers(model: BoundModel) -> None:
             if type(family) in KINDS and isinstance(value, dist.Distribution):
                 where = "every column" if name is EVERY_COLUMN else repr(name)
                 raise ValueError(
-                    f"{where} has {type(family).__name__}({field}=...), which is learned, and evidences of blocks have "
+                    f"{where} has {family.family_name}({field}=...), which is learned, and evidences of blocks have "
                     f"a closed form for numbers only: give {field} a number"
                 )
 
@@ -133,7 +133,7 @@ def _require_mergeable(model: BoundModel, others: set[int]) -> None:
         for block in model.blocks:
             if position in block.columns:
                 raise ValueError(
-                    f"columns names {name!r}, which is {type(block.family).__name__}, a family without joint blocks: "
+                    f"columns names {name!r}, which is {block.family.family_name}, a family without joint blocks: "
                     "leave it out, or give it nb.Gaussian(), nb.Categorical() or nb.Bernoulli() if it is one of these"
                 )
         raise ValueError(f"columns names {name!r}, which is not in the model: leave it out")

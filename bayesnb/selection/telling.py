@@ -1,21 +1,25 @@
 """Which features are the strongest evidence for each class?"""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.block import Block
+from bayesnb.decisions import nats_of
+from bayesnb.frames import PrintedFrame
 from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import features_of
 from bayesnb.model.simulate import draw_cells
+from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.explain import UNITS
+from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
@@ -28,16 +32,16 @@ FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
 
 DRAWS_OF_COLUMNS = 25_000
-"""Draws in each chain times the number of columns, between the two numbers of draws."""
+"""Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
+
+NUMBERS = ["log_odds", "lower", "upper", "median", "median_of_others"]
+"""Columns of the result that hold numbers."""
 
 ROWS = 500
 """Rows of each class over which the log odds of a number are averaged."""
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
-
-ROUNDING = 1e-12
-"""Log odds up to this are zero."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,26 @@ class _Candidates:
         Name of the feature and its value; the value of a word, number or joint block is None.
     log_odds : array, shape (candidates, classes)
     ends : array, shape (2, candidates, classes)
+    medians : array, shape (2, candidates, classes)
+        Median of a number in the class, and in the other classes; NaN for other features.
     """
 
     features: list[Any]
     values: list[Any]
     log_odds: np.ndarray
     ends: np.ndarray
+    medians: np.ndarray
+
+
+class _TellingFeatures(PrintedFrame):
+    """The result, which prints the medians of a number in the place of its value."""
+
+    def _shown(self) -> pd.DataFrame:
+        shown = super()._shown().drop(columns=["median", "median_of_others"])
+        medians = zip(self["median"], self["median_of_others"], strict=True)
+        texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
+        shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
+        return shown
 
 
 @in_float64
@@ -85,8 +103,9 @@ def telling_features(
     prob : float, default 0.89
         Posterior probability of the intervals.
     num_draws : int, optional
-        Draws in each chain: by default 250 in each of 4 from a closed form, 50 if there are many columns, and all draws
-        of a sampled posterior. The more draws, the less the order of features with alike intervals depends on `key`.
+        Draws in each chain: by default 250 in each of 4 from a closed form, 50 if there are many columns or classes,
+        and all draws of a sampled posterior. The more draws, the less the order of features with alike intervals
+        depends on `key`.
     key : int or JAX key, default 0
         For the draws from a closed form, and for rows of each class (see below).
 
@@ -94,7 +113,7 @@ def telling_features(
     -------
     pandas.DataFrame
         Class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and `prob` are in
-        ``attrs``.
+        ``attrs``. In print, a number has its two medians in the place of a value.
 
         ``class``, ``feature``
             The class, and the column, the word or the joint block that is evidence for it.
@@ -106,6 +125,9 @@ def telling_features(
             classes), by 500 rows drawn from the posterior predictive distribution.
         ``lower``, ``upper``
             Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
+        ``median``, ``median_of_others``
+            Of a number: its median in 500 rows of the class, and in as many of each other class, which have the
+            weights of the class probabilities. They say whether small or large numbers are evidence. NaN for all else.
 
         Only features with log odds above zero are listed, in the order of
         ``lower``, or of ``log_odds`` for a point estimate. Words that are rare in the data have large log odds with
@@ -145,26 +167,37 @@ def telling_features(
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     num = whole_number("num", num)
-    if unit not in UNITS:
-        raise ValueError(f"unit is {unit!r}: give one of {list(UNITS)}")
+    scale = nats_of(unit, UNITS)
     classes = posterior.classes.tolist()
     if len(classes) < 2:
         raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
     found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
     features = [feature for some in found for feature in some.features]
     values = [value for some in found for value in some.values]
-    log_odds = np.concatenate([some.log_odds for some in found]) / UNITS[unit]
-    lower, upper = np.concatenate([some.ends for some in found], axis=1) / UNITS[unit]
+    log_odds = np.concatenate([some.log_odds for some in found]) / scale
+    lower, upper = np.concatenate([some.ends for some in found], axis=1) / scale
     rank = log_odds if np.isnan(lower).all() else lower
+    medians = np.concatenate([some.medians for some in found], axis=1)
     parts = []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
-        parts += [(label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c]) for e in best]
-    frame = pd.DataFrame(parts, columns=["class", "feature", "value", "log_odds", "lower", "upper"], dtype=object)
-    frame = frame.astype({"log_odds": float, "lower": float, "upper": float})
+        parts += [
+            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], *medians[:, e, c]) for e in best
+        ]
+    frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
+    frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return frame
+    return _TellingFeatures(frame, _heading(frame, unit, prob))
+
+
+def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
+    told = f"Log odds of each class against the others, in {unit}"
+    if frame["lower"].notna().any():
+        told += f", lower and upper: {percent(prob)} interval"
+    if frame["median"].notna().any():
+        told += ". A column of numbers has the median of the class and of the others"
+    return told
 
 
 def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
@@ -172,33 +205,50 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     unweighted = posterior.unweighted if isinstance(posterior, WeightedPosterior) else posterior
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
-        num_draws = min(max(DRAWS_OF_COLUMNS // columns, FEWEST_DRAWS), MOST_DRAWS)
+        pairs = math.comb(len(posterior.classes), 2)
+        num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
     model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
-    log_prob = log(posterior.class_probs())
+    class_prob = posterior.class_probs()
+    log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
 
-    def odds(i: int, j: int, x: Any, average: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Log odds and ends of their intervals, shapes (candidates, classes) and (2, candidates, classes)."""
-        found = average(against_others(posterior.feature_log_density(i, j, x), log_prob))
+    def odds(
+        i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log odds and ends of their intervals, by the function `of` of log densities and log class probabilities."""
+        found = of(posterior.feature_log_density(i, j, x), log_prob)
         if parameters is None:
             return found, np.full((2, *found.shape), np.nan)
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        draws = average(against_others(model.feature_log_likelihood(parameters, i, j, x), log_probs))
+        draws = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
         return found, np.quantile(draws, levels, axis=(0, 1))
+
+    def odds_of_own_rows(i: int, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Means over the rows of each class, shapes (1, classes) and (2, 1, classes)."""
+        by_class = [odds(i, j, x, partial(mean_against_others, c)) for c, x in enumerate(rows.of_block(i))]
+        found, ends = zip(*by_class, strict=True)
+        return np.array([found]), np.stack(ends, axis=-1)[:, None, :]
+
+    def each(names: list[Any], values: list[Any], i: int, j: int, x: Any) -> _Candidates:
+        found, ends = odds(i, j, x, against_others)
+        return _Candidates(names, values, found, ends, np.full_like(ends, np.nan))
 
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield _Candidates(labels, [None] * len(labels), *odds(i, 0, x, lambda found: found))
+                yield each(labels, [None] * len(labels), i, 0, x)
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield _Candidates([name] * len(values), values, *odds(i, j, x, lambda found: found))
+                yield each([name] * len(values), values, i, j, x)
             else:
-                yield _Candidates([name], [None], *odds(i, j, rows.of_block(i), _mean_of_own_rows))
+                found, ends = odds_of_own_rows(i, j)
+                cells = [x[:, j] for x in rows.of_block(i)]
+                medians = np.full_like(ends, np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
+                yield _Candidates([name], [None], found, ends, medians)
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -206,20 +256,38 @@ def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
 
     Both arguments broadcast; a constant in `log_prob` cancels. NaN where a value is impossible under all classes.
     """
-    log_density, log_prob = np.broadcast_arrays(log_density, log_prob)
-    found = np.empty(log_density.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for c in range(log_density.shape[-1]):
-            prob, joint = (np.delete(part, c, axis=-1) for part in (log_prob, log_prob + log_density))
-            found[..., c] = log_density[..., c] - logsumexp(joint, axis=-1) + logsumexp(prob, axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(log_density - _of_others(log_prob + log_density) + _of_others(log_prob))
+
+
+def _of_others(log_joint: np.ndarray) -> np.ndarray:
+    """Logarithm of the sum over all classes except one, for each class, on the last axis.
+
+    It is the sum of those before and those after the class: the sum over all minus the class itself would lose digits.
+    """
+    found = np.full(log_joint.shape, -np.inf)
+    found[..., 1:] = np.logaddexp.accumulate(log_joint[..., :-1], axis=-1)
+    after = np.logaddexp.accumulate(log_joint[..., :0:-1], axis=-1)[..., ::-1]
+    found[..., :-1] = np.logaddexp(found[..., :-1], after)
     return found
 
 
-def _mean_of_own_rows(log_odds: np.ndarray) -> np.ndarray:
-    """Mean over the rows of each class, shape (..., 1, classes); the rows of the classes follow each other."""
-    by_class = np.split(log_odds, log_odds.shape[-1], axis=-2)
-    means = [rows[..., c].mean(axis=-1) for c, rows in enumerate(by_class)]
-    return np.stack(means, axis=-1)[..., None, :]
+def mean_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """The log ratio of `against_others` for class `c` alone, its mean over the rows, shape (...)."""
+    joint, prob = (np.delete(part, c, axis=-1) for part in (log_prob + log_density, log_prob))
+    with np.errstate(invalid="ignore"):
+        ratio = log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
+    return np.asarray(ratio.mean(axis=-1))
+
+
+def _medians(cells: list[np.ndarray], class_prob: np.ndarray) -> np.ndarray:
+    """Median of each class and of the other classes, shape (2, classes), of cells by class."""
+    found = np.empty((2, len(cells)))
+    for c, of_class in enumerate(cells):
+        weights = np.repeat(np.delete(class_prob, c), ROWS)
+        found[0, c] = np.median(of_class)
+        found[1, c] = np.quantile(np.delete(cells, c, axis=0).ravel(), 0.5, weights=weights, method="inverted_cdf")
+    return found
 
 
 def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
@@ -246,15 +314,16 @@ class _Rows:
     def __init__(self, posterior: Posterior, key: Any) -> None:
         self._posterior, self._rng = posterior, random_generator(key)
         self._parameters: Any = None
-        self._cells: dict[int, np.ndarray] = {}
+        self._cells: dict[int, list[np.ndarray]] = {}
 
-    def of_block(self, i: int) -> np.ndarray:
-        """Cells of a block, the rows of the classes after each other, shape (rows, columns)."""
+    def of_block(self, i: int) -> list[np.ndarray]:
+        """Cells of a block, for each class its rows, shape (rows, columns)."""
         posterior = self._posterior
         codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
         if self._parameters is None:
             self._parameters = posterior.row_parameters(codes, self._rng)
         if i not in self._cells:
             block = posterior.model.blocks[i]
-            (self._cells[i],) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
+            (cells,) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
+            self._cells[i] = np.split(cells, len(posterior.classes))
         return self._cells[i]

@@ -18,7 +18,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.table import Table
-from bayesnb.warn import warn, warns_once
+from bayesnb.warn import warn
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.laplace import Mixture, approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood
@@ -36,7 +36,6 @@ MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
 
 
-@warns_once
 @in_float64
 def weight_features(
     posterior: Posterior | Fitted,

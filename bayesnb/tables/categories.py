@@ -76,7 +76,7 @@ def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
     found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
     if not found:
         return
-    remedy = "nb.Categorical(other=True) would give them probability"
+    remedy = "a family with other=True, such as nb.Categorical(other=True), would give them probability"
     if len(found) == 1:
         column, cells, shown = found[0]
         told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"

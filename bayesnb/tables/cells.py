@@ -39,7 +39,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     else:
         row, column = (int(index[0]) for index in np.nonzero(wrong))
         value = x[row, column]
-    name = type(family).__name__
+    name = family.family_name
     where = f"column {names[column]!r}, row {(rows.start or 0) + row}"
     if np.isnan(value):
         raise ValueError(

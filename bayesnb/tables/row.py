@@ -1,5 +1,6 @@
 """One row of a table."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import scipy.sparse
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
 
-__all__ = ["as_row"]
+__all__ = ["as_row", "one_row"]
 
 
 def as_row(X_row: Any) -> Table:
@@ -16,8 +17,8 @@ def as_row(X_row: Any) -> Table:
 
     Parameters
     ----------
-    X_row : table of shape (1, columns), array or list of shape (columns,), or pandas.Series
-        The index of a series has the names of the columns.
+    X_row : table of shape (1, columns), array or list of shape (columns,), pandas.Series or mapping
+        The index of a series and the keys of a mapping are the names of the columns.
 
     Raises
     ------
@@ -26,7 +27,7 @@ def as_row(X_row: Any) -> Table:
     ValueError
         If it does not have exactly one row.
     """
-    table = as_table(_as_one_row(X_row))
+    table = as_table(one_row(X_row))
     if table.num_rows != 1:
         raise ValueError(
             f"X_row has {table.num_rows} rows: give exactly one, such as X.iloc[[0]] of a frame or X[[0]] of an array"
@@ -34,10 +35,23 @@ def as_row(X_row: Any) -> Table:
     return table
 
 
-def _as_one_row(X_row: Any) -> Any:
-    """A row without an axis of rows as a table; anything else as it is."""
+def one_row(X_row: Any) -> Any:
+    """A row without an axis of rows as a table of one row; anything else as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is a single cell or None.
+    """
     import pandas as pd
 
+    if np.isscalar(X_row) or X_row is None:
+        raise TypeError(
+            f"X_row is {X_row!r}: give one row, such as X.iloc[[0]] of a frame, X[[0]] of an array, or a dict from "
+            "column to cell"
+        )
+    if isinstance(X_row, Mapping):
+        return pd.DataFrame([dict(X_row)])
     if isinstance(X_row, pd.Series):
         return X_row.to_frame().T.infer_objects()
     if isinstance(X_row, list | tuple) and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X_row):

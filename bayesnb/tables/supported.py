@@ -42,7 +42,7 @@ def within_support(table: Table, families: Mapping[int, Family]) -> Table:
         if marked.any():
             wrong[position] = marked
             number, first = int(marked.sum()), cells[marked.argmax()]
-            kind, name = type(family).__name__, table.names[position]
+            kind, name = family.family_name, table.names[position]
             found.append(f"{number} in column {name!r}, such as {first:g}, which is not {family.holds} ({kind})")
     if not wrong:
         return table

@@ -29,7 +29,7 @@ import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks import compare as compare_module
 from bayesnb.checks.comparison import battery, densities, dependence, marginals
-from bayesnb.checks.comparison.class_probabilities import _excess, probability_frame
+from bayesnb.checks.comparison.class_probabilities import _by_ranks, _excess, probability_frame
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.checks.comparison.same_problem import differences
 from bayesnb.families.pit import independent_pit, pit
@@ -297,6 +297,18 @@ def test_probabilities_carried_by_a_few_draws_are_no_reason_for_a_no(concentrati
     assert concentration > 0.01 or off > 0
 
 
+def test_ranks_among_few_draws_have_the_spread_of_both():
+    """A rank among 40 draws is as uncertain as these are: without their part the z would have a spread of 2.4."""
+    rng = np.random.default_rng(2)
+    draws, reference = rng.normal(size=(4, 50, 400)), rng.normal(size=(40, 400))
+    of_probabilities = _by_ranks(draws, reference, rng)
+    names = SimpleNamespace(names=[f"row {row}" for row in range(399)])
+    of_densities = battery._densities(draws, reference, names, rng).tests.groupby("test")["z"].std()
+    spreads = [np.std(of_probabilities[name]) for name in ("z_rank", "z_rank_spread")]
+    # The standard deviation of 400 numbers has a relative error of 3.5 %.
+    np.testing.assert_allclose([*spreads, *of_densities], 1.0, rtol=0, atol=0.14)
+
+
 def test_a_table_without_rows_has_no_probabilities():
     found = compared(coins, 0)
     with pytest.raises(ValueError, match="X has no rows: give at least one"):
@@ -397,12 +409,15 @@ class Waiting(Exponential):
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "YES"), (1.1, "NO")])
 def test_a_family_without_a_distribution_function_is_compared_with_exact_draws(factor, verdict, monkeypatch):
     monkeypatch.setattr(densities, "EXACT_DRAWS", 4000)  # JAX draws them, slowly
+    variances, tests = [], marginals._tests
+    monkeypatch.setattr(marginals, "_tests", lambda u, variance: variances.append(variance) or tests(u, variance))
     rng = np.random.default_rng(9)
     X, y = rng.exponential(2.0, (30, 3)), rng.integers(0, 2, 30)
     exact, known = nb.fit(Waiting(), X, y), nb.fit(Exponential(), X, y)
     draws = known.draws(key=4)
     found = nb.compare(exact, nb.from_samples(Waiting(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     assert found.verdict.startswith(verdict), found.verdict
+    assert variances == [0.0, 1 / 4000], "of the class probabilities and of the rate"
     by_cdf = nb.compare(known, nb.from_samples(Exponential(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     # As many exact draws as draws: their error is added to that of the draws.
     rates = [name for name in found.table.index if name.startswith("x_rate")]
@@ -493,6 +508,14 @@ def test_the_fewest_effective_draws_and_the_largest_difference_are_named():
     assert found == ["the mean of y has 120 effective draws, and the tests need 400"]
     (words,) = compare_module._against(tests)
     assert words == "the mean of 2 of 3 parameters is off, most of all y (z = -9.0)"
+    more = [tests.assign(part="densities"), tests.assign(test="tails"), tests.assign(test="spread")]
+    words = [words.split()[1:] for words in compare_module._against(pd.concat([tests, *more]))]
+    assert [(each[0], *each[5:7]) for each in words] == [
+        ("mean", "parameters", "is"),
+        ("mean", "log", "densities"),
+        ("tails", "parameters", "are"),
+        ("spread", "parameters", "is"),
+    ], "in the order of the tests"
     shown = [compare_module._z(z) for z in (99.96, 100.0, 100.2, -100.2)]
     assert shown == ["100.0", "100.0", "beyond 100", "below -100"]
 

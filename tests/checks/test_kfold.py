@@ -1,7 +1,6 @@
 """Cross-validation of models by any inference."""
 
 import re
-import warnings
 from dataclasses import dataclass, field
 
 import arviz as az
@@ -14,6 +13,7 @@ import scipy.sparse
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
 from bayesnb.reading.host import HostChunks
+from bayesnb.warn import warn
 
 Y = np.array(["p", "q"])[np.random.default_rng(1).integers(0, 2, 40)]
 X = np.random.default_rng(2).poisson(np.where(Y == "q", 3.0, 1.5)[:, None], (40, 4))
@@ -33,7 +33,7 @@ class Stub(nb.Exact):
         number = len(self.seen)
         self.seen.append((np.asarray(jax.random.key_data(key)).tolist(), self.progress))
         for message, category in self.warns.get(number, []):
-            warnings.warn(message, category, stacklevel=2)
+            warn(message, category)
         if number == self.fails:
             raise ValueError("there is no estimate")
         posterior = nb.Exact().fit(problem)

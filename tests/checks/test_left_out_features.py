@@ -9,6 +9,7 @@ import scipy.sparse
 from cases import CASES, CATEGORIES, with_holes
 
 import bayesnb as nb
+from bayesnb.checks.left_out_draws import _without
 from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
 
 ROWS = 24
@@ -171,3 +172,14 @@ def test_all_features_together_are_the_sum(mixed, options):
     likely = np.exp(sums(each) - np.logaddexp.reduce(sums(each), axis=1)[:, None])
     of_label = np.log(likely[np.arange(40), each.rows.codes])
     np.testing.assert_allclose(of_label, nb.loo(posterior, X, y).elpd_i.values, atol=1e-9)
+
+
+def test_draws_are_averaged_under_the_classes_that_a_row_does_not_have(rng):
+    densities, codes = rng.normal(size=(100, 3, 2)), np.array([0, 1, 1])
+    densities[:, 2, 1] = 0.0  # a missing cell
+    found, mean = _without(densities, codes), np.log(np.exp(densities).mean(axis=0))
+    rows = np.arange(3)
+    np.testing.assert_allclose(found[rows, 1 - codes], mean[rows, 1 - codes], rtol=1e-12)
+    # Without the row its cell is less probable; a missing cell tells nothing.
+    assert (found[:2, [0, 1]].diagonal() < mean[:2, [0, 1]].diagonal()).all()
+    assert found[2, 1] == pytest.approx(0.0, abs=1e-12)

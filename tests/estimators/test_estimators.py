@@ -116,6 +116,26 @@ def test_cells_at_the_threshold_are_zeros_in_sparse_rows_too():
     np.testing.assert_array_equal(fitted.feature_count_, [[0, 1], [1, 1]])
 
 
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("binarize", [None, 0.0, 0.5, 1.0, 1.5])
+def test_booleans_are_zeros_and_ones_for_any_threshold(form, binarize, rng):
+    X, y = rng.random((30, 3)) < 0.4, np.arange(30) % 2
+    fitted = BernoulliNB(binarize=binarize).fit(form(X), y)
+    ones = X if binarize is None else binarize < X
+    np.testing.assert_array_equal(fitted.feature_count_, [ones[y == c].sum(axis=0) for c in (0, 1)])
+    if binarize is None:
+        np.testing.assert_array_equal(BernoulliNB(binarize=None).fit(X * 1.0, y).feature_count_, fitted.feature_count_)
+        with pytest.raises(ValueError, match="row 4: 2 is not 0, 1"):
+            BernoulliNB(binarize=None).fit(np.where(np.arange(30)[:, None] == 4, 2.0, X), y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_a_weight_below_zero_is_named(estimator, counts):
+    X, y = counts
+    with pytest.raises(ValueError, match=r"sample_weight of row 2 is -1\.5: weights are finite and not negative"):
+        estimator().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 2, -1.5, 1.0))
+
+
 def test_columns_of_categories_and_of_numbers_predict_by_the_mean_of_the_parameters(rng):
     X = pd.DataFrame({"colour": rng.choice(["red", "blue"], 12), "size": rng.normal(size=12)})
     model = nb.NaiveBayes({"colour": nb.Categorical(), "size": nb.Gaussian()})

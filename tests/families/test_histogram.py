@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 import bayesnb as nb
 from bayesnb.families.bins import Bins
-from bayesnb.families.choose_bins import NUMBERS_OF_BINS, chosen_edges, log_evidence_of_bins
+from bayesnb.families.choose_bins import NUMBERS_OF_BINS, chosen_edges, log_evidence_of_bins, resolution
 from bayesnb.families.compiled import log_density
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
@@ -176,6 +176,60 @@ class TestEdges:
         edges = nb.Histogram.from_column(x).edges
         assert -5 < edges[0] < edges[-1] < 5
         assert len(edges) > 5
+
+    @pytest.mark.parametrize(("number", "each_side"), [(30, 1), (300, 3), (399, 3)])
+    def test_a_hundredth_of_the_values_on_each_side_and_at_least_one_may_be_outliers(self, number, each_side):
+        def edges_with(outliers):
+            middle = np.arange(1.0, number - 2 * outliers + 1)
+            far = 1e6 * np.arange(1, outliers + 1)
+            edges = nb.Histogram.from_column(np.concatenate([-far, middle, far])).edges
+            return edges[0], edges[-1], number - 2 * outliers + 0.5
+
+        low, high, end = edges_with(each_side)
+        assert (low, high) == (0.5, end)
+        low, high, end = edges_with(each_side + 1)
+        assert low < -1e6
+        assert high > 1e6
+
+    def test_of_three_values_none_is_an_outlier(self):
+        edges = nb.Histogram.from_column([0.0, *[1.0] * 20, 1e6]).edges
+        assert (edges[0], edges[-1]) == (-0.5, 1e6 + 0.5)
+        edges = nb.Histogram.from_column([-1e6, *[1.0, 2.0] * 20, 1e6]).edges
+        assert (edges[0], edges[-1]) == (0.5, 2.5)
+
+    def test_two_cells_are_outliers_and_three_are_not(self):
+        far = np.r_[-1e6, 1.0:30.0, 1e6]
+        assert nb.Histogram.from_column(far).edges[0] == 0.5
+        assert nb.Histogram.from_column(np.append(far, 1e6)).edges[0] == -1e6 - 0.5
+
+    def test_each_value_of_a_lattice_has_a_bin(self):
+        found = nb.Histogram.from_column([1.0, 2.0, 3.0, 4.0, 5.0] * 20, 100).edges
+        np.testing.assert_array_equal(found, np.arange(0.5, 6.0))
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            ([], 1.0),
+            ([0.0], 1.0),
+            ([0.5], 0.5),
+            ([-3.0], 3.0),
+            ([-1e15, 0.25, 0.5], 0.25),
+            ([0.3, 0.1 + 0.2], 0.1 + 0.2),
+        ],
+    )
+    def test_the_resolution_of_values(self, values, expected):
+        assert resolution(np.array(values)) == expected
+
+    def test_no_cell_gives_bins_around_zero(self):
+        edges = nb.Histogram.from_column([np.nan]).edges
+        assert (edges[0], edges[-1]) == (-0.5, 0.5)
+
+    def test_the_widest_range(self):
+        widest = 0.49 * np.finfo(np.float64).max
+        edges = nb.Histogram.from_column([0.0, widest]).edges
+        assert np.isfinite(edges).all()
+        with pytest.raises(ValueError, match="span more than float64 holds: divide the column by a number"):
+            nb.Histogram.from_column([-0.25 * widest, 0.9 * widest])
 
     def test_a_value_of_many_cells_is_no_outlier(self, rng):
         x = np.append(np.zeros(900), rng.integers(100, 20_000, 100))

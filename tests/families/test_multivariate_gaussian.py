@@ -451,6 +451,22 @@ class TestCoordinates:
 
 
 @pytest.mark.usefixtures("float64")
+def test_the_coordinate_of_two_covariances(rng):
+    """The density of its value times the determinant of its derivative, by differences."""
+    z, prior = rng.normal(size=(2, 3)), dist.InverseWishart(4.0, scale_matrix=SCALE[:2, :2])
+    coordinate = ScaledCovariance(np.linalg.cholesky(SCALE[:2, :2] * np.array([0.5, 3.0])[:, None, None]))
+    at = coordinate.at(z, prior)
+    lower, step = np.tril_indices(2), 1e-5
+    expected = sum(stats.invwishart.logpdf(np.asarray(value), 4.0, SCALE[:2, :2]) for value in at.value)
+    beside = [np.asarray(coordinate.at(z + step * unit, prior).value) for unit in (*np.eye(3), *-np.eye(3))]
+    slopes = (np.stack(beside[:3]) - np.stack(beside[3:])) / (2 * step)
+    for slope in np.moveaxis(slopes, 1, 0):
+        expected += np.linalg.slogdet(slope[:, *lower])[1]
+    assert float(at.log_density) == pytest.approx(expected, rel=1e-7)
+    np.testing.assert_allclose(coordinate.point(Drawn(np.asarray(at.value)), prior, rng), z, rtol=1e-8)
+
+
+@pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("labelled", [True, False])
 def test_chains_move_around_the_closed_form(rng, labelled):
     """That of all rows; a row without a label is in the class that it is far nearer to."""

@@ -95,17 +95,19 @@ def test_the_concentration_of_the_classes_is_learned_too():
 
 
 def test_the_density_that_gibbs_reports_has_hyperparameters():
+    """Up to a constant, which the labelled rows add."""
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 20, 2), key=3)
     draws = posterior.draws()
+    difference = []
     for at in np.ndindex(2, 20):
         a, rate, prob = (draws[name][at] for name in ("x_concentration", "x_rate", "class_prob"))
-        expected = stats.gamma.logpdf(a, 2.0) + stats.gamma.logpdf(rate, a).sum() + stats.beta.logpdf(prob[0], 1, 1)
+        expected = stats.gamma.logpdf(a, 2.0) + stats.gamma.logpdf(rate, a).sum()
         for x, label in zip(EGGS[:, 0], KIND, strict=True):
             joint = np.log(prob) + stats.poisson.logpmf(x, rate.ravel())
             expected += logsumexp(joint) if label is None else joint["ab".index(label)]
-        # The statistics of labelled rows have no factorials.
-        expected += sum(gammaln(x + 1) for x, label in zip(EGGS[:, 0], KIND, strict=True) if label)
-        assert posterior.sample_stats["lp"][at] == pytest.approx(expected, rel=1e-9)
+        difference.append(posterior.sample_stats["lp"][at] - expected)
+    assert np.ptp(difference) < 1e-9
+    assert np.ptp(posterior.sample_stats["lp"]) > 1
 
 
 def test_classes_that_share_no_hyperparameter_move_side_by_side():
@@ -137,8 +139,8 @@ def test_classes_with_hyperparameters_of_their_own_are_not_exchangeable():
 def test_gibbs_learns_where_no_row_has_a_label():
     X = np.concatenate([EGGS, EGGS + 40])
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 200, 2), classes=2, key=0)
-    rates = np.sort(posterior.mean()["x_rate"].ravel())
-    np.testing.assert_allclose(rates, [4.0, 44.0], atol=3.0)
+    a = posterior.hyperparameters()["x_concentration"]
+    np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
 
 
 def test_inferences_that_cannot_learn_name_gibbs():

@@ -26,6 +26,19 @@ def coins():
     return nb.NaiveBayes(nb.Bernoulli()), X, y
 
 
+@pytest.fixture(scope="module")
+def sampled_penguins(penguins):
+    """One model of the penguins, in closed form and sampled."""
+    X, y = penguins
+    model = nb.NaiveBayes.from_frame(X)
+    return nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS(), key=1)
+
+
+@pytest.fixture(scope="module")
+def comparison(penguins, sampled_penguins):
+    return nb.compare(*sampled_penguins, penguins[0])
+
+
 # The penguins have numbers and categories. Flags have the shape of `coins`, so that they share a compiled sampler.
 @pytest.mark.parametrize("case", cases_fast(CASES, {"bernoulli"}))
 def test_every_family_agrees_with_its_closed_form(case):
@@ -47,10 +60,8 @@ def test_every_family_agrees_with_its_closed_form(case):
     assert not nb.compare(exact, biased).agree
 
 
-def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
-    X, _ = penguins
-    exact, sampled = penguin_posteriors
-    comparison = nb.compare(exact, sampled, X)
+def test_the_mixed_model_of_the_penguins_agrees(sampled_penguins, comparison):
+    _, sampled = sampled_penguins
     assert comparison.agree, comparison.verdict
     assert comparison.verdict.startswith("YES")
     assert len(comparison.table) == 42
@@ -64,8 +75,8 @@ def test_the_mixed_model_of_the_penguins_agrees(penguins, penguin_posteriors):
     assert not sampled.sample_stats["diverging"].any()
 
 
-def test_the_picture_of_a_comparison(penguin_posteriors):
-    figure = nb.compare(*penguin_posteriors).plot(max_panels=6)
+def test_the_picture_of_a_comparison(comparison):
+    figure = comparison.plot(max_panels=6)
     panels = [axis for axis in figure.axes if axis.get_title()]
     assert len(panels) == 6
     rows, columns = figure.axes[0].get_gridspec().get_geometry()
@@ -76,8 +87,7 @@ def test_the_picture_of_a_comparison(penguin_posteriors):
         assert max(heights) == pytest.approx(max(line), rel=0.35)
 
 
-def test_a_panel_names_the_difference_for_which_it_is_shown(penguin_posteriors):
-    comparison = nb.compare(*penguin_posteriors)
+def test_a_panel_names_the_difference_for_which_it_is_shown(comparison):
     off = comparison.table[["z_mean", "z_sd", "z_skew", "z_tails"]].abs()
     told = {}
     expected = off.max(axis=1).nlargest(8)

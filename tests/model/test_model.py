@@ -343,6 +343,12 @@ def test_frequencies_of_labels_have_no_scale(scale):
     np.testing.assert_allclose(posterior.plugin().parameters.class_prob, [0.375, 0.625], rtol=1e-12)
 
 
+def test_frequencies_of_labels_without_weight_are_equal():
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    posterior = nb.fit(model, [[0], [1], [1]], ["a", "b", "c"], sample_weight=[0, 0, 0])
+    np.testing.assert_allclose(posterior.class_probs(), 1 / 3, rtol=1e-15)
+
+
 def test_the_default_mean_of_counts_is_that_of_the_column_or_one_where_it_is_zero():
     family = nb.fit(nb.Poisson(concentration=2.0), [[0, 3], [0, 5], [np.nan, 4]], [0, 1, 1]).model.families[0]
     np.testing.assert_allclose(family.concentration / family.rate, [[1.0, 4.0]] * 2, rtol=1e-12)

@@ -66,6 +66,7 @@ def test_bars_are_the_parts_and_their_sum(penguins):
     assert bars[-1][0] == "sum"
     assert {"island = Torgersen", "bill_length_mm = 39.1", "sex = male"} < {name for name, _, _ in bars}
     assert all((hatch == "////") == (width < 0) for _, width, hatch in bars)
+    assert [len(bars) - 1.5] * 2 in [list(line.get_ydata()) for line in axis.lines], "a line above the sum"
     lines = np.array([line.get_xdata() for line in axis.lines[: len(bars)]])
     np.testing.assert_allclose(lines[1:-1], features[["lower", "upper"]], rtol=1e-12)
     draws = posterior.log_joint_draws(row, num_draws=30)[..., 0, :] / np.log(2)

@@ -2,7 +2,8 @@
 
 import gzip
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -17,12 +18,16 @@ from cases import Exponential
 from drawn import collisions, intervals
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
+from bayesnb.pictures.extremes import number_of_panels
 from bayesnb.pictures.rows import first_rows
 from bayesnb.pictures.style import LINES, MARKERS
-from bayesnb.plots.prior_posterior import _Curve, _range
+from bayesnb.plots.column_densities import _edges
+from bayesnb.plots.densities import _categories
+from bayesnb.plots.prior_posterior import _bars, _Curve, _range
 
 ROWS = 60
 
@@ -314,6 +319,17 @@ def test_narrow_panels_name_fewer_spikes():
     assert collisions(narrow) == []
 
 
+def test_a_spike_of_height_zero_has_no_name_and_a_single_one_has_one_in_any_width():
+    names = [f"the column numbered {j}" for j in range(3)]
+    X = pd.DataFrame([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]], columns=names)
+    estimate = nb.fit(nb.Bernoulli(), X, [0, 0, 1, 1], nb.MLE())
+    first, second = (spikes(axis) for axis in nb.plot_spikes(estimate, label="tallest", tolerance=0).axes)
+    assert [name.split()[-1] for name in first.names] == ["0", "1"]
+    assert [name.split()[-1] for name in second.names] == ["0"]
+    narrow = nb.plot_spikes(estimate, label="tallest", axes=Figure(figsize=(0.5, 3.0)).subplots(2))
+    assert [len(spikes(axis).names) for axis in narrow.axes] == [1, 1]
+
+
 @pytest.mark.parametrize("at", [*(pytest.param(at, marks=pytest.mark.slow) for at in (0, 27)), 55])
 def test_names_of_neighbouring_spikes_stand_side_by_side(at):
     X = np.zeros((20, 60))
@@ -332,8 +348,9 @@ def test_spikes_refuse_what_is_not_there(exact, table):
     X, y = table
     with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
         nb.plot_spikes(exact, "leaf")
-    with pytest.raises(ValueError, match=r"tolerance is 1\.5"):
-        nb.plot_spikes(exact, tolerance=1.5)
+    for tolerance in (1.5, 1.0, -0.1):
+        with pytest.raises(ValueError, match=f"tolerance is {tolerance}: give a number from 0, below 1"):
+            nb.plot_spikes(exact, tolerance=tolerance)
     numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
     with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Gaussian"):
         nb.plot_spikes(numbers)
@@ -404,6 +421,20 @@ def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table
     assert set(np.unique(nests.patches[0].get_xy()[:, 0]) % 1) == {0.5}
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "bins", "expected"),
+    [
+        (2.3, 9.8, 25, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]),
+        (2.3, 9.8, 4, [2.5, 4.5, 6.5, 8.5, 10.5]),
+        (3.0, 8.0, 3, [2.5, 4.5, 6.5, 8.5]),
+        (-0.7, 1.7, 9, [-0.5, 0.5, 1.5]),
+        (4.6, 5.4, 1, [4.5, 5.5]),
+    ],
+)
+def test_bars_of_counts_are_whole_numbers_wide(low, high, bins, expected):
+    np.testing.assert_array_equal(_edges(low, high, bins, counts=True), expected)
+
+
 def test_densities_beside_count_vectors_and_positive_numbers(words):
     counts, y, _ = words
     X = counts.assign(wait=np.random.default_rng(1).exponential(2.0, len(counts)))
@@ -457,6 +488,18 @@ def test_columns_of_a_joint_block_have_their_own_densities():
             np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("number", "shown", "own"),
+    [(5, 8, [0, 1, 2, 3, 4]), (6, 8, [2, 3, 4, 5]), (3, 40, [0, 1, 2]), (4, 40, [2, 3]), (40, 1, range(40))],
+)
+def test_the_most_probable_categories_have_a_place_of_their_own(number, shown, own):
+    """Forty bars, those of all classes together, and three categories in any case."""
+    density = np.repeat(np.arange(number)[:, None] / number, shown, axis=1)
+    found, others = _categories(SimpleNamespace(names=range(number), density=density), list(range(shown)))
+    assert found.tolist() == [*own]
+    assert others.tolist() == [k for k in range(number) if k not in own]
+
+
 def test_rare_categories_share_a_bar_where_there_are_many():
     rng = np.random.default_rng(5)
     y = np.array(list("abcdefgh"))[rng.integers(0, 8, 400)]
@@ -472,6 +515,9 @@ def test_rare_categories_share_a_bar_where_there_are_many():
     np.testing.assert_allclose(heights.sum(axis=1), 1.0)
     shares = pd.crosstab(y, X["town"], normalize="index")
     np.testing.assert_allclose(heights[:, :4], shares[names[:4]])
+    counts = pd.crosstab(y, X["town"])
+    probs = ((counts + 1).div(counts.sum(axis=1) + number, axis=0)).sum()
+    assert names[:4] == sorted(probs.nlargest(4).index), "the most probable ones, in the order of the categories"
 
 
 def test_the_most_telling_columns_are_shown():
@@ -786,6 +832,40 @@ def test_a_prior_without_closed_form_is_drawn(table):
     centres = (outline[1:-1:2, 0] + outline[2::2, 0]) / 2
     expected = scipy.stats.laplace.pdf(centres, 10.0, 4.0)
     np.testing.assert_allclose(outline[1:-1:2, 1], expected, atol=0.05)
+    # Priors of several classes have the colours of these, and the prior of a single one that of the legend.
+    colours = [to_rgba(f"C{c}") for c in range(3)]
+    assert [patch.get_edgecolor() for patch in axis.patches[-3:]] == colours
+    alone = nb.plot_prior_posterior(sampled, sites="height_mean", classes=["birch"])
+    assert alone.axes[0].patches[-1].get_edgecolor() == to_rgba(alone.legends[0].legend_handles[0].get_color())
+
+
+@pytest.mark.parametrize(("given", "extreme", "number"), [(None, 0, 4), (None, 6, 6), (None, 40, 12), (3, 40, 3)])
+def test_each_extreme_result_has_a_panel_within_bounds(given, extreme, number):
+    assert number_of_panels(given, extreme) == number
+
+
+def test_parameters_of_a_z_of_three_have_a_panel(exact, sampled):
+    found = nb.compare(exact, sampled)
+    table = found.table.copy()
+    table[[name for name in table if name.startswith("z_")]] = 0.5
+    large = table.index[[1, 4, 5, 7, 8, 10]]
+    table.loc[large, "z_skew"] = [3.0, -4.0, 3.2, -3.1, 5.0, 3.3]
+    table.loc[table.index[2], "z_mean"] = 2.99
+    titles = [axis.get_title() for axis in replace(found, table=table).plot().axes if axis.axison]
+    assert [title.split("\nz ")[1] for title in titles] == [
+        *("skew +5.0", "skew -4.0", "skew +3.3", "skew +3.2", "skew -3.1", "skew +3.0")
+    ]
+
+
+def test_draws_without_spread_have_a_histogram_of_area_one():
+    figure = Figure()
+    curve = _Curve(np.full(50, 3.0), (), np.full(7, 3.0))
+    height = _bars(figure.subplots(), curve)
+    bars = figure.axes[0].patches
+    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1.0)
+    assert height == max(bar.get_height() for bar in bars)
+    assert bars[0].get_x() == 2.5
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(3.5)
 
 
 def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
@@ -937,8 +1017,8 @@ def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
     assert (low + high) / 2 == 3.0
 
 
-def test_rows_are_named_by_the_index_of_their_table(penguin_posteriors, penguins):
-    exact, X = penguin_posteriors[0], penguins[0].iloc[100:102]
+def test_rows_are_named_by_the_index_of_their_table(penguins):
+    exact, X = nb.fit(nb.NaiveBayes.from_frame(penguins[0]), *penguins), penguins[0].iloc[100:102]
     for figure in (
         nb.plot_proba(exact, X, num_draws=5),
         nb.plot_log_odds(exact, X, classes=("Gentoo", "Adelie"), num_draws=5),

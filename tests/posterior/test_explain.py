@@ -123,7 +123,7 @@ def test_the_parts_add_up_to_the_log_odds(posteriors, data, kind, words):
 def test_missing_cells_contribute_exactly_nothing(posteriors, data, kind):
     missing = {1: ["height", "moss"], 2: ["bark"], 3: ["fallen"]}
     for i, features in missing.items():
-        found = posteriors[kind].explain(data[2].iloc[[i]], "oak", "fir", num_draws=3).loc[features]
+        found = posteriors[kind].explain(data[2].iloc[[i]], "oak", "fir", words=False, num_draws=3).loc[features]
         expected = [[0.0, np.nan, np.nan]] if kind == "point" else [[0.0, 0.0, 0.0]]
         np.testing.assert_array_equal(found.to_numpy(), expected * len(features))
 
@@ -140,7 +140,7 @@ def test_each_part_is_the_log_odds_of_a_model_of_that_feature(posteriors, data, 
         for (model, columns), w in zip(ALONE.values(), weight, strict=True):
             alone = nb.fit(nb.NaiveBayes(model, class_probs=uniform, **options), X[columns], y)
             expected.append(w * log_odds(alone, new[columns].iloc[[i]], "oak", "fir"))
-        found = posteriors[kind].explain(new.iloc[[i]], "oak", "fir", num_draws=2)
+        found = posteriors[kind].explain(new.iloc[[i]], "oak", "fir", words=False, num_draws=2)
         assert found.index.tolist() == NAMES
         np.testing.assert_allclose(found["log_odds"], expected, rtol=1e-9, atol=1e-12)
 
@@ -195,7 +195,7 @@ class TestFamilies:
                 expected = log_odds(posterior, X[[0]], 1, 0)
                 assert found["log_odds"].sum() == pytest.approx(expected, rel=1e-9, abs=1e-9)
         sampled = nb.from_samples(case.family, draws, X=X, y=np.arange(30) % 2)
-        found = sampled.explain(X[[0]], 1, 0)
+        found = sampled.explain(X[[0]], 1, 0, words=False)
         assert found["log_odds"].sum() == pytest.approx(log_odds(sampled, X[[0]], 1, 0), rel=1e-9, abs=1e-9)
         joint = sampled.log_joint_draws(X[[0]])[..., 0, :]
         total = parts_of(sampled, X[[0]], 1, 0, words=True).draws.sum(axis=1)
@@ -225,11 +225,11 @@ class TestWords:
         found = exact.explain([[5, 0, 2, 1]], "a", "b", words=True)["log_odds"].iloc[1:]
         alone = np.array(
             [
-                exact.explain([row], "a", "b")["log_odds"].loc["text"]
+                exact.explain([row], "a", "b", words=False)["log_odds"].loc["text"]
                 for row in ([5, 0, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1])
             ]
         )
-        rest = exact.explain([[5, 0, 2, 1]], "a", "b")["log_odds"].loc["text"] - alone.sum()
+        rest = exact.explain([[5, 0, 2, 1]], "a", "b", words=False)["log_odds"].loc["text"] - alone.sum()
         assert abs(rest) > 0.05
         np.testing.assert_allclose(found, alone + rest * np.array([5, 2, 1]) / 8, rtol=1e-10)
 
@@ -259,7 +259,7 @@ class TestWords:
     def test_a_document_without_words_has_none(self, exact):
         found = exact.explain([[0, 0, 0, 0]], "a", "b", words=True)
         assert found.index.tolist() == ["before any cell"]
-        assert exact.explain([[0, 0, 0, 0]], "a", "b").loc["text", "log_odds"] == 0
+        assert exact.explain([[0, 0, 0, 0]], "a", "b", words=False).loc["text", "log_odds"] == 0
 
 
 class TestIntervals:
@@ -325,14 +325,15 @@ class TestSampled:
 
     @pytest.mark.parametrize("kind", ["exact", "averaged", "point", "weighted", "weighted sampled"])
     def test_the_parts_of_others_need_no_rest(self, posteriors, data, kind):
-        assert posteriors[kind].explain(data[2].iloc[[0]], num_draws=2).index.tolist() == NAMES
+        assert posteriors[kind].explain(data[2].iloc[[0]], words=False, num_draws=2).index.tolist() == NAMES
 
 
 class TestRows:
     def test_every_form_of_a_row_gives_the_same(self, posteriors, data):
         posterior, row = posteriors["exact"], data[2].iloc[[0]]
         expected = posterior.explain(row)
-        for form in (row.iloc[0], pl.from_pandas(row), row.to_numpy(), row.to_numpy()[0], row.iloc[0].tolist()):
+        of_table = (row.iloc[0], pl.from_pandas(row), row.to_numpy(), row.to_numpy()[0], row.iloc[0].tolist())
+        for form in (*of_table, row.iloc[0].to_dict()):
             pd.testing.assert_frame_equal(posterior.explain(form), expected)
 
     def test_of_unnamed_columns(self):
@@ -382,6 +383,7 @@ class TestImpossible:
     [
         ({"X_row": [[1, 0], [0, 1]]}, "X_row has 2 rows: give exactly one, such as X.iloc[[0]] of a frame"),
         ({"X_row": np.empty((0, 2))}, "X_row has 0 rows"),
+        ({"unit": "bit"}, "unit is 'bit' (did you mean 'bits'?): give one of"),
         ({"class_": "c"}, "class_ is 'c', which is no class: give one of ['a', 'b']"),
         ({"against": "c"}, "against is 'c', which is no class: give one of ['a', 'b']"),
         ({"class_": "a", "against": "a"}, "class_ and against are both 'a': give two different classes of ['a', 'b']"),
@@ -394,6 +396,39 @@ def test_errors_name_the_value_and_the_way_out(given, message):
     posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "b"])
     with pytest.raises(ValueError, match=re.escape(message)):
         posterior.explain(**{"X_row": [[1, 0]]} | given)
+
+
+@pytest.mark.parametrize("which", ["class_", "against"])
+def test_a_class_of_almost_that_name_is_proposed(which):
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["Adelie", "Gentoo"])
+    with pytest.raises(ValueError, match=rf"{which} is 'adelie', which is no class \(did you mean 'Adelie'\?\)"):
+        posterior.explain([[1]], **{which: "adelie"})
+
+
+@pytest.mark.parametrize("row", ["x", 3, None])
+def test_what_is_no_row_is_named_as_the_argument(row):
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
+    with pytest.raises(TypeError, match=f"X_row is {row!r}: give one row"):
+        posterior.explain(row)
+
+
+def test_a_mapping_needs_every_column(posteriors, data):
+    with pytest.raises(ValueError, match="'height'"):
+        posteriors["exact"].explain({"moss": 1})
+
+
+def test_it_prints_what_it_compares_and_no_rounding_error():
+    X, y = [[1, 1], [0, 1], [0, 0], [0, 0], [0, 1], [1, 0]], ["a", "a", "a", "b", "b", "b"]
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    found = posterior.explain([[1, 1]], "b", "a", unit="decibans", num_draws=20)
+    found.loc[0, "log_odds"] = 1e-15
+    lines = format(found, "80").split("\n")
+    assert lines[0] == "Log odds of b against a in decibans, lower and upper: 89 % interval"
+    assert [line.split()[:2] for line in lines if line.startswith("0 ")] == [["0", "0"]]
+    assert lines[-1] == f"Sum {found['log_odds'].sum():.4g}: a is the more probable of the two."
+    assert found.loc[0, "log_odds"] == 1e-15
+    point = nb.fit(nb.Bernoulli(), X, y, nb.MAP()).explain([[1, 1]], "a", "b")
+    assert repr(point).split("\n")[0] == "Log odds of a against b in nats"
 
 
 @pytest.mark.filterwarnings("ignore:y has one class only")

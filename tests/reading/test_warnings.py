@@ -44,9 +44,15 @@ VERBS = {
     "loo": lambda p: nb.loo(p, STRANGE, LABELS),
     "loo_scores": lambda p: nb.loo_scores(p, STRANGE, LABELS),
     "kfold": lambda p: nb.kfold(p, STRANGE, LABELS, k=3),
+    "kfold of a model": lambda p: nb.kfold(p.model, STRANGE, LABELS, k=3),
     "check": lambda p: nb.check(p, STRANGE, LABELS, num_replicates=3),
     "calibration": lambda p: nb.calibration(p, STRANGE, LABELS, other=p),
     "compare_models": lambda p: nb.compare_models({"one": p.model, "same": p.model}, STRANGE, LABELS),
+    "group_columns": lambda p: nb.group_columns(p.model, STRANGE, LABELS),
+    "select_features": lambda p: nb.select_features(p.model, STRANGE, LABELS),
+    "weight_features": lambda p: nb.weight_features(p, STRANGE, LABELS),
+    "explain": lambda p: p.explain(STRANGE.head(1), "u", num_draws=3),
+    "plot_evidence": lambda p: nb.plot_evidence(p, STRANGE.head(1), "u", num_draws=3),
     "plot_proba": lambda p: nb.plot_proba(p, STRANGE, LABELS, num_draws=3),
     "plot_log_odds": lambda p: nb.plot_log_odds(p, STRANGE, LABELS, num_draws=3),
 }
@@ -57,12 +63,26 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     if verb.startswith("plot"):
         pytest.importorskip("matplotlib")
     found = told(lambda: VERBS[verb](fitted))
-    assert len(found) == 1
-    assert found[0].startswith("7 columns hold categories not seen in training, which count as missing: 'c0' in ")
+    # group_columns tells one thing more: columns with missing cells are not merged.
+    assert len(found) == (2 if verb == "group_columns" else 1)
+    told_by_a_fit = "kfold, fit to all rows: " if verb == "kfold of a model" else ""
+    assert found[0].startswith(
+        f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing: 'c0' in "
+    )
     assert "'c4' in " in found[0]
     assert "'c5'" not in found[0]
     assert " and 2 more; nb.Categorical(other=True) would give them probability" in found[0]
     assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
+
+
+def test_leave_one_out_of_draws_tells_unseen_categories_once(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampled = nb.from_samples(fitted.model, fitted.draws(num_draws=50), X=STRANGE, y=LABELS)
+    with warnings.catch_warnings(record=True) as caught:  # ArviZ warns of few draws, too
+        warnings.simplefilter("always")
+        nb.loo(sampled, STRANGE, LABELS)
+    assert [str(warning.message)[:9] for warning in caught].count("7 columns") == 1
 
 
 def test_columns_and_values_of_the_warning():

@@ -17,7 +17,7 @@ from scipy.special import xlogy
 import bayesnb as nb
 from bayesnb.families.cdf import quantile
 from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, by_chance, tables_by_chance
-from bayesnb.families.information import from_likelihood
+from bayesnb.families.information import from_likelihood, of_poisson_counts
 from bayesnb.selection.independence import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
@@ -33,6 +33,13 @@ class Bare(dist.Exponential):
 class BareUniform(dist.Uniform):
     """The same for a uniform distribution, whose support follows its parameters."""
 
+    cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
+
+
+class BareLogistic(dist.Logistic):
+    """The same for measurements from two to five."""
+
+    support = dist.constraints.interval(2.0, 5.0)
     cdf, icdf = dist.Distribution.cdf, dist.Distribution.icdf
 
 
@@ -305,8 +312,30 @@ class TestOtherFamilies:
 
         at = np.full((1, 3, 1), 1 / 3), {"rate": np.array([0.2, 3.0, 40.0])[None, :, None]}
         np.testing.assert_allclose(Plain().mutual_information(*at), nb.Poisson().mutual_information(*at), rtol=1e-7)
-        far = at[0], {"rate": 1000 * at[1]["rate"]}
-        np.testing.assert_allclose(Plain().mutual_information(*far), nb.Poisson().mutual_information(*far), rtol=1e-7)
+        # Some counts on both sides of 512, above which an integral replaces the sum.
+        for rates in (1000 * at[1]["rate"], np.array([500.0, 535.0, 5000.0])[None, :, None]):
+            far = at[0], {"rate": rates}
+            found = Plain().mutual_information(*far)
+            np.testing.assert_allclose(found, nb.Poisson().mutual_information(*far), rtol=1e-7)
+
+    def test_counts_with_a_largest_one(self):
+        trials = 5000
+
+        class Plain(nb.Binomial):
+            mutual_information = nb.ConjugateFamily.mutual_information
+
+        # Some counts on both sides of 512, and of 512 below the largest.
+        prob = np.array([535.0, 2500.0, trials - 500.0]) / trials
+        found = Plain(trials).mutual_information(np.full((1, 3, 1), 1 / 3), {"prob": prob[None, :, None]})
+        each = scipy.stats.binom.pmf(np.arange(trials + 1)[:, None], trials, prob)
+        expected = scipy.special.rel_entr(each, each.mean(axis=1, keepdims=True)).sum() / 3
+        np.testing.assert_allclose(found, [[expected]], rtol=1e-9)
+
+    def test_counts_of_several_columns(self):
+        rate = np.array([[1700.0, 3400.0, 0.5], [1650.0, 3300.0, 0.7]])[None]
+        at = np.full((1, 2, 1), 0.5)
+        alone = [of_poisson_counts(at, rate[:, :, [j]])[0, 0] for j in range(3)]
+        np.testing.assert_allclose(of_poisson_counts(at, rate), [alone], rtol=1e-9)
 
     @pytest.mark.parametrize(
         ("likelihood", "ends"),
@@ -345,6 +374,11 @@ class TestOtherFamilies:
             )
         assert found == pytest.approx(expected, abs=1e-7)
         assert 0.005 < found < 1.1
+
+    def test_likelihoods_without_quantiles_between_two_ends(self):
+        loc, scale = np.array([2.5, 2.52, 4.5])[None, :, None], np.full((1, 3, 1), 0.01)
+        at = np.full((1, 3, 1), 1 / 3), {"loc": loc, "scale": scale}
+        np.testing.assert_allclose(from_likelihood(BareLogistic, *at), from_likelihood(dist.Logistic, *at), rtol=1e-7)
 
     def test_quantiles_of_any_magnitude(self):
         scale, level = np.array([1e-300, 1.0, 1e200]), np.array([1e-9, 0.5, 0.999])

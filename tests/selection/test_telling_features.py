@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.stats
 
 import bayesnb as nb
-from bayesnb.selection.telling import ROWS, _Rows
+from bayesnb.selection.telling import _Rows
 from bayesnb.weights.feature_weights import FeatureWeights
 
 X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
@@ -106,7 +106,7 @@ def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
     """The same rows under every draw, with SciPy's density."""
     found = nb.telling_features(mixed, 20, prob=0.8, num_draws=40, key=2).set_index(["class", "feature"])
     (i,) = (i for i, block in enumerate(mixed.model.blocks) if "height" in block.labels)
-    rows = _Rows(mixed, 2).of_block(i).reshape(3, ROWS)
+    rows = np.stack(_Rows(mixed, 2).of_block(i))[..., 0]
     draws = mixed.draws(num_chains=4, num_draws=40, key=2)
     mean, sd = draws["height_mean"][..., None], np.sqrt(draws["height_variance"])[..., None]
     for c, label in enumerate(["ash", "fir", "oak"]):
@@ -209,3 +209,9 @@ def test_one_class_has_none():
     posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "a"])
     with pytest.raises(ValueError, match="there is one class, 'a'"):
         nb.telling_features(posterior)
+
+
+def test_many_classes_have_the_fewest_draws_by_default():
+    labels = np.repeat(np.arange(40), 2)
+    posterior = nb.fit(nb.Bernoulli(), np.tile([[0], [1]], (40, 1)) * (labels[:, None] % 2), labels)
+    pd.testing.assert_frame_equal(nb.telling_features(posterior), nb.telling_features(posterior, num_draws=50))

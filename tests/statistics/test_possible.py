@@ -1,5 +1,7 @@
 """Which sums can be those of rows: what is left after rows were taken away may be none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,22 @@ def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
 def test_successes_and_failures(n: int, total: list[int], expected: bool) -> None:
     statistics = Counts(np.full((1, 1), float(n)), np.array([[total]], dtype=float), np.zeros((1, 1)))
     assert np.asarray(nb.Binomial(5).possible(statistics)).all() == expected
+
+
+@pytest.mark.parametrize("longest", [3, 40])
+def test_documents(longest: int) -> None:
+    """Counts above sixteen are in a tally of their own."""
+    family = nb.DirichletMultinomial()
+    counted = family.statistics(np.array([[longest, 1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(2)[[0, 0, 1]])
+    assert family.possible(counted).all()
+    assert family.possible(counted - counted).all()
+    for c, others in enumerate(np.eye(2) == 0):
+        own = ~others[:, None]
+        for wrong in (
+            replace(counted, n=np.where(own, -counted.n, counted.n)),
+            replace(counted, n=np.where(own, 0.0, counted.n)),
+            counted - family.statistics(np.array([[longest + 1.0, 0.0, 0.0]]), np.eye(2)[[c]]),
+        ):
+            np.testing.assert_array_equal(family.possible(wrong).all(axis=1), others)
+    less = replace(counted, total=counted.total * [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
+    np.testing.assert_array_equal(family.possible(less), [[True, False, True], [True, True, True]])

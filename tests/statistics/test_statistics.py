@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import bayesnb as nb
 from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.statistics.base import ROUNDING
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.statistics.moments import Moments, moments
 from bayesnb.tables.read import as_table
@@ -144,6 +145,17 @@ def test_rounding_is_cleared_on_any_scale_of_the_weights(case, rng):
             jax.tree.leaves(found), jax.tree.leaves(rest.without_rounding(whole) * factor), strict=True
         ):
             np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 1.0, 2.0**20])
+def test_a_spread_below_zero_is_rounding_on_the_scale_of_the_cells(scale):
+    before = Moments(np.array([[6.0], [4.0]]), scale * np.array([[3.0], [1.0]]), scale**2 * np.array([[2.0], [9.0]]))
+    # The cells are of size 3, ten of them have a weight.
+    limit = -ROUNDING * 10 * (3 * scale) ** 2
+    for factor, expected in ((0.9, 0.0), (1.1, 1.1 * limit)):
+        rest = Moments(np.array([[3.0], [4.0]]), before.mean, np.array([[factor * limit], [9.0 * scale**2]]))
+        found = rest.without_rounding(before)
+        assert found.ssd[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("merge", [operator.add, operator.sub])

@@ -101,7 +101,9 @@ def check(
     - ``agreement``: how many other rows of its class agree with a row on more than 80 % of the 0/1 and categorical
       columns, averaged over at most 150 rows.
 
-    The printed result names a next step for each extreme line; `Check.next_steps` gives them as a dict.
+    In print the smallest tail probabilities are first, and ``class_frequency``, ``mean`` and ``variance`` are last
+    unless they are extreme. The printed result names a next step for each extreme line; `Check.next_steps` gives them
+    as a dict.
 
     Undefined values (a variance of one row, a class without rows) are left out: a p-value counts the replicates that
     define its statistic, and a statistic that the data or all replicates leave undefined is dropped and named in
@@ -123,10 +125,10 @@ def check(
     posterior = posterior_of(posterior)
     posterior.require_model("check")
     if X is None or y is None:
-        missing = " and ".join(name for name, value in (("X", X), ("y", y)) if value is None)
+        missing = [name for name, value in (("X", X), ("y", y)) if value is None]
         raise ValueError(
-            f"a check needs the data, and {missing} is not given: a posterior keeps no rows, so give the table and the "
-            "labels, nb.check(posterior, X, y)"
+            f"a check needs the data, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given: a "
+            "posterior keeps no rows, so give the table and the labels, nb.check(posterior, X, y)"
         )
     number = whole_number("num_replicates", num_replicates)
     asked = read_statistics(statistics)

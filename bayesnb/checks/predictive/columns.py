@@ -13,10 +13,18 @@ from bayesnb.model.bound import BoundModel
 __all__ = ["class_frequency", "mean", "of_columns", "variance", "zero_share"]
 
 TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
-TRY_ANOTHER_FAMILY = (
-    "try another family for the column (nb.Histogram() for measurements of any shape, nb.Hurdle() for many zeros, "
-    "nb.NegativeBinomial() for counts that spread widely), or another prior"
-)
+OTHER_FAMILIES = {
+    "Histogram": "nb.Histogram() for measurements of any shape",
+    "Hurdle": "nb.Hurdle() for many zeros",
+    "NegativeBinomial": "nb.NegativeBinomial() for counts that spread widely",
+}
+"""What to try, by the name of the family."""
+
+
+def try_another_family(block: Block) -> str:
+    """What to do about a column whose spread or zeros the family does not have: the other families."""
+    others = ", ".join(text for name, text in OTHER_FAMILIES.items() if name != block.family.family_name)
+    return f"try another family for the column ({others}), or another prior"
 
 
 def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
@@ -25,25 +33,26 @@ def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> 
         [f"class_frequency[{label}]" for label in data.labels.classes],
         lambda rows: rows.class_counts / len(rows.labels.codes),
         "learn the class probabilities (leave class_probs out), or lower class_concentration",
+        fitted=True,
     )
 
 
 def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Mean of each column of numbers, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number")
-    return of_columns("mean", blocks, data, _means, TRY_ANOTHER_PRIOR)
+    return of_columns("mean", blocks, data, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=True)
 
 
 def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Variance of each column of numbers other than 0/1, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
-    return of_columns("variance", blocks, data, _variances, TRY_ANOTHER_FAMILY)
+    return of_columns("variance", blocks, data, _variances, try_another_family, fitted=True)
 
 
 def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Share of zeros of each column of counts, by class."""
     blocks = blocks_where(model, _holds_counts)
-    return of_columns("zero_share", blocks, data, _zero_shares, TRY_ANOTHER_FAMILY)
+    return of_columns("zero_share", blocks, data, _zero_shares, try_another_family)
 
 
 def _holds_counts(block: Block) -> bool:
@@ -55,7 +64,9 @@ def of_columns(
     blocks: Sequence[tuple[int, Block]],
     data: Rows,
     of_block: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    next_step: str,
+    next_step: Callable[[Block], str],
+    *,
+    fitted: bool = False,
 ) -> Statistic | None:
     """A statistic of every column in every class.
 
@@ -66,7 +77,10 @@ def of_columns(
     data : Rows
     of_block : callable
         Gives an array (classes, columns) from the cells of a block and the membership (rows, classes).
-    next_step : str
+    next_step : callable
+        What to do if a column of a block is extreme.
+    fitted : bool
+        As for `Line`.
     """
     if not blocks:
         return None
@@ -74,10 +88,9 @@ def of_columns(
     def values(rows: Rows) -> np.ndarray:
         return np.concatenate([of_block(dense(rows.cells[i]), rows.labels.membership).T.ravel() for i, _ in blocks])
 
-    labels = [
-        f"{name}[{column}, {label}]" for _, block in blocks for column in block.labels for label in data.labels.classes
-    ]
-    return Statistic(labels, values, next_step)
+    places = [(block, column, label) for _, block in blocks for column in block.labels for label in data.labels.classes]
+    labels = [f"{name}[{column}, {label}]" for _, column, label in places]
+    return Statistic(labels, values, [next_step(block) for block, _, _ in places], fitted=fitted)
 
 
 def _means(x: np.ndarray, membership: np.ndarray) -> np.ndarray:

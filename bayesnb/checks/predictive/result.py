@@ -9,12 +9,15 @@ import pandas as pd
 
 from bayesnb.checks.predictive.statistic import Line
 from bayesnb.pictures.predictive import plot_check
-from bayesnb.printing import DataTable, Heading, Piece, Points, Printed, four_digits, plus_minus_of
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Points, Printed, four_digits, plus_minus_of
 
 __all__ = ["Check", "check_of"]
 
 EXTREME = 0.01
 """Tail probability at which a statistic is called extreme."""
+
+FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
+"""What is printed below statistics that are fitted."""
 
 ENOUGH = 99
 """With R replicates, fewer than this, a line of a right model is extreme with probability 2 / (R + 1) > 2 `EXTREME`."""
@@ -38,6 +41,9 @@ class Check(Printed):
         Statistics that the observed data or every replicate leave undefined.
     one_sided : tuple of str
         Statistics of which only a small p-value is extreme: the ``shape`` lines.
+    fitted : tuple of str
+        Statistics that most families fit: ``class_frequency``, ``mean`` and ``variance``. On the rows of the fit they
+        say little. In print they come last, unless they are extreme.
     advice : mapping from str to str
         For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
 
@@ -60,6 +66,7 @@ class Check(Printed):
     replicated: pd.DataFrame
     dropped: tuple[str, ...]
     one_sided: tuple[str, ...] = ()
+    fitted: tuple[str, ...] = ()
     advice: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -113,7 +120,19 @@ class Check(Printed):
         return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
 
     def _parts(self) -> list[Piece]:
+        return self.parts("more in .table")
+
+    def parts(self, rest: str) -> list[Piece]:
+        """The parts of the printed form.
+
+        Parameters
+        ----------
+        rest : str
+            Where the statistics are that the table leaves out.
+        """
         table = self.by_extremity
+        last = table.index.isin(self.fitted) & ~table.index.isin(self.extreme)
+        table = pd.concat([table[~last], table[last]])
         shown = pd.DataFrame(
             {
                 "observed": table["observed"].map(four_digits),
@@ -122,8 +141,10 @@ class Check(Printed):
                 "mcse": table["p_value_mcse"].map("{:.2g}".format),
             }
         )
-        rest = "less extreme ones in .table"
-        return [Heading(self._story()), DataTable(shown, rest=rest), Points(self._advice())]
+        found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
+        if last.any():
+            found.append(Paragraph(FITTED))
+        return [*found, Points(self._advice())]
 
 
 def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
@@ -138,6 +159,7 @@ def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
         replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
         dropped=tuple(line.label for line in lines if not line.is_defined),
         one_sided=tuple(line.label for line in kept if line.one_sided),
+        fitted=tuple(line.label for line in kept if line.fitted),
         advice={line.label: line.next_step for line in kept},
     )
 

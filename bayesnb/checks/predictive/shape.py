@@ -15,10 +15,21 @@ from bayesnb.model.bound import BoundModel
 
 __all__ = ["shape"]
 
-TRY_ANOTHER_SHAPE = (
-    "try another family for the column: nb.Histogram() takes any shape, nb.Gaussian() of the logarithm takes "
-    "some skewed ones; until then nb.mutual_information of the column misleads"
-)
+OTHER_SHAPES = {
+    "Histogram": "nb.Histogram() takes any shape",
+    "LogNormal": "nb.LogNormal() takes some skewed ones",
+}
+"""What to try, by the name of the family."""
+
+NARROWER_BINS = "try narrower bins for the column, nb.Histogram(num_bins=...) or nb.Histogram(edges=...)"
+
+
+def try_another_shape(block: Block) -> str:
+    """What to do about a column that has not the shape of its family."""
+    name = block.family.family_name
+    others = ", ".join(text for other, text in OTHER_SHAPES.items() if other != name)
+    step = NARROWER_BINS if name == "Histogram" else f"try another family for the column: {others}"
+    return f"{step}; until then nb.mutual_information of the column misleads"
 
 
 def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
@@ -32,7 +43,7 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
     return _Shape(
         [f"shape[{column}]" for column in columns],
         lambda rows: np.concatenate([of_block.shapes(rows) for of_block in of_blocks]).ravel(),
-        TRY_ANOTHER_SHAPE,
+        [try_another_shape(block) for _, block in blocks for _ in block.labels],
         data.labels.classes,
         np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
@@ -100,9 +111,9 @@ class _Shape(Statistic):
         farthest = of_column.argmax(axis=1) + of_column.shape[1] * np.arange(len(of_column))
         distance, largest = of_column.max(axis=1), departure[1:].max(axis=1)
         return [
-            Line(label, distance[j], largest, p_value, self.next_step, self._detail(k, above[0, k]), one_sided=True)
-            for j, (label, k, p_value) in enumerate(
-                zip(self.labels, farthest, share_at_least(distance, largest), strict=True)
+            Line(label, distance[j], largest, p_value, step, self._detail(k, above[0, k]), one_sided=True)
+            for j, (label, k, p_value, step) in enumerate(
+                zip(self.labels, farthest, share_at_least(distance, largest), self.next_steps, strict=True)
             )
         ]
 

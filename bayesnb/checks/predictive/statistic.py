@@ -1,6 +1,6 @@
 """Statistics, and their lines of the table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ class Line:
         Where the value comes from, if the label does not say it.
     one_sided : bool
         Whether only a small p-value is extreme.
+    fitted : bool
+        Whether most families fit the statistic, so that it says little on the rows of the fit.
     """
 
     label: str
@@ -39,6 +41,7 @@ class Line:
     next_step: str
     detail: str = ""
     one_sided: bool = False
+    fitted: bool = False
 
     @property
     def is_defined(self) -> bool:
@@ -63,16 +66,24 @@ class Statistic:
         A label for each line.
     values : callable
         Function from a data set to its numbers: one for each label, unless `lines` is overridden.
-    next_step : str
-        What to do if a line is extreme.
+    next_step : str or sequence of str
+        What to do if a line is extreme; a sequence has a text for each label.
     next_step_below : str
         What to do if the observed value is below the replicates; empty if `next_step` says it.
+    fitted : bool
+        As for `Line`.
     """
 
     labels: list[str]
     values: Callable[[Rows], np.ndarray]
-    next_step: str
+    next_step: str | Sequence[str]
     next_step_below: str = field(default="", kw_only=True)
+    fitted: bool = field(default=False, kw_only=True)
+
+    @property
+    def next_steps(self) -> Sequence[str]:
+        """What to do, for each label."""
+        return [self.next_step] * len(self.labels) if isinstance(self.next_step, str) else self.next_step
 
     def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
         """A line for each label.
@@ -83,10 +94,10 @@ class Statistic:
         replicated : array, shape (replicates, values)
         """
         found = []
-        for label, value, others in zip(self.labels, observed, replicated.T, strict=True):
+        for label, value, others, above in zip(self.labels, observed, replicated.T, self.next_steps, strict=True):
             p_value = _p_value(value, others)
-            step = self.next_step_below if p_value > 0.5 and self.next_step_below else self.next_step
-            found.append(Line(label, float(value), others, p_value, step))
+            step = self.next_step_below if p_value > 0.5 and self.next_step_below else above
+            found.append(Line(label, float(value), others, p_value, step, fitted=self.fitted))
         return found
 
 

@@ -1,0 +1,33 @@
+"""Widths of texts before they are drawn."""
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from bayesnb.pictures.text import text_width, wrap_to
+
+DPI = 1000
+"""So high that letters are not moved to whole pixels."""
+
+
+def drawn_width(text: str, size: str, weight: str) -> float:
+    figure = Figure(dpi=DPI)
+    canvas = FigureCanvasAgg(figure)
+    drawn = figure.text(0, 0, text, fontsize=size, fontweight=weight)
+    return drawn.get_window_extent(canvas.get_renderer()).width / DPI
+
+
+@pytest.mark.parametrize("text", ["flipper_length_mm", "two lines,\nof which the second is longer", "p(x = 1 | y)"])
+@pytest.mark.parametrize(("size", "weight"), [("small", "normal"), ("medium", "bold")])
+def test_the_width_of_a_text_is_that_of_the_drawn_text(text: str, size: str, weight: str) -> None:
+    assert text_width(text, size, weight) == pytest.approx(drawn_width(text, size, weight), rel=0.02)
+
+
+def test_the_backslash_of_a_dollar_sign_has_no_width() -> None:
+    price = wrap_to("5 $ and 7 $ or 9 $", 10.0, "small")
+    assert r"\$" in price
+    assert text_width(price, "small") == pytest.approx(drawn_width(price, "small", "normal"), rel=0.02)
+
+
+def test_an_empty_text_has_no_width() -> None:
+    assert text_width("", "small") == 0
