@@ -23,6 +23,7 @@ LONG = {
     "bayesnb.inference.nuts",
     "bayesnb.pictures.comparison",
     "bayesnb.plots.annotators",
+    "bayesnb.plots.confusion",
     "bayesnb.posterior.collapsed",
 }
 """Their examples compile or sample for more than a second."""
