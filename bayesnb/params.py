@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Self
 
+from bayesnb.validate import a_type
+
 __all__ = ["Params", "with_params"]
 
 
@@ -121,6 +123,6 @@ def _split(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str
     remedy = getattr(value, "why_no_params", "")
     if not own and not remedy:
         remedy = f": give a model, a family or an inference as {name!r} to set its parameters"
-    kind = f"a {type(value).__name__}"
+    kind = a_type(value)
     what = f"{name}, {kind}" if name else kind
     raise ValueError(f"Invalid parameter {key!r} for {what}. Valid parameters are: {sorted(own)!r}{remedy}.")

@@ -1,10 +1,23 @@
-"""Checks of numbers that a user gives."""
+"""Checks of numbers that a user gives, and the type of what is none."""
 
 from typing import Any
 
 import numpy as np
 
-__all__ = ["proportion", "whole_number"]
+__all__ = ["a_type", "proportion", "whole_number"]
+
+
+def a_type(value: Any) -> str:
+    """The type of a value with its article, for an error.
+
+    Examples
+    --------
+    >>> a_type([]), a_type(1), a_type(np.empty(0))
+    ('a list', 'an int', 'an ndarray')
+    """
+    name = type(value).__name__
+    vowel = name[0] in "aeioAEIO" or name.startswith(("nd", "Un"))
+    return f"{'an' if vowel else 'a'} {name}"
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -173,14 +173,16 @@ def test_a_fit_predicts_as_the_package_does(command, fitted):
     table, model = fitted
     expected = nb.fit(nb.NaiveBayes.from_frame(TABLE.drop(columns="kind")), TABLE.drop(columns="kind"), TABLE["kind"])
     assert nb.load(model).log_evidence == expected.log_evidence
-    result = command("predict", model, table)
+    result = command("predict", model, table, "--digits", "17")
     assert result.exit_code == 0, result.output
     found = pd.read_csv(io.StringIO(result.stdout))
     assert found.columns.tolist() == ["class", "proba_a", "proba_b"]
     features = TABLE.drop(columns="kind")
     assert found["class"].tolist() == expected.predict(features).tolist()
     np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected.predict_proba(features), rtol=1e-12)
-    assert command("predict", model, table, "--out", table.with_name("out.csv")).stdout == ""
+    short = pd.read_csv(io.StringIO(command("predict", model, table).stdout), dtype=str)
+    assert short["proba_a"].tolist() == [f"{prob:.6g}" for prob in expected.predict_proba(features)[:, 0]]
+    assert command("predict", model, table, "--digits", "17", "--out", table.with_name("out.csv")).stdout == ""
     pd.testing.assert_frame_equal(pd.read_csv(table.with_name("out.csv")), found)
 
 
@@ -189,7 +191,7 @@ def test_other_columns_do_not_matter_and_text_stays_text(command, fitted, tmp_pa
     rows = TABLE.iloc[[1, 0, 4]]  # the codes all look like numbers
     assert set(rows["code"]) == {"01", "02"}
     rows[["code", "size", "colour"]].assign(note="?").to_csv(tmp_path / "new.csv", index=False)
-    result = command("predict", model, tmp_path / "new.csv")
+    result = command("predict", model, tmp_path / "new.csv", "--digits", "17")
     assert result.exit_code == 0
     assert result.stderr == ""
     expected = nb.load(model).predict_proba(rows.drop(columns="kind"))
@@ -233,6 +235,7 @@ def test_a_table_that_does_not_fit_the_model(command, fitted, tmp_path, verb, ch
             ["predict", "{model}", "{table}", "--out", "{table}/out.csv"],
             "non-existent directory",
         ),
+        (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
         (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
         (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
         (["fit", "{table}", "--target", "kind", "--out", "{table}/model.nc"], "there is no folder"),
@@ -242,6 +245,40 @@ def test_bad_files(command, fitted, arguments, words):
     table, model = fitted
     result = command(*(argument.format(table=table, model=model) for argument in arguments))
     refused(result, words)
+
+
+def test_predict_gives_intervals(command, fitted):
+    table, model = fitted
+    result = command("predict", model, table, "--interval", "0.8", "--digits", "17")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(io.StringIO(result.stdout))
+    ends = ["lower_a", "upper_a", "lower_b", "upper_b"]
+    assert found.columns.tolist() == ["class", "proba_a", "proba_b", *ends]
+    expected = nb.load(model).proba_interval(TABLE.drop(columns="kind"), prob=0.8)
+    np.testing.assert_allclose(found[ends], expected.reshape(len(TABLE), 4), rtol=1e-12)
+
+
+def test_check_writes_all_statistics_where_the_text_says(command, fitted, tmp_path):
+    table, model = fitted
+    out = tmp_path / "statistics.csv"
+    arguments = ["check", model, table, "--target", "kind", "--replicates", 20]
+    result = command(*arguments, "--out", out)
+    assert f"more in {out}" in result.output or "more" not in result.output
+    rows = pd.read_csv(out, index_col="statistic")
+    assert {"class_frequency[a]", "mean[size, b]", "dependence"} <= set(rows.index)
+    assert ".table" not in command(*arguments).output
+
+
+def test_help_gives_examples_and_no_type_of_a_flag(command):
+    calls = {}
+    for verb in ("fit", "predict", "check", "compare"):
+        text = command(verb, "--help").output
+        calls[verb] = [line.strip() for line in text.split("Examples:")[1].splitlines() if "bayesnb" in line]
+        assert all(call.startswith(f"bayesnb {verb} ") for call in calls[verb])
+        assert "<bool>" not in text
+    text = command("--help").output
+    assert "<bool>" not in text
+    assert [line.strip() for line in text.split("Examples:")[1].splitlines()[1:5]] == [of[0] for of in calls.values()]
 
 
 def test_a_model_of_columns_without_names(command, fitted, tmp_path):

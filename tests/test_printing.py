@@ -1,5 +1,6 @@
 """What objects print: text of the terminal's width, what matters first, and HTML of the same parts."""
 
+import pickle
 import re
 
 import numpy as np
@@ -8,7 +9,8 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
-from bayesnb.posterior.by_class import parameters_by_class
+from bayesnb.frames import PrintedFrame
+from bayesnb.posterior.by_class import _learned, _rows, parameters_by_class
 from bayesnb.printing import (
     Code,
     DataTable,
@@ -81,8 +83,15 @@ RESULTS = {
     "families": lambda posterior, model, X, y: nb.choose_families(X, y),
     "grouping": lambda posterior, model, X, y: nb.group_columns(model, X, y),
     "selection": lambda posterior, model, X, y: nb.select_features(model, X, y),
+    "summary": lambda posterior, model, X, y: posterior.summary(),
+    "information": lambda posterior, model, X, y: nb.mutual_information(posterior),
+    "telling": lambda posterior, model, X, y: nb.telling_features(posterior),
+    "row": lambda posterior, model, X, y: posterior.explain(X.iloc[[0]]),
     "models": lambda posterior, model, X, y: nb.compare_models(
         {"a model with a rather long name": posterior, "another": posterior.averaged()}, X, y
+    ),
+    "annotations": lambda posterior, model, X, y: nb.fit_annotations(
+        X.assign(tree=range(60), kind=y), item="tree", annotator="<b>bark", label="kind"
     ),
 }
 
@@ -155,6 +164,63 @@ def test_an_sbc_shows_the_least_uniform_first(model, data):
     assert p_values == sorted(p_values)
 
 
+@pytest.mark.parametrize("kind", ["summary", "information", "telling", "row"])
+def test_a_result_that_is_a_frame_prints_all_columns_and_stays_a_frame(kind, posterior, model, data):
+    found = RESULTS[kind](posterior, model, *data)
+    frame = pd.DataFrame(found)
+    shown = {"median", "median_of_others"} ^ set(frame.columns) if kind == "telling" else set(frame.columns)
+    assert shown <= set(repr(found).split())
+    assert "..." not in repr(found)
+    assert type(found.round(3)) is type(found.head()) is pd.DataFrame
+    assert found.round(3).attrs == found.attrs
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)), found)
+    assert repr(pickle.loads(pickle.dumps(found))) == repr(found)
+
+
+def test_a_frame_that_prints_itself_counts_rows_as_pandas_does():
+    found = PrintedFrame(pd.DataFrame({"x": range(70)}), "Numbers")
+    assert repr(found).splitlines()[-1] == "… and 10 more rows"
+    with pd.option_context("display.max_rows", None):
+        assert len(repr(found).splitlines()) == 72
+    assert repr(PrintedFrame(pd.DataFrame({"x": []}), "Numbers", ["None."])) == "Numbers\nNone."
+
+
+def test_results_say_that_parameters_are_those_of_the_logarithm(posterior):
+    note = f"{LONG}: mean and variance are those of the logarithm."
+    assert note in " ".join(repr(posterior).split())
+    assert note in " ".join(repr(posterior.summary()).split())
+    assert f"{LONG} ~ LogNormal(mean and variance of the logarithm)" in " ".join(repr(posterior.model).split())
+    assert nb.Hurdle(nb.LogNormal()).parameter_note == nb.LogNormal().parameter_note
+    assert "logarithm" not in repr(nb.fit(nb.Gaussian(), [[1.0], [2.0], [3.0], [4.0]], list("aabb")).summary())
+
+
+def test_telling_features_print_whether_small_or_large_numbers_are_evidence():
+    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(10, 11, 40)])[:, None]
+    found = nb.telling_features(nb.fit(nb.Gaussian(), X, ["low"] * 40 + ["high"] * 40))
+    rows = found.set_index("class")
+    np.testing.assert_allclose(rows["median"], [10.5, 0.5], atol=0.1)
+    np.testing.assert_allclose(rows["median_of_others"], [0.5, 10.5], atol=0.1)
+    assert found["value"].tolist() == [None, None]
+    median, of_others = found.loc[0, ["median", "median_of_others"]]
+    assert f"{median:.4g}, others {of_others:.4g}" in repr(found)
+    assert "None" not in repr(found)
+    words = nb.telling_features(nb.fit(nb.Multinomial(), [[3, 0], [0, 3]], ["a", "b"]))
+    assert words["median"].isna().all()
+    assert "median" not in repr(words)
+
+
+def test_the_median_of_others_weighs_classes_by_their_probability():
+    X = np.concatenate([np.linspace(0, 1, 10), np.linspace(5, 6, 10), np.linspace(20, 21, 80)])[:, None]
+    found = nb.telling_features(nb.fit(nb.Gaussian(), X, ["a"] * 10 + ["b"] * 10 + ["c"] * 80)).set_index("class")
+    assert found.loc["a", "median_of_others"] == pytest.approx(20.4, abs=0.4)
+
+
+def test_names_of_rows_are_whole_where_columns_continue_below():
+    frame = pd.DataFrame(np.ones((1, 12)), columns=[f"column{j}" for j in range(12)], index=["a" * 20 + "b" * 20])
+    assert "a" * 20 + "b" * 20 in "\n".join(DataTable(frame).lines(80))
+    assert "…" in "\n".join(DataTable(frame).lines(70))
+
+
 def test_names_of_rows_lose_their_middle_where_the_table_does_not_fit():
     frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["a" * 50 + "b" * 50, "short"], name="row"))
     lines = DataTable(frame).lines(60)
@@ -188,6 +254,20 @@ def test_rows_beyond_the_first_twenty_are_counted():
 
 def test_a_table_without_rows_has_no_lines():
     assert DataTable(pd.DataFrame({"x": []})).lines(80) == []
+
+
+@pytest.mark.parametrize(("number", "rest"), [(8, []), (9, ["… and 1 more of x"])])
+def test_eight_values_of_a_parameter_are_printed_and_the_others_counted(number, rest):
+    things = ("thing", range(number))
+
+    def moments(_):
+        return {"value": np.arange(number) / 4}
+
+    names, cells = _rows("x", [("class", ["only"]), things], moments)
+    assert names == [*(f"x[{k}]" for k in range(8)), *rest]
+    assert len(cells) == len(names)
+    lines = _learned(["x"], {"x": [things]}, moments)
+    assert lines[7:] == ["  x[7] = 1.75", *(f"  {line}" for line in rest)]
 
 
 def test_learned_hyperparameters_are_listed_below_the_parameters():

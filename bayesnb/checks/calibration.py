@@ -23,7 +23,7 @@ from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
-from bayesnb.validate import proportion, whole_number
+from bayesnb.validate import a_type, proportion, whole_number
 from bayesnb.warn import warns_once
 
 __all__ = ["Calibration", "calibration"]
@@ -268,7 +268,7 @@ def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tu
         return np.minimum(np.exp(log_probs), 1.0), log_probs
     if hasattr(other, "predict_proba"):
         if not hasattr(other, "classes_"):
-            raise TypeError(f"other, a {type(other).__name__}, has no classes_ that name its columns: fit it first")
+            raise TypeError(f"other, {a_type(other)}, has no classes_ that name its columns: fit it first")
         order = _positions(other.classes_, labels)
         probs = np.asarray(other.predict_proba(X), dtype=np.float64)[:, order]
     else:
@@ -278,7 +278,7 @@ def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tu
             probs = np.empty(())
         if probs.ndim == 0:
             raise TypeError(
-                f"other is a {type(other).__name__}: give a posterior, class probabilities of shape (rows, classes), "
+                f"other is {a_type(other)}: give a posterior, class probabilities of shape (rows, classes), "
                 "or a fitted classifier with predict_proba"
             )
     if probs.shape != (table.num_rows, len(labels)):

@@ -19,7 +19,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
-from bayesnb.validate import proportion
+from bayesnb.validate import a_type, proportion
 from bayesnb.warn import warns_once
 
 __all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
@@ -250,10 +250,10 @@ def _comparable(exact: Posterior, sampled: Posterior, error_rate: float) -> tupl
     for posterior in (exact, sampled):
         posterior.require_model("compare")
     if not isinstance(exact, ExactPosterior):
-        raise TypeError(f"exact is a {type(exact).__name__}: give a closed-form posterior, nb.fit(model, X, y)")
+        raise TypeError(f"exact is {a_type(exact)}: give a closed-form posterior, nb.fit(model, X, y)")
     if not isinstance(sampled, SampledPosterior):
         raise TypeError(
-            f"sampled is a {type(sampled).__name__}: give draws, nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
+            f"sampled is {a_type(sampled)}: give draws, nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
         )
     proportion("error_rate", error_rate)
     if exact.classes.tolist() != sampled.classes.tolist():

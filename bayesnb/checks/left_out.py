@@ -22,6 +22,7 @@ from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
+from bayesnb.validate import a_type
 
 __all__ = ["LeftOut", "leave_one_out", "read_rows", "refuse_weights", "require_exact"]
 
@@ -175,4 +176,4 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
             "posterior.unweighted; scikit-learn's cross_val_predict scores weights, with "
             'NaiveBayesClassifier(feature_weights="each")'
         )
-    raise TypeError(f"posterior is a {type(posterior).__name__}: give what nb.fit(model, X, y) returns")
+    raise TypeError(f"posterior is {a_type(posterior)}: give what nb.fit(model, X, y) returns")

@@ -127,7 +127,10 @@ def _side_by_side(leaf: Any, num_rows: int) -> np.ndarray:
 
 def _weighted(cell: Statistics, weights: np.ndarray, columns: int) -> Statistics:
     """The statistics of cells, each times the weight that its row has in each class (classes, rows)."""
-    times: Any = jax.vmap(lambda one, weight: one * weight)
     if columns == 1 and weights.shape[1] == 1:
-        return to_numpy(times(cell, weights[:, 0]))
-    return to_numpy(jax.vmap(times)(cell, np.repeat(weights, columns, axis=1)))
+        return to_numpy(_times(cell, weights[:, 0]))
+    return to_numpy(_times_each(cell, np.repeat(weights, columns, axis=1)))
+
+
+_times: Any = jax.jit(jax.vmap(lambda one, weight: one * weight))
+_times_each: Any = jax.jit(jax.vmap(_times))

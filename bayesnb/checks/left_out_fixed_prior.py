@@ -7,6 +7,7 @@ of the row as its density. A family may define a faster way in `row_log_left_out
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import jax
@@ -142,14 +143,19 @@ def _cells(
     once = prior.statistics(x, membership)
     taken = once
     if (weights != 1.0).any():
-        scale = jax.vmap(lambda one, weight: one * weight, in_axes=(axis, 0), out_axes=axis)
-        taken = to_numpy(scale(once, np.repeat(weights, repeats)))
+        taken = to_numpy(_weighted(once, np.repeat(weights, repeats), axis))
     rest = (before - taken).without_rounding(before)
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
         return np.full(impossible.shape, np.nan), impossible
     found = prior.update(rest).log_evidence(once) if block.is_joint else prior.log_predictive_given(rest, x)
     return np.asarray(found).reshape(num_rows, -1), impossible
+
+
+@partial(jax.jit, static_argnums=2)
+def _weighted(cell: Statistics, weights: np.ndarray, axis: int) -> Statistics:
+    """The statistics of cells beside each other on an axis, each times its weight."""
+    return jax.vmap(lambda one, weight: one * weight, in_axes=(axis, 0), out_axes=axis)(cell, weights)
 
 
 def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
+from bayesnb.validate import a_type
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -112,8 +113,8 @@ class Sensitivity(Printed):
                 "diagnosis": table["diagnosis"].map(SHORT),
             }
         )
-        parts: list[Piece] = [Heading(self._headline()), DataTable(shown, number=".2g")]
-        return [*parts, Paragraph(FLAT)] if self.flat.any() else parts
+        told = [Paragraph(FLAT)] if self.flat.any() else []
+        return [Heading(self._headline()), *told, DataTable(shown, number=".2g")]
 
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
@@ -227,7 +228,7 @@ def _require_exact(posterior: Posterior) -> ExactPosterior:
         )
     if not isinstance(posterior, ExactPosterior):
         raise TypeError(
-            f"the posterior is a {type(posterior).__name__}, which has no spread: weight the draws of "
+            f"the posterior is {a_type(posterior)}, which has no spread: weight the draws of "
             'nb.NUTS() with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
             f"{or_closed_form(posterior.model)}"
         )

@@ -19,18 +19,20 @@ __all__ = ["compare_command"]
 def compare_command(
     table: TableFile,
     target: TargetColumn,
-    out: Annotated[Path, typer.Option(help="Folder for the plot, the table, the posteriors and the DataTrees.")] = Path(
-        "bayesnb-out"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="For the plot, the table, the posteriors and the DataTrees.")
+    ] = Path("bayesnb-out"),
     drop: DroppedColumns = None,
     categorical: CategoricalColumns = None,
     missing: MissingText = None,
-    warmup: Annotated[int, typer.Option(min=1, help="Warm-up steps of each chain.")] = 500,
-    samples: Annotated[int, typer.Option(min=4, help="Draws of each chain.")] = 1000,
-    chains: Annotated[int, typer.Option(min=2, help="Number of chains.")] = 4,
-    seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
+    warmup: Annotated[int, typer.Option(metavar="N", min=1, help="Warm-up steps of each chain.")] = 500,
+    samples: Annotated[int, typer.Option(metavar="N", min=4, help="Draws of each chain.")] = 1000,
+    chains: Annotated[int, typer.Option(metavar="N", min=2, help="Number of chains.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sampler.")] = 0,
 ) -> None:
-    """Fit one naive Bayes model in closed form and with NUTS, and print whether they agree.
+    """Fit in closed form and with NUTS, and compare.
+
+    Both fits are of the same model, and the command prints whether they agree.
 
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """

@@ -15,12 +15,16 @@ __all__ = ["fit_command"]
 def fit_command(
     table: TableFile,
     target: TargetColumn,
-    out: Annotated[Path, typer.Option(help="File for the posterior; it is overwritten.")] = Path("model.nc"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the posterior; it is overwritten.")] = Path(
+        "model.nc"
+    ),
     drop: DroppedColumns = None,
     categorical: CategoricalColumns = None,
     missing: MissingText = None,
 ) -> None:
-    """Fit a naive Bayes model in closed form and write the posterior, for bayesnb predict and nb.load.
+    """Fit a model in closed form and write the posterior.
+
+    The labels choose a family for each column. bayesnb predict, bayesnb check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
     """

@@ -28,13 +28,17 @@ __all__ = [
 ]
 
 TableFile = Annotated[str, typer.Argument(metavar="TABLE", help="A CSV file with a header, or: penguins")]
-TargetColumn = Annotated[str, typer.Option("--target", help="Column that holds the class.")]
-DroppedColumns = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")]
+TargetColumn = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column that holds the class.")]
+DroppedColumns = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated.")
+]
 CategoricalColumns = Annotated[
-    list[str] | None, typer.Option("--categorical", help="Column to read as categories; may be repeated.")
+    list[str] | None,
+    typer.Option("--categorical", metavar="COLUMN", help="Column to read as categories; may be repeated."),
 ]
 MissingText = Annotated[
-    list[str] | None, typer.Option("--missing", help="Text that marks a missing cell, such as '?'; may be repeated.")
+    list[str] | None,
+    typer.Option("--missing", metavar="TEXT", help="Text that marks a missing cell, such as '?'; may be repeated."),
 ]
 
 IN_OPTIONS = (

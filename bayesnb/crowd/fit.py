@@ -18,7 +18,6 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
-from bayesnb.unlabelled import Unlabelled
 
 __all__ = ["fit_annotations"]
 
@@ -155,11 +154,10 @@ def _problem(annotations: AnnotationTable, concentration: Any, class_concentrati
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
         annotations.schema,
     )
-    known, unknown = np.flatnonzero(annotations.known >= 0), np.flatnonzero(annotations.known < 0)
+    known = np.flatnonzero(annotations.known >= 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = model.count((annotations.counts[known],), membership)
-    if not len(unknown):
+    rows, _ = annotations.unknown
+    if not len(rows):
         return Problem(model, statistics)
-    counts = annotations.counts[unknown] if len(known) else annotations.counts
-    rows, _ = Unlabelled.of((counts,), np.ones(len(unknown)))
     return Problem(model, statistics, unlabelled=replace(rows, guess=first_guess(annotations, rows.blocks[0])))

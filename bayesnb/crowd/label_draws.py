@@ -62,44 +62,38 @@ class LabelDraws:
         weights = Weights.of(log(prob).reshape(kept * num_classes, -1))
         return cls(annotations, thinned.class_prob, prob, weights)
 
-    def of_items(self, rows: Any) -> np.ndarray:
+    def of_items(self, items: np.ndarray) -> np.ndarray:
         """Probabilities of the classes of some items, shape (items, draws, classes); ones and zeros if known.
 
         Parameters
         ----------
-        rows : slice or array of int
+        items : array of int
             Positions of the items.
         """
-        known = self.annotations.known[rows]
-        joint = self.weights.of_rows(self.annotations.counts[rows]).T.reshape(len(known), *self.class_prob.shape)
-        proba = probabilities(joint + log(self.class_prob))[0]
-        proba[known >= 0] = np.eye(self.class_prob.shape[1])[known[known >= 0], None]
+        known = self.annotations.known[items]
+        proba = self._given(self.annotations.counts[items])
+        proba[known >= 0] = self._certain(known[known >= 0])
         return proba
 
-    def in_pieces[R](self, function: Callable[[Any], R], rows: np.ndarray | None = None, cells: int = 0) -> list[R]:
-        """Results of a function of positions of items, some items at a time, in several threads.
+    def pieces(self, number: int, cells: int = 0) -> list[slice]:
+        """Positions of so many items in pieces.
 
         Parameters
         ----------
-        function : callable
-            Takes a slice or an array of positions.
-        rows : array of int, optional
-            Positions of the items; by default all items.
+        number : int
         cells : int, default 0
-            Numbers that the function holds for each item, if they are more than the probabilities.
+            Numbers that are held for each item, if they are more than its probabilities.
         """
         step = max(1, PIECE_CELLS // max(self.class_prob.size, cells))
-        number = len(self.annotations.items) if rows is None else len(rows)
-        pieces = [slice(start, min(start + step, number)) for start in range(0, number, step)]
-        return list(in_order(function, pieces if rows is None else [rows[piece] for piece in pieces]))
+        return [slice(start, min(start + step, number)) for start in range(0, number, step)]
 
     def mean(self) -> np.ndarray:
         """Mean probabilities of the classes of all items, shape (items, classes)."""
-        return np.concatenate(self.in_pieces(lambda rows: self.of_items(rows).mean(axis=1)))
+        return self._of_all(lambda proba: proba.mean(axis=1))
 
     def quantiles(self, levels: list[float]) -> np.ndarray:
         """Quantiles of the probabilities of the classes of all items, shape (items, classes, levels)."""
-        return np.concatenate(self.in_pieces(lambda rows: quantiles(np.moveaxis(self.of_items(rows), 1, 2), levels)))
+        return self._of_all(lambda proba: quantiles(np.moveaxis(proba, 1, 2), levels))
 
     def most_probable(self, levels: list[float]) -> tuple[np.ndarray, np.ndarray]:
         """Mean probabilities, and quantiles of the probability of the class with the highest mean.
@@ -114,14 +108,33 @@ class LabelDraws:
             Shapes (items, classes) and (items, levels).
         """
 
-        def of_piece(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-            proba = self.of_items(rows)
+        def summary(proba: np.ndarray) -> np.ndarray:
             mean = proba.mean(axis=1)
             best = mean.argmax(axis=1)[:, None, None]
-            return mean, quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)
+            return np.column_stack([mean, quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)])
 
-        means, found = zip(*self.in_pieces(of_piece), strict=True)
-        return np.concatenate(means), np.concatenate(found)
+        found = self._of_all(summary)
+        return found[:, : -len(levels)], found[:, -len(levels) :]
+
+    def _of_all(self, summary: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A summary of the probabilities of all items; items with the same annotations have the same one."""
+        known = self.annotations.known
+        result = summary(self._certain(known))
+        rows, of_items = self.annotations.unknown
+        if len(rows):
+            counts = rows.blocks[0]
+            found = in_order(lambda piece: summary(self._given(counts[piece])), self.pieces(len(rows)))
+            result[known < 0] = np.concatenate(list(found))[of_items]
+        return result
+
+    def _given(self, counts: Any) -> np.ndarray:
+        """Probabilities of the classes given annotations, shape (items, draws, classes)."""
+        joint = self.weights.of_rows(counts).T.reshape(counts.shape[0], *self.class_prob.shape)
+        return probabilities(joint + log(self.class_prob))[0]
+
+    def _certain(self, codes: np.ndarray) -> np.ndarray:
+        """Probabilities of classes that are known, shape (items, 1, classes)."""
+        return np.eye(self.class_prob.shape[1])[codes][:, None]
 
 
 def quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import entr
 
 from bayesnb.crowd.label_draws import LabelDraws
+from bayesnb.parallel import in_order
 
 __all__ = ["expected_information", "most_informative"]
 
@@ -13,16 +14,14 @@ FIRST_ITEMS = 4096
 """Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
 
 
-def expected_information(labels: LabelDraws, items: Any, annotators: np.ndarray) -> np.ndarray:
+def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:
     """Mutual information of the class of each item and the next label of each annotator, in nats.
 
     Parameters
     ----------
     labels : LabelDraws
-    items : slice or array of int
-        Positions of the items.
-    annotators : array of int
-        Positions of the annotators.
+    items, annotators : array of int
+        Their positions.
 
     Returns
     -------
@@ -94,10 +93,12 @@ def most_informative(
     items = items[np.argsort(-entropy[items], kind="stable")]
     cells = len(table.classes) * len(annotators) * width
     wanted = len(items) if num_items is None else min(num_items, len(items))
-    done, found = 0, []
+    done = 0
+    found: list[tuple[np.ndarray, np.ndarray]] = []
     while done < len(items):
         step = max(FIRST_ITEMS, wanted, done)
-        found += labels.in_pieces(of_piece, items[done : done + step], cells)
+        batch = items[done : done + step]
+        found += in_order(of_piece, [batch[piece] for piece in labels.pieces(len(batch), cells)])
         done += step
         highest = np.concatenate([information.max(axis=1) for _, information in found])
         if done < len(items) and np.partition(highest, -wanted)[-wanted] >= entropy[items[done]]:

@@ -17,6 +17,8 @@ from bayesnb.tables.objects import is_missing
 from bayesnb.tables.read import as_table, is_dask
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
+from bayesnb.unlabelled import Unlabelled
+from bayesnb.validate import a_type
 
 __all__ = ["AnnotationTable", "read_annotations"]
 
@@ -59,6 +61,13 @@ class AnnotationTable:
         """Pairs of annotator and label as columns, and the classes."""
         pairs = tuple((annotator, label) for annotator in self.annotators for label in self.labels)
         return Schema(pairs, True, self.classes)
+
+    @cached_property
+    def unknown(self) -> tuple[Unlabelled, np.ndarray]:
+        """The items whose class is not known, those with the same annotations as one row, and the row of each item."""
+        rows = np.flatnonzero(self.known < 0)
+        counts = self.counts[rows] if len(rows) < len(self.known) else self.counts
+        return Unlabelled.of((counts,), np.ones(len(rows)))
 
 
 def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:
@@ -169,7 +178,7 @@ def _read_known(
         return np.full(len(items), -1), items
     if not isinstance(known, Mapping | pd.Series):
         raise TypeError(
-            f"known is a {type(known).__name__}: give a mapping from item to label, or a pandas Series of labels with "
+            f"known is {a_type(known)}: give a mapping from item to label, or a pandas Series of labels with "
             "the items as its index"
         )
     pairs = list(known.items())

@@ -140,6 +140,19 @@ class AnnotationFit(Printed):
         ------
         ValueError
             If the fit is a point estimate, or `prob` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(
+        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ... )
+        >>> lower, upper = crowd.proba_interval(prob=0.5)[0, 1]
+        >>> bool(0.9 < lower < upper)
+        True
         """
         levels = self._levels(prob)
         return self._label_draws.quantiles(levels)
@@ -186,6 +199,19 @@ class AnnotationFit(Printed):
         ------
         ValueError
             If the fit is a point estimate, or `prob` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(
+        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ... )
+        >>> interval = crowd.accuracy_interval(prob=0.5)
+        >>> bool((interval["lower"] < crowd.annotators["accuracy"]).all())
+        True
         """
         levels = self._levels(prob)
         found = np.quantile(accuracy(self.annotations, self._draws), levels, axis=0)

@@ -29,6 +29,7 @@ from bayesnb.tables.columns import listed
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.named import with_names
+from bayesnb.tables.row import one_row
 from bayesnb.tables.table import Table
 
 __all__ = ["INFERENCES", "Estimator"]
@@ -248,6 +249,24 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Lower and upper end.
         """
         return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
+
+    def explain(self, X_row: Any, class_: Any = None, against: Any = None, **options: Any) -> Any:
+        """The log odds of two classes in a row, and what each feature contributes to them.
+
+        Parameters
+        ----------
+        X_row : table of shape (1, n_features), array or list of shape (n_features,), pandas.Series or mapping
+        class_, against : label, optional
+        **options
+            As for `Posterior.explain`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As that of `Posterior.explain`. The column ``log_odds`` adds up to the difference of the two classes in
+            `predict_log_proba`.
+        """
+        return self._predictor().explain(self._check_table(one_row(X_row)), class_, against, **options)
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""

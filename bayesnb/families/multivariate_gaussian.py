@@ -164,13 +164,13 @@ class MultivariateGaussian(ConjugateFamily):
         return (of_columns, ("other_column", columns)) if parameter == "covariance" else (of_columns,)
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        covariance = sample("covariance", dist.InverseWishart(self.df[..., 0], scale_matrix=self.scale))
+        covariance = sample("covariance", _inverse_wishart(self.df[..., 0], self.scale))
         spread = covariance / self.kappa[..., None]
-        mean = sample("mean", dist.MultivariateNormal(self.loc, covariance_matrix=spread))
+        mean = sample("mean", _normal(self.loc, spread))
         return {"mean": mean, "covariance": covariance}
 
     def likelihood(self, mean: Any, covariance: Any) -> dist.Distribution:
-        return dist.MultivariateNormal(mean, covariance_matrix=covariance)
+        return _normal(mean, covariance)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
         mean, covariance = parameters["mean"], parameters["covariance"]
@@ -327,6 +327,19 @@ class MultivariateGaussian(ConjugateFamily):
                 "prior=(0.95, 1.05), or a larger df"
             )
         return {"loc": posterior.loc, "kappa": posterior.kappa, "df": df, "scale": posterior.scale}
+
+
+# NumPyro takes a dozen operations to make one of these distributions. JAX would compile each of them for every shape.
+
+
+@jax.jit
+def _inverse_wishart(df: Any, scale: Any) -> dist.Distribution:
+    return dist.InverseWishart(df, scale_matrix=scale)
+
+
+@jax.jit
+def _normal(mean: Any, covariance: Any) -> dist.Distribution:
+    return dist.MultivariateNormal(mean, covariance_matrix=covariance)
 
 
 def _of_each_class(name: str, value: Any, num_classes: int) -> np.ndarray:

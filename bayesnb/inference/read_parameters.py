@@ -19,6 +19,7 @@ from bayesnb.model.read import EVERY_COLUMN, declared_categories, read_classes
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
+from bayesnb.validate import a_type
 
 __all__ = ["check_support", "posterior_from_parameters"]
 
@@ -28,9 +29,7 @@ def posterior_from_parameters(
 ) -> PointPosterior:
     """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
     if not isinstance(parameters, Mapping):
-        raise TypeError(
-            f"parameters is a {type(parameters).__name__}: give a mapping from block, column or site to values"
-        )
+        raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
     parameters = _Given(parameters)
     names, named = _columns(model, parameters, columns)
     labels = read_classes(classes)

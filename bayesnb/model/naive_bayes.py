@@ -17,6 +17,7 @@ from bayesnb.model.program import refuse_subsets
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.named import with_names
 from bayesnb.tables.objects import shortened
+from bayesnb.validate import a_type
 
 __all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
 
@@ -283,7 +284,6 @@ def as_model(model: Any) -> Model:
         return NaiveBayes(model)
     if not isinstance(model, Model):
         raise TypeError(
-            f"model is {shortened(model)}, a {type(model).__name__}: give nb.NaiveBayes(...) or a family such as "
-            "nb.Bernoulli()"
+            f"model is {shortened(model)}, {a_type(model)}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()"
         )
     return model

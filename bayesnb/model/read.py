@@ -14,7 +14,7 @@ from bayesnb.families.hyperparameters import require_hyperprior
 from bayesnb.tables.labels import as_labels, learn_classes
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.schema import Schema
-from bayesnb.validate import whole_number
+from bayesnb.validate import a_type, whole_number
 
 __all__ = [
     "EVERY_COLUMN",
@@ -177,7 +177,7 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
             raise ValueError(f"{family.family_name}(categories=...) lists {category!r}, which marks a missing cell")
         if not isinstance(category, Hashable):
             raise TypeError(
-                f"{family.family_name}(categories=...) lists {category!r}, a {type(category).__name__}, which "
+                f"{family.family_name}(categories=...) lists {category!r}, {a_type(category)}, which "
                 "cannot be a category: give text, numbers, booleans or tuples"
             )
     for category, times in Counter(declared).items():

@@ -1,11 +1,13 @@
 """Checks of what the caller of a figure gives: a result, classes, features, order, axes and size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any
 
 from bayesnb.tables.columns import listed, near_matches
+from bayesnb.validate import a_type
 
-__all__ = ["chosen", "given_axes", "require_result", "size_in_inches", "yes_or_no"]
+__all__ = ["chosen", "given_axes", "require_known", "require_result", "size_in_inches", "yes_or_no"]
 
 
 def require_result(given: Any, kind: type, name: str, call: str) -> None:
@@ -26,11 +28,11 @@ def require_result(given: Any, kind: type, name: str, call: str) -> None:
     TypeError
     """
     if not isinstance(given, kind):
-        raise TypeError(f"{name} is a {type(given).__name__}: give what {call} returns")
+        raise TypeError(f"{name} is {a_type(given)}: give what {call} returns")
 
 
 def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = None) -> list[int]:
-    """Positions of the classes or features that a figure shows, in the order given, each once.
+    """Positions of the classes or features that a figure shows, in the order given.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = No
     Raises
     ------
     ValueError
-        If there is none, one is unknown, or there are too many.
+        If there is none, one is unknown or named twice, or there are too many.
     """
     labels = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     known = list(known)
@@ -53,10 +55,30 @@ def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = No
     if unknown or not labels:
         near = near_matches(unknown[0], known) if unknown else ""
         raise ValueError(f"{name} is {labels}: name one or more of [{listed(known)}]{near}")
-    positions = list(dict.fromkeys(known.index(label) for label in labels))
+    positions = [known.index(label) for label in labels]
+    if len(set(positions)) < len(positions):
+        twice = next(label for k, label in enumerate(labels) if known.index(label) in positions[:k])
+        raise ValueError(f"{name} names {twice!r} twice: name each once")
     if most is not None and len(positions) > most:
         raise ValueError(f"{name} has {len(positions)} entries, more than the eye tells apart: name up to {most}")
     return positions
+
+
+def require_known(options: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Refuse arguments that no function has; the first one is the figure, the others get what it passes on.
+
+    Raises
+    ------
+    TypeError
+    """
+    every = [signature(function).parameters.values() for function in functions]
+    known = [one.name for some in every for one in some if one.kind is not one.VAR_KEYWORD]
+    wrong = next((option for option in options if option not in known), None)
+    if wrong is not None:
+        raise TypeError(
+            f"{functions[0].__name__} has no argument {wrong!r}{near_matches(wrong, known)}: it has "
+            f"{', '.join(dict.fromkeys(known))}"
+        )
 
 
 def yes_or_no(name: str, given: Any) -> bool:
@@ -96,8 +118,8 @@ def given_axes(name: str, given: Any, number: int) -> list[Any]:
     other = next((each for each in found if not isinstance(each, Axes)), None)
     if other is not None or not found or (name == "ax" and not isinstance(given, Axes)):
         what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
-        kind = type(given if other is None else other).__name__
-        raise TypeError(f"{name} is or holds a {kind}: give {what}, as figure.subplots() makes them")
+        wrong = a_type(given if other is None else other)
+        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
     if len(found) != number:
         raise ValueError(
             f"{name} has {len(found)} axes, and the figure has {number} panel{'s' * (number != 1)}: give {number} "

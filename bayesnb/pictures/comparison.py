@@ -1,5 +1,6 @@
 """The figure of a comparison: exact marginal densities over the sampled histograms."""
 
+import re
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,6 +16,9 @@ from bayesnb.pictures.shown import how_many, number_of_panels
 from bayesnb.pictures.style import muted
 
 __all__ = ["plot_comparison"]
+
+FIRST_CLAUSE = re.compile(", and |: ")
+"""What ends the first clause of a reason."""
 
 LARGE = 3.0
 """An absolute z that chance makes rarely."""
@@ -118,12 +122,13 @@ def plot_comparison(
 
 
 def _answer(comparison: Marginals) -> str:
-    """The verdict with its first reason, if it has one."""
+    """The verdict, with its first reason if it is not yes; what follows the first clause of a reason is advice."""
+    answer = comparison.verdict.split(":")[0]
     if not comparison.reasons:
-        return comparison.verdict.split(":")[0]
+        return answer
     more = len(comparison.reasons) - 1
     others = f" (and {more} other reason{'s' * (more != 1)})" if more else ""
-    return f"{comparison.verdict.split(',')[0]}: {comparison.reasons[0]}{others}"
+    return f"{answer}: {FIRST_CLAUSE.split(comparison.reasons[0])[0]}{others}"
 
 
 def _name(column: str) -> str:

@@ -113,7 +113,7 @@ def plot_family_choice(
         heads += [f"{column}: {each.name}" for each in families]
     panels.heads(heads)
     number = how_many(len(shown), len(several), "column", "first")
-    panels.title(f"Densities (lines) and data (bars), the family chosen (left) and the next one (right): {number}")
+    panels.title(f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}")
     entries: list[tuple[Any, str]] = []
     for i, code in enumerate(codes):
         mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if counts else None, markersize=3)

@@ -8,7 +8,7 @@ import pandas as pd
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.shown import how_many
-from bayesnb.validate import whole_number
+from bayesnb.validate import a_type, whole_number
 
 __all__ = ["plot_feature_evidence"]
 
@@ -103,7 +103,7 @@ def plot_feature_evidence(
 def _table(evidence: Any) -> pd.DataFrame:
     call = "give what nb.feature_evidence(posterior) returns"
     if not isinstance(evidence, pd.DataFrame):
-        raise TypeError(f"evidence is a {type(evidence).__name__}: {call}")
+        raise TypeError(f"evidence is {a_type(evidence)}: {call}")
     if not set(COLUMNS) <= set(evidence.columns):
         raise TypeError(f"evidence has the columns {list(evidence.columns)}: {call}")
     return pd.DataFrame(evidence)[list(COLUMNS)]

@@ -172,7 +172,7 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
     panels.set_heights(
         HEAD + max(max(len(texts) * max(BAND, 0.05 + _lines(texts)), LEAST) for texts in names),
-        HEAD + max(len(texts) * _lines(texts) for texts in names),
+        HEAD + max(len(texts) * (0.03 + _lines(texts)) for texts in names),
     )
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
     for axis, panel, texts in zip(panels.axes, rows, names, strict=True):

@@ -24,7 +24,7 @@ HANDLE = 5.8
 LINES_OF_HEAD = 2
 """Lines of a panel's title that fit above each panel of a grid."""
 
-LEAST = 1.0
+LEAST = 1.2
 """Inches that a panel of a grid needs at least, with its title and the numbers along its axis."""
 
 BELOW = 0.4
@@ -299,7 +299,7 @@ def panel_of_rows(
     _dress(axis)
     name_rows(axis, texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    needed = BELOW + len(texts) * max(least, of_name)
+    needed = BELOW + len(texts) * max(least, 0.03 + of_name)
     return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, needed)
 
 

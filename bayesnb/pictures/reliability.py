@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.style import SMALL, background, muted
-from bayesnb.pictures.text import percent
+from bayesnb.pictures.text import percent, text_width
 
 __all__ = ["plot_reliability"]
 
@@ -31,6 +31,9 @@ NEAR_ONE = 0.05
 
 NARROWEST, WIDEST = 1e-2, 1e-4
 """Bounds for the distance of the ends of a logit axis to zero and one."""
+
+SHARE = 0.75
+"""Share of the height that the diagram has."""
 
 BINS = 20
 """Bars of the histogram."""
@@ -123,7 +126,8 @@ def plot_reliability(
         near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
         scale = "logit" if near.max() >= 0.5 else "linear"
     low, high = _ends(bins, kind, scale)
-    new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": [3, 1], "figsize": (5.0, 6.0)}
+    ratios = [SHARE, 1 - SHARE]
+    new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
     if figsize is not None:
         new["figsize"] = figsize
     panels = grid_of_panels(2, axes=axes, height=3.0, **new)
@@ -154,7 +158,9 @@ def plot_reliability(
         diagram.set_yticks(*_ticks(low, high))
         diagram.set_yticks([], minor=True)
     diagram.set_ylim(low, high)
-    diagram.set_ylabel(f"{up} ({percent(calibration.prob)} interval)", fontsize=SMALL)
+    beside = f"{up} ({percent(calibration.prob)} interval)"
+    diagram.set_ylabel(beside, fontsize=SMALL)
+    panels.least = text_width(beside, SMALL) / SHARE + 1.0
     histogram.set_ylabel("predictions", fontsize=SMALL)
     histogram.set_xlabel(across, fontsize=SMALL)
     errors = calibration.table.loc["calibration_error"]

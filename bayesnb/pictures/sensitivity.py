@@ -114,10 +114,11 @@ def plot_sensitivity(
         Points(shown["prior"], "to the prior"),
     ]
     rows = _of_parameters(sensitivity, shown, points) if kind == "parameters" else _of_probabilities(shown, points)
-    number = how_many(len(shown), len(table), noun, "most sensitive" if sort else "first")
+    number = how_many(len(shown), len(table), noun, "top" if sort else "first")
     flat = int(sensitivity.flat[table.index].sum()) if kind == "parameters" else 0
     number += f"; {flat} with a flat prior, not measured" * bool(flat)
-    return forest([rows], title=f"Sensitivity of {number}", backend=backend, ax=ax, figsize=figsize)
+    title = f"Sensitivity to prior and likelihood: {number}"
+    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
 
 
 def _table(sensitivity: PowerScaled, kind: str) -> pd.DataFrame:

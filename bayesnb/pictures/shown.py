@@ -32,7 +32,9 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     noun : str
         What one of them is called.
     which : str
-        Which ones are shown, if not all are.
+        Which ones are shown, if not all are; empty if the caller has named them.
     """
     named = f"{number} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
-    return f"the {which} {shown} of {named}" if shown < number else named
+    if shown == number:
+        return named
+    return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"

@@ -152,7 +152,7 @@ def plot_densities(
     if len(columns) < len(at):
         left_out.append(how_many(len(columns), len(at), "column", "most telling"))
     if len(shown) < len(labels):
-        left_out.append(how_many(len(shown), len(labels), "class", "most telling" if wanted is None else "chosen"))
+        left_out.append(how_many(len(shown), len(labels), "class", "most telling" if classes is None else ""))
     panels.title(", ".join([f"{story} by class", *left_out]))
     panels.legend(_entries(columns, [labels[c] for c in shown], data=X is not None))
     return panels.drawn()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from bayesnb.pictures.choices import chosen, yes_or_no
+from bayesnb.pictures.choices import chosen, require_known, yes_or_no
 from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.text import percent
@@ -75,6 +75,7 @@ def plot_mutual_information(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_mutual_information(posterior, unit="bits")
     """
+    require_known(options, plot_mutual_information, mutual_information)
     frame = _frame(found, options)
     if features is not None:
         frame = frame.iloc[chosen("features", features, frame.index)]

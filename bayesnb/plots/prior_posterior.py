@@ -191,7 +191,7 @@ def plot_prior_posterior(
     panels.heads([panel.title for panel in shown])
     story = [how_many(len(shown), len(everything), "parameter", "most different")]
     if len(codes) < len(labels):
-        story.append(how_many(len(codes), len(labels), "class", "first" if classes is None else "chosen"))
+        story.append(how_many(len(codes), len(labels), "class", "first" if classes is None else ""))
     panels.title(", ".join(["Prior and posterior", *story]))
     panels.legend(_entries([labels[c] for c in codes]))
     return panels.drawn()

@@ -25,6 +25,9 @@ __all__ = ["plot_proba"]
 MOST_PROBABLE = 3
 """Classes of each row that are shown by default."""
 
+MARKED = 0.8
+"""Share of a row's height that its marks take."""
+
 OTHERS = -1
 """In the place of a class: all classes that are not shown, together."""
 
@@ -137,9 +140,9 @@ def plot_proba(
     number = marks.codes.shape[1]
     named = shown_classes is None
     height = 0.12 + number * (line_height(TINY) if named else 0.13)
-    least = number * line_height(TINY) if named else 0.0
+    least = number * line_height(TINY) / MARKED if named else 0.0
     panels = panel_of_rows([names[row] for row in order], ax=ax, figsize=figsize, row_height=height, least=least)
-    at = np.arange(shown)[:, None] + 0.8 * ((np.arange(number) + 0.5) / number - 0.5)
+    at = np.arange(shown)[:, None] + MARKED * ((np.arange(number) + 0.5) / number - 0.5)
     if named:
         entries = _draw_named(panels, marks, at, truth, posterior.classes.tolist())
     else:

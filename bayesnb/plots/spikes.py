@@ -23,7 +23,10 @@ __all__ = ["plot_spikes"]
 LABELS = ("telling", "tallest")
 
 NAME = 1.4
-"""Inches of a name."""
+"""Inches of the name of a column."""
+
+CLASS = 1.8
+"""Inches of the name of a class, beside its panel."""
 
 GAP = 0.15
 """Inches between two names."""
@@ -133,21 +136,19 @@ def plot_spikes(
     lines = max([line_number(text) for text in texts.values()], default=0)
     widest = max(_span([texts[j] for j in of_panel]) for of_panel in ranked)
     panels = grid_of_panels(
-        len(shown),
-        axes=axes,
-        figsize=figsize,
-        across=1 if axes is None else None,
-        width=max(9.0, BESIDE + widest),
-        height=2.2 + lines * line_height(SMALL),
+        len(shown), axes=axes, figsize=figsize, across=1 if axes is None else None, width=max(9.0, BESIDE + widest)
     )
+    of_classes = [wrap_to(f"y = {every[c]}", CLASS, SMALL) for c in shown]
+    above = lines * line_height(SMALL)
+    panels.set_heights(2.2 + above, 0.5 + max(text_width(text, SMALL) for text in of_classes) + above)
     space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
-    for axis, c, of_panel in zip(panels.axes, shown, ranked, strict=True):
+    for axis, c, of_class, of_panel in zip(panels.axes, shown, of_classes, ranked, strict=True):
         axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color=muted(0.75), linewidth=0.6)
         axis.set_xlim(-0.02 * probs.shape[1] - 0.5, 1.02 * probs.shape[1] - 0.5)
         axis.set_ylim(0.0, 1.05 * probs[shown].max())
         axis.spines["left"].set_visible(True)
         axis.set_xticks([])
-        axis.set_ylabel(wrap_to(f"y = {every[c]}", 1.8, SMALL), fontsize=SMALL)
+        axis.set_ylabel(of_class, fontsize=SMALL)
         named = list(of_panel)
         while len(named) > 1 and _span([texts[j] for j in named]) > space:
             named.pop()

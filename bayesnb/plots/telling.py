@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from bayesnb.pictures.choices import chosen
+from bayesnb.pictures.choices import chosen, require_known
 from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.text import percent
@@ -76,6 +76,7 @@ def plot_telling_features(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_telling_features(posterior, num=3)
     """
+    require_known(options, plot_telling_features, telling_features)
     frame = _frame(found, options)
     if frame.empty:
         raise ValueError("no feature is evidence for any class (all log odds are zero): there is nothing to draw")

@@ -307,6 +307,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a class or category label is neither text, number nor boolean, or the inference is a class of your own.
+            A column may also be a tuple of these.
         """
         self.write(path)
 

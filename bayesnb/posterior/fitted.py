@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.validate import a_type
 
 __all__ = ["Fitted", "posterior_of"]
 
@@ -36,28 +37,27 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     """
     if isinstance(given, Posterior):
         return given
-    kind = type(given).__name__
     posterior = getattr(given, "posterior_", None)
     if isinstance(posterior, Posterior):
         if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
             raise ValueError(
-                f'{name} is a {kind} with predictive="plugin", which predicts with one value of the parameters and not '
-                "with its posterior: give estimator.posterior_ if the posterior is meant"
+                f'{name} is {a_type(given)} with predictive="plugin", which predicts with one value of the parameters '
+                "and not with its posterior: give estimator.posterior_ if the posterior is meant"
             )
         return posterior
     if hasattr(given, "named_steps"):
         raise TypeError(
-            f"{name} is a {kind}: give its last step, pipeline[-1], and the table that this step gets, "
+            f"{name} is {a_type(given)}: give its last step, pipeline[-1], and the table that this step gets, "
             "pipeline[:-1].transform(X)"
         )
     if hasattr(given, "best_estimator_"):
-        raise TypeError(f"{name} is a {kind}: give the estimator that it found, search.best_estimator_")
+        raise TypeError(f"{name} is {a_type(given)}: give the estimator that it found, search.best_estimator_")
     # The rule by which scikit-learn recognises fitted estimators.
     if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
         raise ValueError(
-            f"This {kind} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
-            "estimator."
+            f"This {type(given).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "using this estimator."
         )
     raise TypeError(
-        f"{name} is a {kind}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
+        f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
     )

@@ -12,6 +12,7 @@ from bayesnb.device import encoded, log_joint_of_blocks
 from bayesnb.families.base import Family
 from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
+from bayesnb.validate import a_type
 
 __all__ = [
     "function_of_array",
@@ -83,7 +84,7 @@ def _as_numbers(x: Any) -> Any:
         array = jnp.asarray(x)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"x is a {type(x).__name__} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
+            f"x is {a_type(x)} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
             "categories, which are positions in posterior.model.schema.categories[column]"
         ) from None
     if jnp.issubdtype(array.dtype, jnp.complexfloating):

@@ -77,6 +77,9 @@ class FamilyChoice(Printed):
     flipper_length_mm    LogNormal  Gaussian             -0.6
     body_mass_g          LogNormal  Gaussian             -1.5
     sex                Categorical
+    log_bayes_factor: evidence of the second minus that of the chosen family, in
+    nats. The lower, the better is the choice; above -2 the evidence decides
+    nothing.
     """
 
     model: NaiveBayes
@@ -269,6 +272,9 @@ def choose_families(
     pages              Poisson  NegativeBinomial(10)             -7.0
     price            LogNormal           Exponential             -9.1
     discount  Hurdle(Gaussian)     Hurdle(LogNormal)             -0.6
+    log_bayes_factor: evidence of the second minus that of the chosen family, in
+    nats. The lower, the better is the choice; above -2 the evidence decides
+    nothing.
     >>> posterior = nb.fit(choice.model, X, y)
     """
     if criterion not in CRITERIA:

@@ -177,6 +177,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> found = nb.select_features(nb.Gaussian(), X, y)
     >>> found
     Features kept by the leave-one-out log score of the labels, 2 of 5:
+    Kept: thermometer 1, humidity.
+    Dropped: thermometer 0, thermometer 2, thermometer 3.
     step        feature action  elpd_label  difference   se
     0      all features             -171.3         0.0  0.0
     1     thermometer 0   drop      -138.9        32.3  6.4

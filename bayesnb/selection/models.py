@@ -23,6 +23,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table
+from bayesnb.validate import a_type
 from bayesnb.warn import warns_once
 
 __all__ = ["ModelComparison", "compare_models"]
@@ -166,7 +167,7 @@ def compare_models(
     {'both': 1.0, 'bill alone': 0.0}
     """
     if not isinstance(models, Mapping):
-        raise TypeError(f"models is a {type(models).__name__}: give a mapping from names to posteriors or models")
+        raise TypeError(f"models is {a_type(models)}: give a mapping from names to posteriors or models")
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))

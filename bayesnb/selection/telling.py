@@ -155,14 +155,16 @@ def telling_features(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> nb.telling_features(posterior, num=2).round(1)
-           class            feature      value  log_odds  lower  upper
-    0     Adelie     bill_length_mm       None       4.0    3.5    4.9
-    1     Adelie             island  Torgersen       3.5    2.6    5.2
-    2  Chinstrap             island      Dream       1.6    1.4    1.8
-    3  Chinstrap     bill_length_mm       None       0.8    0.7    1.0
-    4     Gentoo  flipper_length_mm       None       5.2    4.4    6.9
-    5     Gentoo        body_mass_g       None       4.4    3.9    5.5
+    >>> nb.telling_features(posterior, num=2)
+    Log odds of each class against the others, in nats, lower and upper: 89 %
+    interval. A column of numbers has the median of the class and of the others
+           class            feature                value  log_odds  lower  upper
+    0     Adelie     bill_length_mm     38.77, others 48     4.048  3.479   4.94
+    1     Adelie             island            Torgersen     3.524  2.638  5.181
+    2  Chinstrap             island                Dream     1.552  1.378   1.76
+    3  Chinstrap     bill_length_mm  49.01, others 41.82    0.8468 0.7162 0.9912
+    4     Gentoo  flipper_length_mm  216.5, others 191.7     5.183  4.392  6.942
+    5     Gentoo        body_mass_g    5034, others 3730     4.422  3.875  5.524
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)

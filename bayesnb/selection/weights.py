@@ -18,6 +18,7 @@ from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.table import Table
+from bayesnb.validate import a_type
 from bayesnb.warn import warn
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.laplace import Mixture, approximate
@@ -140,7 +141,7 @@ def weight_features(
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
     if inference is not None and not isinstance(inference, NUTS):
-        raise TypeError(f"inference is a {type(inference).__name__}: give nb.NUTS(), or None for the approximation")
+        raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
     unweighted = _weighable(posterior_of(posterior))
     names = feature_names(unweighted.model.blocks)
     labels = unweighted.classes.tolist()
@@ -173,7 +174,7 @@ def weight_features(
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
     else:
-        weighed = ["all features"] if likelihood.num_features < len(names) else [str(name) for name in names]
+        weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     return WeightedPosterior(unweighted, _feature_weights(found, draws, which, names, likelihood, shared=shared))
 

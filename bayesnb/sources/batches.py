@@ -12,6 +12,7 @@ from bayesnb.sources.batch import Batch, with_progress
 from bayesnb.sources.counting import count_batches
 from bayesnb.sources.open_schema import OpenSchema
 from bayesnb.tables.label_column import split_labels
+from bayesnb.validate import a_type
 
 __all__ = ["read_batches"]
 
@@ -56,7 +57,7 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
     """The user's batches with their numbers, without those that have no rows."""
     for i, given in enumerate(batches):
         if not isinstance(given, tuple | list) or len(given) not in (2, 3):
-            raise TypeError(f"batch {i} is a {type(given).__name__}: give (X, y) or (X, y, sample_weight)")
+            raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
         batch = Batch(f"batch {i}", *given)
         with batch.naming_errors():
             X, y = split_labels(batch.X, batch.y, model.features)

@@ -15,6 +15,7 @@ from bayesnb.sources.open_schema import Found, OpenSchema
 from bayesnb.tables.categories import warn_unseen
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.read import as_table, is_dask
+from bayesnb.validate import a_type
 
 __all__ = ["read_dask"]
 
@@ -79,14 +80,14 @@ def _require_alike(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
     others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
     if not is_dask(X):
         raise TypeError(
-            f"y is a Dask {type(y).__name__} and X a {type(X).__name__}: give both as Dask collections in the same "
+            f"y is a Dask {type(y).__name__} and X {a_type(X)}: give both as Dask collections in the same "
             "partitions, or both in memory, y.compute()"
         )
     X, named = as_partitioned_table(X)
     for name, other in others.items():
         if not is_dask(other) or not type(other).__module__.startswith(("dask.array", "dask.dataframe")):
             raise TypeError(
-                f"X is a Dask {type(X).__name__} and {name} a {type(other).__name__}: give {name} as a Dask array or "
+                f"X is a Dask {type(X).__name__} and {name} {a_type(other)}: give {name} as a Dask array or "
                 "series in the partitions of X, such as dask.array.from_array(..., chunks=X.chunks[0]) or a column of "
                 "the same frame"
             )

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, shortened, unmask
+from bayesnb.validate import a_type
 from bayesnb.warn import warn
 
 __all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
@@ -175,7 +176,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     has_values = any(hasattr(y, method) for method in ("__iter__", "__getitem__", "__array__"))
     if isinstance(y, Set | Mapping) or not has_values:
         raise TypeError(
-            f"{name} is a {type(y).__name__}, {shortened(y)}: give a value for each row, in the order of the rows, a "
+            f"{name} is {a_type(y)}, {shortened(y)}: give a value for each row, in the order of the rows, a "
             "list or an array"
         )
     if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
@@ -193,7 +194,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         for row, label in enumerate(labels.tolist()):
             if not isinstance(label, Hashable):
                 raise TypeError(
-                    f"{name} holds a {type(label).__name__} ({shortened(label)} in row {row}), which cannot be a "
+                    f"{name} holds {a_type(label)} ({shortened(label)} in row {row}), which cannot be a "
                     "label: give text, numbers, dates or tuples"
                 )
         missing = np.array([is_missing(label) for label in labels.tolist()])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.tables.columns import Column
+from bayesnb.validate import a_type
 
 __all__ = ["is_missing", "require_hashable", "shortened", "to_numbers", "unmask"]
 
@@ -31,7 +32,7 @@ def require_hashable(values: Sequence[Any], column: Column) -> None:
     for row, value in enumerate(values):
         if not isinstance(value, Hashable):
             raise TypeError(
-                f"column {column!r} holds a {type(value).__name__} ({value!r} in row {row}), which cannot be a "
+                f"column {column!r} holds {a_type(value)} ({value!r} in row {row}), which cannot be a "
                 "category: convert it, or leave the column out of the model"
             )
 
@@ -63,7 +64,7 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
             numbers[i] = number
         else:
             raise TypeError(
-                f"column {column!r} holds a {type(value).__name__} ({value!r} in row {(rows.start or 0) + i}) where "
+                f"column {column!r} holds {a_type(value)} ({value!r} in row {(rows.start or 0) + i}) where "
                 "its family needs numbers: convert it, a date for example to days since a first day, or leave the "
                 "column out"
             )

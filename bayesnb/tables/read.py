@@ -13,6 +13,7 @@ from bayesnb.tables.device_array import DeviceTable, is_on_device
 from bayesnb.tables.frame import FrameTable
 from bayesnb.tables.sparse import SparseTable, as_csr
 from bayesnb.tables.table import Table
+from bayesnb.validate import a_type
 
 __all__ = ["as_frame", "as_table", "is_dask"]
 
@@ -58,8 +59,7 @@ def as_table(X: Any) -> Table:
         return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
-            f"X is a {type(X).__name__}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse "
-            "matrix"
+            f"X is {a_type(X)}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
         )
     frame = as_frame(X)
     if isinstance(frame, nw.LazyFrame):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
@@ -14,6 +15,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 import bayesnb as nb
 from bayesnb.checks import calibration as module
 from bayesnb.checks.calibration import calibration, jeffreys_interval
+from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.pictures.reliability import plot_reliability
 
 
@@ -291,6 +293,41 @@ def test_what_it_shows_of_itself(two_models):
     assert "by chance" in text
     assert "nan" not in text.lower()
     assert found._repr_html_().startswith("<p><b>Calibration on 900 rows")
+
+
+def test_the_rows_of_the_fit_are_recognised():
+    X, y = nb.datasets.penguins()
+    posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    of_all = {
+        "exact": posterior,
+        "averaged": posterior.averaged(),
+        "point": nb.fit(posterior.model, X, y, nb.MAP()),
+        "weighted": nb.weight_features(posterior, X, y),
+        "estimator": NaiveBayesClassifier().fit(X, y),
+    }
+    for fitted in of_all.values():
+        found = calibration(fitted, X, y)
+        assert found.on_fit
+        assert "These are the rows of the fit, on which the scores are too good" in " ".join(repr(found).split())
+    order = np.random.default_rng(0).permutation(len(X))
+    assert calibration(posterior, X.iloc[order], y[order]).on_fit
+    others = {
+        "half": (X[::2], y[::2]),
+        "labels exchanged": (X, y[order]),
+        "a cell": (X.assign(body_mass_g=X["body_mass_g"].where(X.index != 7, 3000.0)), y),
+    }
+    for name, rows in others.items():
+        found = calibration(posterior, *rows)
+        assert not found.on_fit, name
+        assert "rows of the fit" not in " ".join(repr(found).split())
+    sparse = scipy.sparse.csr_array(np.random.default_rng(1).poisson(1.0, (20, 6)))
+    words = nb.fit(nb.Multinomial(), sparse, ["a", "b"] * 10)
+    assert calibration(words, sparse, ["a", "b"] * 10).on_fit
+    assert not calibration(words, sparse[::-1], ["a", "b"] * 10).on_fit
+
+
+def test_given_parameters_have_no_rows_of_a_fit(truth):
+    assert not calibration(truth, *truth.simulate(30, key=1)).on_fit
 
 
 @pytest.mark.parametrize("kind", ["classes", "confidence"])

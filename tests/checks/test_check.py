@@ -341,7 +341,7 @@ def test_one_class_only():
 def test_wrong_input_says_what_to_do(simulated):
     X, y, posterior = simulated
     for given in [(), (X,), (None, y)]:
-        with pytest.raises(ValueError, match=r"needs the data.* is not given.*nb.check\(posterior, X, y\)"):
+        with pytest.raises(ValueError, match=r"needs the data.* (is|are) not given.*nb.check\(posterior, X, y\)"):
             check(posterior, *given)
     with pytest.raises(TypeError, match=r"posterior is a BoundModel: give what nb.fit"):
         check(posterior.model, X, y)
@@ -376,7 +376,7 @@ def test_wrong_functions_are_named(simulated):
 
     with pytest.raises(TypeError, match="'words' returned a str"):
         check(posterior, X, y, statistics=[words])
-    with pytest.raises(TypeError, match="'several' returned a ndarray under 'mean'"):
+    with pytest.raises(TypeError, match="'several' returned an ndarray under 'mean'"):
         check(posterior, X, y, statistics=[several])
 
 
@@ -396,10 +396,46 @@ def test_a_check_shows_itself(simulated):
     X, y, posterior = simulated
     found = check(posterior, X, y, num_replicates=40)
     assert "replicated data sets" in repr(found)
-    assert "less extreme ones in .table" in repr(found)
+    assert "more in .table" in repr(found)
     assert max(map(len, repr(found).splitlines())) <= 80
     assert found._repr_html_().count("<tr") == 22
     assert "&lt;lambda&gt;" in check(posterior, X, y, statistics=lambda X, y: 0, num_replicates=2)._repr_html_()
+
+
+def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(simulated):
+    X, y, posterior = simulated
+    found = check(posterior, X, y, num_replicates=100)
+    fitted = {
+        label for label in found.table.index if label.partition("[")[0] in ("class_frequency", "mean", "variance")
+    }
+    assert set(found.fitted) == fitted
+    shown = [line.rsplit(maxsplit=4)[0] for part in found.parts("more")[1:2] for line in part.lines(200)[1:-1]]
+    others = [label for label in found.by_extremity.index if label not in fitted]
+    assert shown[: len(others)] == others
+    assert "class_frequency, mean and variance are last" in " ".join(repr(found).split())
+    far = check(posterior, X.assign(height=X["height"] + 100), y, num_replicates=100)
+    first = repr(far).splitlines()[2:]
+    extreme = [label for label in far.by_extremity.index if label in far.extreme]
+    assert {"mean[height, a]", "mean[height, b]"} <= set(extreme)
+    assert any(line.startswith("mean[height, a] ") for line in first[: len(extreme) + 2])
+    alone = check(posterior, X, y, statistics=["dependence"], num_replicates=20)
+    assert "are last" not in repr(alone)
+
+
+def test_advice_proposes_no_family_that_the_column_has(rng):
+    X, y = rng.exponential(size=(60, 4)), np.repeat(["a", "b"], 30)
+    X[:, 3] = rng.poisson(3.0, 60)
+    families = {0: nb.Histogram(), 1: nb.LogNormal(), 2: nb.Gaussian(), 3: nb.NegativeBinomial(3)}
+    advice = check(nb.fit(nb.NaiveBayes(families), X, y), X, y, num_replicates=5).advice
+    assert "try narrower bins" in advice["shape[0]"]
+    assert "another family" not in advice["shape[0]"]
+    assert "nb.Histogram()" in advice["shape[1]"]
+    assert "LogNormal" not in advice["shape[1]"]
+    assert "nb.LogNormal()" in advice["shape[2]"]
+    assert "nb.Histogram()" not in advice["variance[0, a]"]
+    assert "nb.Histogram()" in advice["variance[1, b]"]
+    assert "NegativeBinomial" not in advice["zero_share[3, a]"]
+    assert "nb.Hurdle()" in advice["zero_share[3, a]"]
 
 
 def test_extreme_lines_name_a_next_step_that_exists(simulated):
@@ -428,8 +464,8 @@ def test_the_plot_has_a_panel_for_each_statistic(simulated):
     assert len(titles) == 6
     assert all("p " in title for title in titles)
     assert titles[0].split("\n")[0] == found.by_extremity.index[0]
-    hidden = f"6 statistics; {len(found.table) - 6} with less extreme p are not shown"
-    assert hidden in " ".join(figure.get_suptitle().split())
+    shown = f"the most extreme 6 of {len(found.table)} statistics"
+    assert shown in " ".join(figure.get_suptitle().split())
     single = check(posterior, X, y, statistics="dependence", num_replicates=40).plot()
     shape = check(posterior, X, y, statistics="shape", num_replicates=40)
     titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
@@ -526,16 +562,20 @@ def test_the_advice_names_six_lines_and_where_their_values_come_from():
 
 
 def test_the_number_of_lines_that_are_not_shown():
-    for extra, words in ((0, None), (2, "and 2 less extreme ones in")):
+    for extra, words in ((0, None), (2, "and 2 more in .table")):
         found = check_of(extreme_lines(ROWS + extra), 99)
         for text in (repr(found), found._repr_html_()):
-            assert ("less extreme" in text) is (words is not None)
+            assert ("more in" in text) is (words is not None)
             assert words is None or words in text
 
 
 def test_the_data_that_are_not_given_are_named():
     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
-    for X, y, words in ((None, ["a", "b"], "and X is"), ([[1], [0]], None, "and y is"), (None, None, "and X and y is")):
+    for X, y, words in (
+        (None, ["a", "b"], "and X is"),
+        ([[1], [0]], None, "and y is"),
+        (None, None, "and X and y are"),
+    ):
         with pytest.raises(ValueError, match=f"{words} not given"):
             check(posterior, X, y)
 

@@ -309,6 +309,17 @@ def test_ranks_among_few_draws_have_the_spread_of_both():
     np.testing.assert_allclose([*spreads, *of_densities], 1.0, rtol=0, atol=0.14)
 
 
+def test_numbers_that_do_not_vary_have_no_ranks(rng):
+    # Of a single class the log probability is zero; another number may be constant up to rounding.
+    reference = np.column_stack([np.zeros(50), 3.0 + 1e-13 * rng.normal(size=50), rng.normal(size=50)])
+    draws = rng.normal(size=(2, 40, 3))
+    for name, values in _by_ranks(draws, reference, rng).items():
+        np.testing.assert_array_equal(np.isnan(values), [True, True, False], err_msg=name)
+    part = battery._densities(draws, reference, SimpleNamespace(names=["row 0", "row 1"]), rng)
+    assert part.tests["quantity"].tolist() == ["log density of row 1"] * 2
+    assert part.number == 2
+
+
 def test_a_table_without_rows_has_no_probabilities():
     found = compared(coins, 0)
     with pytest.raises(ValueError, match="X has no rows: give at least one"):

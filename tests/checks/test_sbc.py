@@ -299,7 +299,7 @@ def test_the_picture_shows_the_worst_first(coins):
     assert figure.get_suptitle().startswith("NO")
     shown = [axis.get_title().split("\n")[0] for axis in panels]
     assert shown == list(result.table["p_value"].sort_values(kind="stable").index[:5])
-    assert f"{len(result.table) - 5} with larger p are not shown" in " ".join(figure.get_suptitle().split())
+    assert f"the least uniform 5 of {len(result.table)} quantities" in " ".join(figure.get_suptitle().split())
     line = panels[0].lines[-1]
     label = panels[0].get_title().split("\n")[0]
     np.testing.assert_array_equal(line.get_ydata(), ecdf_difference(result.pit[label].to_numpy())[1])

@@ -296,11 +296,24 @@ def test_what_cannot_be_done_is_said(table):
 def test_what_it_shows_of_itself(table):
     model, X, y = table
     found = sensitivity(nb.fit(model, X, y))
-    assert repr(found).startswith(f"Power-scaling of {len(found.table)} parameters: ")
+    assert repr(found).startswith(f"Power-scaling of {len(found.table)} parameters, noticeable from 0.05: ")
     assert "prior-data conflict" in repr(found)
     assert found._repr_html_().startswith("<p><b>Power-scaling of ")
     quiet = sensitivity(nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[0], [1]] * 9, [0, 1] * 9))
-    assert "nothing noticeable" in repr(quiet)
+    shown = " ".join(repr(quiet).split())
+    assert shown.startswith(
+        "Power-scaling of 4 parameters, noticeable from 0.05: nothing; 4 with a flat prior, not meas"
+    )
+    assert "A flat prior is the same at every power, so that power-scaling does not measure it" in shown
+    assert quiet.flat.all()
+    assert [line.split()[-3] for line in repr(quiet).splitlines()[-4:]] == ["flat"] * 4
+    title = "Sensitivity to prior and likelihood: 4 parameters; 4 with a flat prior, not measured"
+    assert quiet.plot().get_suptitle().replace("\n", " ") == title
+    peaked = sensitivity(
+        nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 2.0), class_probs=[0.5, 0.5]), [[0], [1]] * 9, [0, 1] * 9)
+    )
+    assert not peaked.flat.any()
+    assert "flat" not in repr(peaked)
     assert found.probabilities is None
     assert (found.prior, found.likelihood) == (POWERS, POWERS)
 
@@ -341,10 +354,11 @@ def test_the_figure_shows_both_sensitivities_and_the_diagnosis():
     assert figure.axes[0].lines[0].get_xdata().tolist() == [0.05, 0.05]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["noticeable, from 0.05", "to the likelihood", "to the prior"]
-    assert figure.get_suptitle() == f"Sensitivity of {len(expected)} parameters"
+    title = f"Sensitivity to prior and likelihood: {len(expected)} parameters; 1 with a flat prior, not measured"
+    assert figure.get_suptitle().replace("\n", " ") == title
     few = found.plot(max_parameters=1)
     assert len(drawn_sensitivities(few)) == 1
-    assert few.get_suptitle() == f"Sensitivity of 1 of {len(expected)} parameters, the most sensitive to the prior"
+    assert few.get_suptitle().replace("\n", " ") == title.replace(": ", ": the top 1 of ", 1)
     names = found.table.index[[1, 0]].tolist()
     np.testing.assert_allclose(
         drawn_sensitivities(found.plot(parameters=names, sort=False)), found.table.loc[names, ["prior", "likelihood"]]

@@ -10,7 +10,7 @@ from scipy.special import digamma, entr, gammaln, logsumexp
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.crowd.label_draws import LabelDraws
+from bayesnb.crowd.next_item import expected_information
 from bayesnb.posterior.point import PointPosterior
 
 # The chains are short: the tests compare numbers of the same draws.
@@ -53,12 +53,12 @@ def parameters_of(crowd):
     return found.class_prob.reshape(-1, 3), prob.reshape(-1, *prob.shape[-3:])
 
 
-def proba_by_hand(crowd):
+def proba_by_hand(crowd, rows=ROWS):
     """Probabilities of the items' classes under each draw, shape (draws, items, classes)."""
     class_prob, prob = parameters_of(crowd)
     people, photos = crowd.annotators_in_order, crowd.items.index.tolist()
     log_joint = np.tile(np.log(class_prob)[:, None], (1, len(photos), 1))
-    for photo, person, label in ROWS.itertuples(index=False):
+    for photo, person, label in rows.itertuples(index=False):
         log_joint[:, photos.index(photo)] += np.log(prob[:, :, people.index(person), CLASSES.index(label)])
     found = np.exp(log_joint - logsumexp(log_joint, axis=2, keepdims=True))
     for photo, label in KNOWN.items():
@@ -82,6 +82,15 @@ class TestItems:
         expected = np.quantile(proba_by_hand(drawn), [0.055, 0.945], axis=0)[:, np.arange(len(best)), best]
         np.testing.assert_allclose(drawn.items[["lower", "upper"]], expected.T, atol=1e-12)
         assert drawn.items.loc["new", ["probability", "lower", "upper"]].tolist() == [1, 1, 1]
+
+    @pytest.mark.parametrize("inference", [nb.EM(), nb.Gibbs(5, 20, 2)], ids=["EM", "Gibbs"])
+    def test_items_with_the_same_annotations(self, inference):
+        """They are one row of the fit, and each is an item of the result; one of them has a known class."""
+        rows = pd.concat([ROWS.assign(photo=ROWS["photo"] + copy) for copy in ("", "a", "b")])
+        crowd = nb.fit_annotations(rows, **NAMES, known=KNOWN, inference=inference, key=3)
+        assert len(crowd.posterior.problem.unlabelled) <= 40
+        assert len(crowd.items) == 121
+        np.testing.assert_allclose(crowd.proba, proba_by_hand(crowd, rows).mean(axis=0), atol=1e-12)
 
     def test_pieces_and_threads_do_not_matter(self, drawn, monkeypatch):
         expected, pairs = drawn.items, drawn.next_item(10)
@@ -157,16 +166,6 @@ def information_by_hand(crowd):
     return found
 
 
-def noting(taken, function):
-    """The function, which notes how many rows it takes."""
-
-    def noted(self, of_piece, rows=None, cells=0):
-        taken.append(0 if rows is None else len(rows))
-        return function(self, of_piece, rows, cells)
-
-    return noted
-
-
 class TestNextItem:
     def test_information_by_a_loop(self, crowd):
         expected = information_by_hand(crowd)
@@ -204,7 +203,12 @@ class TestNextItem:
         """Under random probabilities, the most uncertain items are often not those of which an annotator tells most."""
         monkeypatch.setattr("bayesnb.crowd.next_item.FIRST_ITEMS", 1)
         taken, found_early = [], []
-        monkeypatch.setattr(LabelDraws, "in_pieces", noting(taken, LabelDraws.in_pieces))
+
+        def noted(labels, items, annotators):
+            taken.append(len(items))
+            return expected_information(labels, items, annotators)
+
+        monkeypatch.setattr("bayesnb.crowd.next_item.expected_information", noted)
         rng = np.random.default_rng(number)
         for _ in range(20):
             parameters = ModelParameters(rng.dirichlet(np.ones(3)), ({"prob": rng.dirichlet(np.full(3, 0.3), (3, 6))},))

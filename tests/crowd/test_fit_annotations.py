@@ -283,7 +283,7 @@ def test_known_labels_say_which_class_is_which():
     assert (crowd.annotators["accuracy"] < 0.35).all()
 
 
-def test_intervals_of_accuracies_cover_at_their_rate():
+def test_intervals_of_accuracies_and_confusion_matrices_cover_at_their_rate():
     weights = np.array([[5.0, 1.5], [1.5, 5.0]])
     annotations, _, class_prob, prob = simulated(200, 150, 40, weights, seed=4)
     crowd = nb.fit_annotations(annotations, **NAMES, inference=nb.Gibbs(200, 1000, 2), class_concentration=5.0, key=2)
@@ -292,6 +292,9 @@ def test_intervals_of_accuracies_cover_at_their_rate():
     covered = ((found["lower"] < true) & (true < found["upper"])).mean()
     assert abs(covered - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / 150)
     assert (found["upper"] - found["lower"]).between(0.02, 0.6).all()
+    interval = crowd.confusion_interval().sel(annotator=np.arange(150), label=0).transpose("class", "annotator")
+    inside = (interval["lower"].to_numpy() < prob[..., 0]) & (prob[..., 0] < interval["upper"].to_numpy())
+    assert abs(inside.mean() - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / 150)
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")

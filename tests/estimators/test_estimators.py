@@ -21,6 +21,7 @@ import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_val_score
@@ -219,6 +220,25 @@ def test_an_estimator_is_its_posterior(counts):
     interval = fitted.predict_interval(X[:3], prob=0.9, num_draws=200)
     assert interval.shape == (3, 3, 2)
     assert fitted.to_datatree(X, y, num_draws=50).log_likelihood["y"].shape == (4, 50, 45)
+    pd.testing.assert_frame_equal(fitted.explain(X[[0]]), core.explain(X[[0]]))
+    labels = core.classes[:2]
+    in_bits = fitted.explain(X[0], *labels, unit="bits")
+    pd.testing.assert_frame_equal(in_bits, core.explain(X[[0]], *labels, unit="bits"))
+
+
+def test_an_estimator_explains_what_it_predicts():
+    X, y = nb.datasets.penguins()
+    fitted = NaiveBayesClassifier(predictive="plugin").fit(X, y)
+    row = X.iloc[[3]]
+    found = fitted.explain(row, "Adelie", "Gentoo")
+    log_proba = fitted.predict_log_proba(row)[0]
+    assert found["log_odds"].sum() == pytest.approx(log_proba[0] - log_proba[2], abs=1e-9)
+    for form in (row.iloc[0], row.iloc[0].to_dict(), row.assign(other=1)):
+        pd.testing.assert_frame_equal(fitted.explain(form, "Adelie", "Gentoo"), found)
+    with pytest.raises(ValueError, match="X_row has 2 rows: give exactly one"):
+        fitted.explain(X.iloc[:2])
+    with pytest.raises(NotFittedError):
+        NaiveBayesClassifier().explain(row)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, lambda: GaussianNB(predictive="plugin", var_smoothing=0.1)])

@@ -1,6 +1,7 @@
 """The family of labels from annotators, against enumeration and against SciPy's Dirichlet-multinomial."""
 
 import itertools
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -156,3 +157,20 @@ def test_a_concentration_of_another_shape_is_refused(concentration):
 def test_annotations_are_not_drawn():
     with pytest.raises(NotImplementedError, match="how many labels"):
         AnnotationCounts(prob()[0]).sample(None)
+
+
+def test_which_sums_can_be_those_of_items():
+    counted = bound().statistics(X, MEMBERSHIP)
+    nothing = replace(counted, n=0 * counted.n, total=0 * counted.total)
+    for right in (counted, nothing, replace(counted, total=nothing.total), replace(counted, n=0.1 * counted.n)):
+        assert bound().possible(right).tolist() == [[True], [True]]
+    for c, others in enumerate(np.eye(CLASSES) == 0):
+        first_label = np.zeros(counted.total.shape)
+        first_label[c, 0, 0] = 1 + counted.total[c, 0, 0]
+        for wrong in (
+            replace(counted, n=np.where(others[:, None], counted.n, -1.0)),
+            replace(nothing, n=np.where(others[:, None], 0.0, -1.0)),
+            replace(counted, n=np.where(others[:, None], counted.n, 0.0)),
+            replace(counted, total=counted.total - first_label),
+        ):
+            assert bound().possible(wrong).tolist() == others[:, None].tolist()

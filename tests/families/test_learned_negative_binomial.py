@@ -377,3 +377,12 @@ def test_a_learned_count_finds_the_one_that_made_the_cells() -> None:
     assert ((summary["lower"] < 0.4) & (summary["upper"] > 0.4)).all()
     counts = np.arange(40.0)[:, None]
     np.testing.assert_allclose(learned.predict_proba(counts), given.predict_proba(counts), atol=0.03)
+
+
+def test_users_see_the_name_under_which_they_make_it():
+    assert repr(nb.NegativeBinomial()).startswith("NegativeBinomial(loc=None, ")
+    for inference in (nb.Exact(), nb.Gibbs()):
+        with pytest.raises(ValueError, match="column 0 is NegativeBinomial, which has no closed-form posterior"):
+            nb.fit(nb.NegativeBinomial(), [[1], [2]], ["a", "b"], inference)
+    with pytest.raises(ValueError, match=r"^NegativeBinomial\(concentration=-1"):
+        nb.NegativeBinomial(concentration=-1.0)

@@ -201,6 +201,20 @@ def test_other_labels_are_refused_by_name(labels: Any, kind: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_columns_may_be_tuples(tmp_path: Path) -> None:
+    """As the columns of a pandas MultiIndex are."""
+    columns = pd.MultiIndex.from_tuples([("bill", 1), ("bill", 2), ("wing", 1)])
+    X = pd.DataFrame(np.arange(12.0).reshape(4, 3) ** 1.5, columns=columns)
+    made = nb.fit(nb.Gaussian(), X, ["a", "b", "a", "b"])
+    made.save(tmp_path / "posterior.nc")
+    loaded = nb.load(tmp_path / "posterior.nc")
+    assert loaded.model.schema.columns == made.model.schema.columns == (("bill", 1), ("bill", 2), ("wing", 1))
+    assert loaded.log_joint(X).tobytes() == made.log_joint(X).tobytes()
+    odd = nb.fit(nb.Gaussian(), X.set_axis([("bill", DAY), "b", "c"], axis=1), ["a", "b", "a", "b"])
+    with pytest.raises(TypeError, match=r"the column datetime.date\(2020, 1, 1\) is of the type date, and only text"):
+        odd.save(tmp_path / "odd.nc")
+
+
 def test_dates_of_numpy_are_classes(tmp_path: Path) -> None:
     """Also in an array of Python objects."""
     days = np.array(["2020-01-01", "2020-01-02"] * 2, dtype="datetime64[ns]")

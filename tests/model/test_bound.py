@@ -7,6 +7,7 @@ import pickle
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
@@ -325,3 +326,17 @@ class TestEverythingTakesOne:
             warnings.simplefilter("error")
             found = sites(fitted.model.program, SECOND, MORE)
         assert found == sites(described().program, FIRST, LABELS) != set()
+
+
+def test_a_program_draws_count_vectors_of_given_totals():
+    model = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
+    values = {
+        "class_prob": jnp.array([0.5, 0.5]),
+        "x_prob": jnp.full((2, 2), 0.5),
+        "y": jnp.zeros(3, int),
+        "x": jnp.array([[7, 0]] * 3),
+    }
+    program = numpyro.handlers.substitute(model.program, values)
+    assert numpyro.handlers.trace(program).get_trace(num_rows=3, total_count=7)["x"]["fn"].total_count == 7
+    with pytest.raises(ValueError, match="block 'x' holds count vectors: give total_count, their totals, to draw them"):
+        program(num_rows=3)

@@ -351,3 +351,23 @@ def test_an_evidence_without_a_maximum_is_refused():
     model = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(1.0, 1.0))})
     with pytest.raises(ValueError, match=r"no maximum in '0_concentration'.*NUTS"):
         nb.fit(model, same, np.repeat(["a", "b"], 30), nb.EmpiricalBayes())
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((), []),
+        ((1,), ["x_column"]),
+        ((3,), ["x_concentration_x_column"]),
+        ((2, 1), ["class", "x_column"]),
+        ((2, 1, 3), ["class", "x_column", "x_concentration_category"]),
+    ],
+)
+def test_axes_of_a_learned_hyperparameter(shape, axes):
+    X = pd.DataFrame({"bark": ["rough", "smooth", "flaky", "rough"]})
+    model = nb.NaiveBayes(nb.Categorical(dist.Gamma(np.ones(shape), 1.0)))
+    bound = model.bind(X, ["a", "b", "a", "b"])
+    found = bound.sites.axes()["x_concentration"]
+    assert [name for name, _ in found] == axes
+    assert tuple(len(labels) for _, labels in found) == shape
+    assert np.shape(bound.sites.by_name(bound.draw_prior(np.random.default_rng(0)))["x_concentration"]) == shape

@@ -174,5 +174,5 @@ def test_telling_features_refuse_what_does_not_fit(penguins):
         nb.plot_telling_features(frame[["class"]])
     with pytest.raises(ValueError, match="no feature is evidence for any class"):
         nb.plot_telling_features(frame.head(0))
-    with pytest.raises(TypeError, match="found is a int"):
+    with pytest.raises(TypeError, match="found is an int"):
         nb.plot_telling_features(3)

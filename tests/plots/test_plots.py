@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
-from bayesnb.pictures.extremes import number_of_panels
 from bayesnb.pictures.rows import first_rows
+from bayesnb.pictures.shown import number_of_panels
 from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.plots.column_densities import _edges
 from bayesnb.plots.densities import _categories
@@ -577,6 +577,12 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
     ):
         nb.plot_densities(exact, features=["nest"])
+    with pytest.raises(ValueError, match="features names 'height' twice: name each once"):
+        nb.plot_densities(exact, X, y, features=["height", "nests", "height"])
+    with pytest.raises(TypeError, match=r"plot_telling_features has no argument 'ax': it has found, .*axes, .*num, "):
+        nb.plot_telling_features(exact, ax=None)
+    with pytest.raises(TypeError, match=r"plot_mutual_information has no argument 'units' \(did you mean 'unit'\?\)"):
+        nb.plot_mutual_information(exact, units="bits")
     with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
         nb.plot_densities(exact, features=[])
     with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
@@ -658,10 +664,23 @@ def test_infinite_log_odds_lie_at_the_edge():
     assert collisions(figure) == []
 
 
+def test_log_odds_of_the_two_classes_that_are_most_probable_in_the_rows(exact, table):
+    X, y = table
+    pairs = set()
+    for label in exact.classes:
+        rows = X[np.asarray(y) != label]
+        left, right = np.sort(np.argsort(-exact.predict_proba(rows.head(9)).mean(axis=0))[:2])
+        figure = nb.plot_log_odds(exact, rows, max_rows=9, num_draws=5)
+        shown = figure.axes[0].get_xlabel().replace("\n", " ")
+        assert shown == f"log odds, y = {exact.classes[right]} (right) against y = {exact.classes[left]} (left)"
+        pairs.add((left, right))
+    assert len(pairs) > 1
+    with pytest.raises(ValueError, match="there is one class, 'a': log odds need two, so fit with labels of another"):
+        nb.plot_log_odds(nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "a"], classes=["a"]), [[0]])
+
+
 def test_log_odds_refuse_what_does_not_fit(exact, table):
     X, y = table
-    with pytest.raises(ValueError, match=r"there are 3 classes.*name the two to compare"):
-        nb.plot_log_odds(exact, X)
     for pair in (("oak", "elm"), ("oak", "oak"), ("oak",), "oak"):
         with pytest.raises(ValueError, match="give two different ones of"):
             nb.plot_log_odds(exact, X, classes=pair)
@@ -868,6 +887,20 @@ def test_draws_without_spread_have_a_histogram_of_area_one():
     assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(3.5)
 
 
+def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
+    """The most different is neither the first nor the one of the largest numbers."""
+    counts = {"many": [50, 51, 49, 53, 52, 51], "few": [1, 0, 1, 9, 10, 8], "same": [5, 5, 5, 5, 5, 5]}
+    posterior = nb.fit(nb.Poisson(), pd.DataFrame(counts), list("aaabbb"))
+
+    def heads(**options):
+        return [axis.get_title() for axis in nb.plot_prior_posterior(posterior, **options).axes]
+
+    assert heads(max_panels=1) == ["x_rate [few]"]
+    assert heads(max_panels=2) == ["x_rate [many]", "x_rate [few]"]
+    assert heads(max_panels=1, classes=["a"]) == ["class_prob"], "one class has no differences"
+    assert heads() == ["class_prob", *(f"x_rate [{name}]" for name in counts)]
+
+
 def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     X, y = table
     with pytest.raises(ValueError, match="a point estimate has no density"):
@@ -880,7 +913,7 @@ def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
     with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
         nb.plot_prior_posterior(known, sites="class_prob")
-    assert "first 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
+    assert "the most different 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
     constant = nb.fit(nb.NaiveBayes({"leaf": nb.Categorical()}), pd.DataFrame({"leaf": ["round"] * 3}), ["a"] * 3)
     with pytest.raises(ValueError, match="there is no parameter to show"):
         nb.plot_prior_posterior(constant)
@@ -950,13 +983,13 @@ def test_weights_are_drawn_with_their_intervals(weighted):
     figure = weighted.plot()
     pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
     assert figure.axes[0].get_xlabel() == "weight"
-    assert figure.get_suptitle() == ""
+    assert figure.get_suptitle() == "Weights of features (0: without effect, 1: as in naive Bayes): 4 features"
 
 
 def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     figure = weighted.plot(max_features=3)
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.get_suptitle() == "3 of 4 features"
+    assert figure.get_suptitle().replace("\n", " ").endswith(": the top 3 of 4 features")
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
     first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
@@ -987,7 +1020,7 @@ def test_weights_of_many_features_with_long_names():
     X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
     figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
     assert len(drawn_weights(figure)) == 40
-    assert figure.get_suptitle() == "40 of 45 features"
+    assert figure.get_suptitle().replace("\n", " ").endswith("the top 40 of 45 features")
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
 
 
@@ -1006,7 +1039,7 @@ def test_weights_of_many_features_with_long_names():
 )
 def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
     for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
-        with pytest.raises(TypeError, match=rf"is a {type(given).__name__}: give what {call}\("):
+        with pytest.raises(TypeError, match=rf"is an? {type(given).__name__}: give what {call}\("):
             plot(given)
 
 

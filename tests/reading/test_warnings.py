@@ -71,7 +71,10 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     )
     assert "'c4' in " in found[0]
     assert "'c5'" not in found[0]
-    assert " and 2 more; nb.Categorical(other=True) would give them probability" in found[0]
+    assert (
+        " and 2 more; a family with other=True, such as nb.Categorical(other=True), would give them probability"
+        in found[0]
+    )
     assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
 
 
@@ -90,12 +93,13 @@ def test_columns_and_values_of_the_warning():
     one = told(lambda: posterior.predict(TABLE.assign(c2="z")))
     assert one == [
         "column 'c2': 30 cell(s) hold categories not seen in training ('z') and count as missing; "
-        "nb.Categorical(other=True) would give them probability"
+        "a family with other=True, such as nb.Categorical(other=True), would give them probability"
     ]
     two = told(lambda: posterior.predict(TABLE.assign(c2="z", c5=[f"n{row}" for row in range(ROWS)])))
     assert two == [
         "2 columns hold categories not seen in training, which count as missing: 'c2' in 30 cell(s) ('z'), 'c5' in 30 "
-        "cell(s) ('n0', 'n1', 'n2', 'n3', 'n4' and 25 more); nb.Categorical(other=True) would give them probability"
+        "cell(s) ('n0', 'n1', 'n2', 'n3', 'n4' and 25 more); a family with other=True, such as "
+        "nb.Categorical(other=True), would give them probability"
     ]
 
 

@@ -221,8 +221,10 @@ class TestResult:
             choice = nb.choose_families(X, y, criterion=criterion)
             lines = repr(choice).splitlines()
             assert measure in lines[1]
-            assert len(lines) == 2 + X.shape[1]
-            for line, (column, families) in zip(lines[2:], choice.first_two.items(), strict=True):
+            told = " ".join(lines[2 + X.shape[1] :])
+            assert told.startswith(f"{measure}: ")
+            assert "The lower, the better is the choice" in told
+            for line, (column, families) in zip(lines[2 : 2 + X.shape[1]], choice.first_two.items(), strict=True):
                 assert line.split()[:2] == [column, families[0].candidate.name]
                 of_column = choice.table[choice.table["column"] == column]
                 if len(families) > 1:

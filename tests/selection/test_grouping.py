@@ -1,6 +1,8 @@
 """Columns merged into joint blocks: evidences by fits, partitions by brute force, models and bad input."""
 
 import re
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpyro.distributions as dist
@@ -10,6 +12,9 @@ import scipy.sparse
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import bayesnb as nb
+from bayesnb.selection.merges import merge_while_rising
+from bayesnb.selection.parts import Part
+from bayesnb.selection.rewritten_features import block_label
 
 A, B = np.array([[2.0], [3.5]]), np.array([[0.7], [0.2]])
 """Hyperparameters of two classes."""
@@ -523,3 +528,41 @@ class TestBadInput:
         X = pd.DataFrame({"one": length, "copy": length})
         tiny = nb.Gaussian(loc=0.0, rate=1e-40)
         self.refuses("columns 'one', 'copy'.*singular.*drop a column", tiny, X, table[1])
+
+
+def test_the_name_of_a_block_has_four_parts_at_most():
+    assert [block_label(list("abcdef")[:number]) for number in (1, 4, 5, 6)] == [
+        *("a", "a & b & c & d", "a & b & c & 2 more", "a & b & c & 3 more")
+    ]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Blocks whose evidence is that of their columns and gains of some pairs of these."""
+
+    of_pair: dict
+
+    def log_evidence(self, pairs):
+        blocks = [combinations(sorted(one.columns + other.columns), 2) for one, other in pairs]
+        return np.array([sum(self.of_pair.get(pair, 0.0) for pair in block) for block in blocks])
+
+
+@pytest.mark.parametrize(
+    ("gains", "max_width", "blocks", "best_left", "too_wide"),
+    [
+        ({(0, 1): 0.0}, 4, [], 0.0, False),
+        ({(0, 1): 1e-9}, 4, [(0, 1)], None, False),
+        ({(0, 1): 2.0, (0, 2): 3.0, (1, 2): -1.0}, 3, [(0, 1, 2)], None, False),
+        ({(0, 1): 2.0, (0, 2): 3.0, (1, 2): -1.0}, 2, [(0, 2)], None, True),
+        ({(0, 1): 2.0, (0, 2): 3.0, (1, 2): -2.0}, 3, [(0, 2)], 0.0, False),
+        ({(0, 1): -2.0, (0, 2): -3.0, (1, 2): -np.inf}, 3, [], -2.0, False),
+    ],
+)
+def test_parts_are_merged_while_the_evidence_rises(gains, max_width, blocks, best_left, too_wide):
+    number = 2 if len(gains) == 1 else 3
+    parts = [Part(f"x{j}", (j,), "numbers", 0.0) for j in range(number)]
+    found = merge_while_rising(parts, {"numbers": Gains(gains)}, max_width)
+    assert [part.columns for part in found.blocks] == blocks
+    assert found.too_wide is too_wide
+    assert found.too_many is (-np.inf in gains.values())
+    assert (found.best_left and found.best_left.log_bayes_factor) == best_left

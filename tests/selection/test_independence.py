@@ -331,6 +331,33 @@ class TestOtherFamilies:
         expected = scipy.special.rel_entr(each, each.mean(axis=1, keepdims=True)).sum() / 3
         np.testing.assert_allclose(found, [[expected]], rtol=1e-9)
 
+    @pytest.mark.parametrize(
+        ("likelihood", "pmf", "a", "b", "last"),
+        [
+            (
+                lambda a, b: dist.GammaPoisson(a, b / 2000),
+                lambda x, a, b: scipy.stats.nbinom.pmf(x, a, b / (b + 2000)),
+                [1.0, 0.5, 0.05],
+                [1.5, 0.6, 0.1],
+                600_000,
+            ),
+            (
+                lambda a, b: dist.BetaBinomial(a, b, total_count=9000),
+                lambda x, a, b: scipy.stats.betabinom.pmf(x, 9000, a, b),
+                [1.0, 0.5, 2.0],
+                [3.0, 0.2, 0.1],
+                9000,
+            ),
+        ],
+        ids=["gamma poisson", "beta binomial"],
+    )
+    def test_counts_that_are_far_apart(self, likelihood, pmf, a, b, last):
+        a, b, probs = np.array(a), np.array(b), np.array([0.5, 0.3, 0.2])
+        found = from_likelihood(likelihood, probs[None, :, None], {"a": a[None, :, None], "b": b[None, :, None]})
+        each = pmf(np.arange(last + 1)[:, None], a, b)
+        expected = (probs * scipy.special.rel_entr(each, (each @ probs)[:, None])).sum()
+        np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
+
     def test_counts_of_several_columns(self):
         rate = np.array([[1700.0, 3400.0, 0.5], [1650.0, 3300.0, 0.7]])[None]
         at = np.full((1, 2, 1), 0.5)

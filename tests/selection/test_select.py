@@ -865,7 +865,7 @@ class TestCompareModels:
             ([both, both], TypeError, "models is a list"),
             ({"both": both}, ValueError, "there are 1 models"),
             ({"both": both, "known": known}, ValueError, "'known' was given its parameters or draws without data"),
-            ({"both": both, "number": 3}, TypeError, "'number' is a int"),
+            ({"both": both, "number": 3}, TypeError, "'number' is an int"),
         ]:
             with pytest.raises(error, match=message):
                 nb.compare_models(given, size, y)

@@ -387,6 +387,8 @@ def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
     for shown in (repr(found), found._repr_html_()):
         assert f"{len(found.kept)} of 7" in shown
         assert f"{found.table['difference'].iloc[-1]:.1f}" in shown
+        assert f"Kept: {', '.join(found.kept)}." in " ".join(shown.split())
+        assert f"Dropped: {', '.join(found.dropped)}." in " ".join(shown.split())
     for style in ("default", "dark_background"):
         with matplotlib.style.context(style):
             figure = found.plot()

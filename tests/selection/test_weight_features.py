@@ -288,6 +288,13 @@ def fitted():
 
 
 class TestBadInput:
+    def test_more_features_than_there_are_weights_for(self, fitted, monkeypatch):
+        monkeypatch.setattr(module, "MOST_FEATURES", 3)
+        assert len(nb.weight_features(*fitted).weights) == 3
+        monkeypatch.setattr(module, "MOST_FEATURES", 2)
+        with pytest.raises(ValueError, match="there are 3 features, and weights of their own are for 2 at most"):
+            nb.weight_features(*fitted)
+
     def test_rows_that_were_never_among_the_data(self, fitted):
         posterior, X, y = fitted
         with pytest.raises(ValueError, match=r"never all among the data: class 0 weighs"):

@@ -8,14 +8,53 @@ import pytest
 import bayesnb as nb
 from bayesnb.statistics.counts import Counts
 from bayesnb.statistics.moments import Moments
+from bayesnb.statistics.scatter import Scatter
 
 # Of a family: number of cells and their sum, and whether cells of the family can have them.
 SUMS = {
-    nb.Poisson(2.0, 1.0): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Exponential(2.0, 1.0): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Geometric(): {(2, 3): True, (2, 0): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.NegativeBinomial(1.5): {(2, 3): True, (0, 0): True, (-1, 0): False, (2, -1): False, (0, 3): False},
-    nb.Bernoulli(): {(2, 1): True, (2, 2): True, (2, 0): True, (0, 0): True, (2, 3): False, (2, -1): False},
+    nb.Poisson(2.0, 1.0): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (2, 0): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Exponential(2.0, 1.0): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Geometric(): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (2, 0): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.NegativeBinomial(1.5): {
+        (2, 3): True,
+        (0.5, 1): True,
+        (0, 0): True,
+        (-1, 0): False,
+        (2, -1): False,
+        (0, 3): False,
+    },
+    nb.Bernoulli(): {
+        (2, 1): True,
+        (0.5, 0.25): True,
+        (2, 2): True,
+        (2, 0): True,
+        (0, 0): True,
+        (2, 3): False,
+        (2, -1): False,
+    },
 }
 
 
@@ -34,18 +73,40 @@ def test_squares_of_deviations(n: int, ssd: float, expected: bool) -> None:
     assert nb.Gaussian().possible(statistics).all() == expected
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("n", "scatter", "expected"),
+    [
+        (3, [[1.0, 0.5], [0.5, 1.0]], True),
+        (3, [[1.0, 1.0 + 1e-8], [1.0 + 1e-8, 1.0]], True),
+        (3, [[1.0, 1.1], [1.1, 1.0]], False),
+        (3, [[1.0, 0.0], [0.0, -1e-8]], False),
+        (3, [[0.0, 0.0], [0.0, 1.0]], True),
+        (0, [[0.0, 0.0], [0.0, 0.0]], True),
+        (-1, [[1.0, 0.5], [0.5, 1.0]], False),
+    ],
+)
+def test_products_of_deviations(n: int, scatter: list, expected: bool, unit: float) -> None:
+    """Of the first of two classes; the unit of the first column is a thousand times that of the second."""
+    units = unit * np.array([1.0, 1e-3])
+    both = np.array([scatter, [[1.0, 0.5], [0.5, 1.0]]]) * np.outer(units, units)
+    statistics = Scatter(np.array([[float(n)], [3.0]]), np.zeros((2, 2)), both)
+    assert nb.MultivariateGaussian().possible(statistics).tolist() == [[expected], [True]]
+
+
 @pytest.mark.parametrize(
     ("n", "total", "expected"),
     [
         (2, [3, 0], [True, True]),
         (2, [0, 0], [True, True]),
+        (0.5, [1, 0], [True, True]),
         (0, [0, 0], [True, True]),
         (0, [3, 0], [False, False]),
         (-1, [0, 0], [False, False]),
         (2, [3, -1], [True, False]),
     ],
 )
-def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
+def test_counts_of_rows(n: float, total: list[float], expected: list[bool]) -> None:
     counts = np.array([total], dtype=float)
     statistics = Counts(np.full((1, 1), float(n)), counts, np.zeros((1, 1)))
     np.testing.assert_array_equal(np.broadcast_to(nb.Multinomial().possible(statistics), (1, 2)), [expected])
@@ -53,9 +114,16 @@ def test_counts_of_rows(n: int, total: list[int], expected: list[bool]) -> None:
 
 @pytest.mark.parametrize(
     ("n", "total", "expected"),
-    [(2, [3, 7], True), (2, [10, 0], True), (0, [0, 0], True), (2, [-1, 11], False), (2, [11, -1], False)],
+    [
+        (2, [3, 7], True),
+        (0.5, [0.5, 2], True),
+        (2, [10, 0], True),
+        (0, [0, 0], True),
+        (2, [-1, 11], False),
+        (2, [11, -1], False),
+    ],
 )
-def test_successes_and_failures(n: int, total: list[int], expected: bool) -> None:
+def test_successes_and_failures(n: float, total: list[float], expected: bool) -> None:
     statistics = Counts(np.full((1, 1), float(n)), np.array([[total]], dtype=float), np.zeros((1, 1)))
     assert np.asarray(nb.Binomial(5).possible(statistics)).all() == expected
 
@@ -65,8 +133,8 @@ def test_documents(longest: int) -> None:
     """Counts above sixteen are in a tally of their own."""
     family = nb.DirichletMultinomial()
     counted = family.statistics(np.array([[longest, 1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(2)[[0, 0, 1]])
-    assert family.possible(counted).all()
-    assert family.possible(counted - counted).all()
+    for right in (counted, counted * 0.1, counted - counted):
+        assert family.possible(right).all()
     for c, others in enumerate(np.eye(2) == 0):
         own = ~others[:, None]
         for wrong in (
@@ -77,3 +145,34 @@ def test_documents(longest: int) -> None:
             np.testing.assert_array_equal(family.possible(wrong).all(axis=1), others)
     less = replace(counted, total=counted.total * [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     np.testing.assert_array_equal(family.possible(less), [[True, False, True], [True, True, True]])
+
+
+@pytest.mark.parametrize(
+    ("family", "here", "never"),
+    [
+        (nb.Categorical(), ["red"], ["blue"]),
+        (nb.Histogram((0.0, 1.0, 2.0, 3.0)), [0.5], [2.5]),
+        (nb.NegativeBinomial(), [3], [5]),
+        (nb.JointCategorical(), ["red", "small"], ["red", "large"]),
+        (nb.MultivariateGaussian(), [1.0, 2.0], [1.0, 5.0]),
+        (nb.Hurdle(), [0.0], [2.0]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nb.Family) else None,
+)
+def test_rows_that_were_never_there(family: nb.Family, here: list, never: list) -> None:
+    """Of the first class only; the second has every row."""
+    X, y = [here, here, here, never, here, never], ["a", "a", "a", "b", "b", "b"]
+    model = nb.NaiveBayes({"x": (family, slice(None))}).bind(X, y)
+    resolved = model.resolve(model.statistics(X, y))
+
+    def possible(rows: list, labels: list) -> list[bool]:
+        rest = (model.statistics(X, y) - model.statistics(rows, labels)).blocks[0]
+        found = np.asarray(resolved.families[0].possible(rest))
+        return found.reshape(len(found), -1).all(axis=1).tolist()
+
+    assert possible([here], ["a"]) == [True, True]
+    assert possible(X, y) == [True, True]
+    assert possible([never], ["b"]) == [True, True]
+    assert possible([never], ["a"]) == [False, True]
+    assert possible([here] * 4, ["a"] * 4) == [False, True]
+    assert possible([here] * 4, ["b"] * 4) == [True, False]

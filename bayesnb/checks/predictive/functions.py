@@ -13,6 +13,7 @@ from bayesnb.checks.predictive.statistic import Statistic, dense
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.simulate import to_table
 from bayesnb.tables.read import as_table
+from bayesnb.validate import a_type
 
 __all__ = ["of_function"]
 
@@ -66,7 +67,7 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
         if np.ndim(number) or np.asarray(number).dtype.kind not in "biuf":
             where = "" if part is None else f" under {part!r}"
             raise TypeError(
-                f"the statistic {name!r} returned a {type(number).__name__}{where}: a function of statistics returns a "
+                f"the statistic {name!r} returned {a_type(number)}{where}: a function of statistics returns a "
                 "number, or a dict of numbers"
             )
     return {part: float(number) for part, number in parts.items()}

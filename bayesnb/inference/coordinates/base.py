@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpyro.distributions as dist
+from numpyro.distributions import biject_to
 
-__all__ = ["Coordinate", "Drawn", "Position"]
+__all__ = ["Coordinate", "Drawn", "Position", "unconstrained"]
 
 
 class Position(NamedTuple):
@@ -72,3 +73,8 @@ class Coordinate(ABC):
             As for `at`, given the draws of the sites before.
         rng : numpy.random.Generator
         """
+
+
+def unconstrained(support: Any, value: Any) -> Any:
+    """The point that NumPyro's map takes to a value of the support; `compiled` makes one program of its operations."""
+    return biject_to(support).inv(value)

@@ -9,7 +9,8 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import biject_to, constraints
 
-from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position
+from bayesnb.families.compiled import compiled
+from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position, unconstrained
 
 __all__ = ["ScaledCovariance"]
 
@@ -43,4 +44,5 @@ class ScaledCovariance(Coordinate):
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         half = np.linalg.solve(self.root, drawn.value)
         scaled = np.linalg.solve(self.root, np.swapaxes(half, -1, -2))
-        return np.asarray(biject_to(constraints.positive_definite).inv((scaled + np.swapaxes(scaled, -1, -2)) / 2))
+        symmetric = (scaled + np.swapaxes(scaled, -1, -2)) / 2
+        return np.asarray(compiled(unconstrained, constraints.positive_definite, symmetric))

@@ -8,7 +8,8 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import biject_to
 
-from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position
+from bayesnb.families.compiled import compiled
+from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position, unconstrained
 
 __all__ = ["Plain"]
 
@@ -25,4 +26,4 @@ class Plain(Coordinate):
         return Position(value, value, log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(biject_to(prior.support).inv(drawn.value))
+        return np.asarray(compiled(unconstrained, prior.support, drawn.value))

@@ -1,0 +1,85 @@
+"""A height that the caller gives and that is too small, and what titles say of what is not shown."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import collisions
+
+import bayesnb as nb
+from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.pictures.panels import grid_of_panels
+from bayesnb.pictures.shown import how_many
+
+NARROW = 3.35
+
+
+def needed(draw, width):
+    """The height that the warning for a figure of a tenth of an inch names."""
+    with pytest.warns(UserWarning, match=r"0.1 inches high is too small for its texts: give figsize=\(") as caught:
+        draw(figsize=(width, 0.1))
+    (message,) = {str(warning.message) for warning in caught}
+    return float(re.search(r"figsize=\([\d.]+, ([\d.]+)\)", message)[1])
+
+
+def test_rows_do_not_overprint_at_the_height_that_the_warning_names():
+    names = [f"a feature of a long name {i}" for i in range(25)]
+
+    def draw(**options):
+        return forest([Rows(names, [Points(np.arange(25.0))], x_label="value")], title="title", **options)
+
+    height = needed(draw, NARROW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert collisions(draw(figsize=(NARROW, height))) == []
+    assert collisions(draw(figsize=(NARROW, height + 1.0))) == []
+    with pytest.warns(UserWarning, match="too small for its texts"):
+        assert collisions(draw(figsize=(NARROW, 0.5 * height)))
+
+
+def test_panels_of_rows_do_not_overprint_in_a_narrow_figure():
+    """Names that need a second line where a panel is narrow."""
+    rows = [Rows([f"worst fractal dimension{i}" for i in range(9)], [Points(np.arange(9.0))])] * 2
+    assert collisions(forest(rows, figsize=(NARROW, None))) == []
+    height = needed(lambda **options: forest(rows, **options), NARROW)
+    assert collisions(forest(rows, figsize=(NARROW, height))) == []
+
+
+def test_the_height_follows_from_the_letters():
+    panels = [grid_of_panels(2, figsize=(6.0, height)) for height in (None, 3.0)]
+    first = [each.least for each in panels]
+    for each in panels:
+        each.title("title\nof two lines")
+    assert first[0] == first[1]
+    assert panels[0].least == panels[1].least > first[0]
+    assert panels[1].figure.get_figheight() == 3.0
+
+
+def test_titles_say_how_many_are_shown():
+    assert how_many(1, 1, "feature", "top") == "1 feature"
+    assert how_many(4, 4, "class", "first") == "4 classes"
+    assert how_many(1, 3, "quantity", "least uniform") == "the least uniform 1 of 3 quantities"
+
+
+def test_the_figure_of_probabilities_has_a_row_for_each_row_and_class():
+    X = pd.DataFrame({"height": [1.0, 2.0, 4.0, 5.0, 3.0]})
+    posterior = nb.fit(nb.Gaussian(), X, ["ash", "ash", "oak", "oak", "oak"])
+    found = nb.sensitivity(posterior, X.iloc[[0, 4]])
+    figure = nb.plot_sensitivity(found, kind="probabilities")
+    (axis,) = figure.axes
+    table = found.probabilities.sort_values("prior", key=abs, ascending=False, kind="stable")
+    names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in table["probability"].items()]
+    assert [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()] == names
+    likelihood, prior = [points.get_offsets()[:, 0] for points in axis.collections]
+    np.testing.assert_allclose(likelihood, table["likelihood"])
+    np.testing.assert_allclose(prior, table["prior"])
+    assert figure.get_suptitle() == "Sensitivity to prior and likelihood: 4 probabilities"
+    one = nb.plot_sensitivity(found, kind="probabilities", parameters=[(1, "oak")])
+    assert [text.get_text()[:10] for text in one.axes[0].get_yticklabels()] == ["row 1, oak"]
+    without = nb.sensitivity(posterior)
+    with pytest.raises(ValueError, match=r"there are none: give the rows to nb.sensitivity\(posterior, X\)"):
+        nb.plot_sensitivity(without, kind="probabilities")
+    with pytest.raises(ValueError, match=r"kind is 'rows': give one of \['parameters', 'probabilities'\]"):
+        nb.plot_sensitivity(without, kind="rows")
