@@ -44,7 +44,8 @@ def begin_with(prior, posterior=None):
 
 def along(function, z):
     """Values and derivatives as samplers take them, both from the function's rule for derivatives."""
-    return jax.tree.map(np.asarray, jax.jit(lambda z: jax.jvp(function, (z,), (jnp.ones_like(z),)))(z))
+    value, change = jax.jit(lambda z: jax.jvp(function, (z,), (jnp.full_like(z, 2.0),)))(z)
+    return value, jax.tree.map(lambda changed: np.asarray(changed) / 2, change)
 
 
 class TestBend:
