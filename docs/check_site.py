@@ -26,7 +26,10 @@ PICTURED = ("index", "guide/model", "api/generated/bayesnb.Bernoulli", "api/gene
 
 SEARCHES = {
     "active learning": "guide/decisions",
+    "annotators": "guide/annotators",
     "citation": "about",
+    "crowdsourcing": "guide/annotators",
+    "Dawid-Skene": "guide/annotators",
     "hierarchical": "guide/learned-priors",
     "incremental": "scale",
     "online": "guide/decisions",

@@ -109,7 +109,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "load": {"families": ()},
     "mutual_information": {"unit": "nats", "prob": 0.89, "key": 0},
     "mutual_information_score": {"unit": "nats"},
+    "plot_annotators": {"prob": 0.89, "sort": "accuracy", "max_annotators": 30, "backend": "matplotlib"},
     "plot_column_grouping": {"max_merges": 30},
+    "plot_confusion": {"prob": 0.89, "sort": "annotations", "max_panels": 12},
     "plot_densities": {"sort": False, "bins": 25, "max_panels": 12, "key": 0},
     "plot_evidence": {
         "unit": "nats",
@@ -123,6 +125,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "plot_family_choice": {"max_features": 12},
     "plot_feature_evidence": {"sort": True, "max_features": 30, "backend": "matplotlib"},
     "plot_feature_selection": {"max_steps": 60},
+    "plot_items": {"sort": True, "max_items": 20},
     "plot_log_odds": {"prob": 0.89, "sort": False, "max_rows": 60, "key": 0, "backend": "matplotlib"},
     "plot_model_comparison": {"backend": "matplotlib"},
     "plot_mutual_information": {"sort": True, "max_features": 20, "backend": "matplotlib"},

@@ -94,6 +94,13 @@ def fit_annotations(
     ConvergenceWarning
         If the inference has not converged.
 
+    See Also
+    --------
+    AnnotationFit : What it returns.
+    plot_annotators : Accuracy of annotators.
+    plot_confusion : Confusion matrices of annotators.
+    plot_items : The items with the most uncertain labels.
+
     Notes
     -----
     An iteration starts from the labels that follow if every annotator is right with probability .7.

@@ -4,7 +4,37 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-__all__ = ["federalist", "penguins", "penguins_path"]
+__all__ = ["anesthesia", "federalist", "penguins", "penguins_path"]
+
+
+def anesthesia() -> Any:
+    """Ratings of 45 patients by five anesthetists: how fit is the patient for a general anesthesia?
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each of the 315 ratings, with the columns patient (1 to 45), anesthetist (1 to 5) and rating (1, the
+        fittest, to 4). Anesthetist 1 rated every patient three times, the others once.
+
+    See Also
+    --------
+    bayesnb.fit_annotations : Labels of items from annotators who may be wrong.
+
+    Notes
+    -----
+    Table 1 of Dawid and Skene (1979), *Applied Statistics* 28(1), 20-28. The anesthetists rated the patients from the
+    same forms. Anesthetist 1 rated the forms on three occasions, some weeks apart.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> ratings = nb.datasets.anesthesia()
+    >>> len(ratings), ratings["rating"].value_counts().sort_index().to_dict()
+    (315, {1: 127, 2: 125, 3: 48, 4: 15})
+    """
+    import pandas as pd
+
+    return pd.read_csv(Path(str(resources.files("bayesnb") / "datasets" / "anesthesia.csv")))
 
 
 def federalist(words: str = "function") -> tuple[Any, Any]:

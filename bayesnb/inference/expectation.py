@@ -56,6 +56,11 @@ class EM(MAP):
     ValueError
         If a setting is out of range.
 
+    See Also
+    --------
+    MAP : The same maximum by plain steps.
+    fit_annotations : Labels from annotators, for which it is the default.
+
     Examples
     --------
     >>> import bayesnb as nb

@@ -123,3 +123,10 @@ def test_penguins_are_those_of_the_published_table():
         "flipper_length_mm": 200.92,
         "body_mass_g": 4201.75,
     }
+
+
+def test_anesthesia_is_the_published_table(data):
+    found = nb.datasets.anesthesia()
+    expected = pd.read_csv(data / "annotations" / "anesthesia.csv")
+    np.testing.assert_array_equal(found[["patient", "anesthetist", "rating"]], expected[["item", "annotator", "label"]])
+    assert found.groupby("anesthetist").size().to_dict() == {1: 135, 2: 45, 3: 45, 4: 45, 5: 45}

@@ -22,6 +22,8 @@ LONG = {
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",
     "bayesnb.pictures.comparison",
+    "bayesnb.plots.annotators",
+    "bayesnb.plots.confusion",
     "bayesnb.posterior.collapsed",
 }
 """Their examples compile or sample for more than a second."""

@@ -14,6 +14,7 @@ TEACHING = [page for page in PAGES if page.parent.name in {"guide", "howto"} and
 LONG = {
     "add-a-family",
     "add-a-family-without-a-closed-form",
+    "annotators",
     "bring-your-own-sampler",
     "decisions",
     "inference",

@@ -179,6 +179,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "weight of all": lambda: nb.plot_weights(weighted(shared=True)),
     "families of amounts": lambda: nb.choose_families(amounts(), LABELS[::-1]).plot(),
     "families": lambda: nb.choose_families(table(), LABELS).plot(),
+    "annotators": lambda: nb.plot_annotators(crowd(), max_annotators=2),
+    "confusion": lambda: nb.plot_confusion(crowd(), sort="accuracy", classes=["oak", "ash"]),
+    "items": lambda: nb.plot_items(crowd(), max_items=4),
     "sensitivity": lambda: nb.sensitivity(one_class()).plot(),
     "feature evidence": lambda: nb.feature_evidence(exact()).plot(),
     "reliability of sure predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(
@@ -187,6 +190,16 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }
+
+
+def crowd() -> Any:
+    """Labels of trees by three people, of whom the first is often wrong."""
+    rows = [
+        (i, who, LABELS[i + (i % (2 + 3 * j) == 1)]) for i in range(12) for j, who in enumerate(("Cem", "Bob", "Ann"))
+    ]
+    rows += [(i, "Bob", LABELS[i]) for i in range(6)]
+    table = pd.DataFrame(rows, columns=["tree", "person", "name"])
+    return nb.fit_annotations(table, item="tree", annotator="person", label="name")
 
 
 def one_class() -> Any:

@@ -77,6 +77,16 @@ def told() -> Any:
     return nb.telling_features(penguins()[0], 4, num_draws=5)
 
 
+@cache
+def crowd() -> Any:
+    """Labels of three classes from three annotators, some with long names."""
+    names = ["Ann, who has a long name", "Bob", "Cem"]
+    seen = ["ash", "birch", "a class with a long name"]
+    rows = [(f"photograph_{i}.jpeg", who, seen[(i + i * j // 3) % 3]) for i in range(5) for j, who in enumerate(names)]
+    table = pd.DataFrame(rows, columns=["photo", "person", "seen"])
+    return nb.fit_annotations(table, item="photo", annotator="person", label="seen")
+
+
 def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
     return nb.plot_proba(posterior, X, y, max_rows=5, num_draws=20, **options)
 
@@ -171,6 +181,9 @@ PLOTS: dict[str, Plot] = {
         classes=True,
     ),
     "spikes": Plot(lambda **options: nb.plot_spikes(words(), **options), panels=2, classes=True),
+    "annotators": Plot(lambda **options: nb.plot_annotators(crowd(), **options)),
+    "confusion": Plot(lambda **options: nb.plot_confusion(crowd(), **options), panels=3, classes=True),
+    "items": Plot(lambda **options: nb.plot_items(crowd(), **options), classes=True),
     "densities": Plot(
         lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
     ),
