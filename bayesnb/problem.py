@@ -117,11 +117,13 @@ class Problem:
         ------
         ValueError
         """
-        maximum = ", nb.EmpiricalBayes() to maximise the evidence" if self.conjugate else ""
+        ways = "nb.Gibbs() or nb.NUTS() for draws" if self.conjugate else "nb.NUTS() for draws"
+        if self.conjugate and self.unlabelled is None:
+            ways += ", nb.EmpiricalBayes() to maximise the evidence"
         for name, distribution in self.model.hyperpriors.items():
             raise ValueError(
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
-                f"use nb.NUTS() for draws{maximum}, or give a number"
+                f"use {ways}, or give a number"
             )
 
     def require_labels(self, what: str, remedy: str) -> None:

@@ -101,7 +101,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "feature_evidence": {"prior_inclusion": 0.5},
     "federalist": {"words": "function"},
     "fit": {"key": 0},
-    "fit_annotations": {"class_concentration": 1.0, "key": 0},
+    "fit_annotations": {"class_concentration": 1.0, "hierarchical": False, "key": 0},
     "fit_batches": {"key": 0},
     "fit_parquet": {"key": 0},
     "group_columns": {"max_width": 30},

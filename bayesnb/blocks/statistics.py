@@ -45,6 +45,13 @@ class ModelStatistics:
         blocks = zip(*(block.split(parts) for block in self.blocks), strict=True)
         return [type(self)(*part) for part in zip(self.classes.split(parts), blocks, strict=True)]
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Statistics of all classes of several groups: `split` backwards."""
+        blocks = zip(*(part.blocks for part in parts), strict=True)
+        classes = ClassCounts.joined([part.classes for part in parts])
+        return cls(classes, tuple(type(of_parts[0]).joined(of_parts) for of_parts in blocks))
+
 
 def updated(
     class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics

@@ -4,15 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
-from bayesnb.crowd.prior import diagonal_concentration, first_guess
+from bayesnb.crowd.prior import around, diagonal_concentration, first_guess
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.annotations import Annotations
 from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
 from bayesnb.inference.expectation import EM
+from bayesnb.inference.gibbs import Gibbs
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
@@ -31,6 +33,7 @@ def fit_annotations(
     known: Any = None,
     concentration: Any = None,
     class_concentration: Any = 1.0,
+    hierarchical: bool = False,
     key: Any = 0,
 ) -> AnnotationFit:
     r"""Labels of items from annotators who may be wrong: the model of Dawid and Skene (1979).
@@ -53,19 +56,23 @@ def fit_annotations(
         Names of the columns.
     inference : Inference, optional
         `EM()` by default, a point estimate; `Gibbs()` or `NUTS()` for draws, which give intervals. NUTS stores items by
-        annotators by labels, and takes small tables.
+        annotators by labels, and takes small tables. Where concentrations are learned, `Gibbs()` by default.
     classes : sequence, optional
         Classes that an item may have, by default the labels of the table, sorted. A class may be a label that no
         annotator gives, and an annotator may give a label that is no class, such as "unsure".
     known : mapping from item to label, or pandas.Series, optional
         Labels of items that are known for certain. An item may have no annotation.
-    concentration : float or array, optional
+    concentration : float, array or numpyro.distributions.Distribution, optional
         Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
         of the table and the classes, sorted, and the annotators have the order of their first annotation. By default 5
         for the class's own label and 1.5 for each other label. 1 is a flat prior, under which EM maximises the
-        likelihood.
+        likelihood. A distribution, of one number or of shape (classes, labels), is a hyperprior, and the concentration
+        is learned.
     class_concentration : float or array of shape (classes,), default 1.0
         Prior weight of each class.
+    hierarchical : bool, default False
+        Whether annotators share concentrations that are learned (partial pooling). The hyperprior of each is
+        log-normal. Its median is the `concentration`, and the standard deviation of the logarithm is 1. It needs draws.
     key : int or JAX key, default 0
         Source of randomness.
 
@@ -76,7 +83,8 @@ def fit_annotations(
     Raises
     ------
     TypeError
-        If the table has no named columns, or `known` is no mapping.
+        If the table has no named columns, `known` is no mapping, or `concentration` is a distribution and
+        `hierarchical` is true.
     ValueError
         If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
         label is not among the classes.
@@ -90,10 +98,19 @@ def fit_annotations(
     -----
     An iteration starts from the labels that follow if every annotator is right with probability .7.
 
+    With `hierarchical`, the annotators' probabilities in a class are draws from one Dirichlet distribution, whose
+    concentration is a parameter (the hierarchical model of Paun et al. 2018, with a Dirichlet in place of a
+    logistic-normal distribution). Annotators with few annotations then take more from the others, the more alike the
+    annotators are. There is no `EM()` of this model: the joint density of concentrations and probabilities is highest
+    at very large concentrations, where all annotators are equal, whatever the data.
+
     References
     ----------
     Dawid, A. P. and Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM algorithm.
     *Applied Statistics* 28(1), 20-28.
+
+    Paun, S., Carpenter, B., Chamberlain, J., Hovy, D., Kruschwitz, U. and Poesio, M. (2018). Comparing Bayesian models
+    of annotation. *Transactions of the Association for Computational Linguistics* 6, 571-585.
 
     Examples
     --------
@@ -110,18 +127,22 @@ def fit_annotations(
     >>> crowd.annotators["accuracy"].round(2).to_dict()
     {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
-    inference = EM() if inference is None else as_inference(inference)
+    learned = hierarchical or isinstance(concentration, dist.Distribution)
+    default = Gibbs() if learned else EM()
+    inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
-    problem = _problem(annotations, concentration, class_concentration)
+    weights = diagonal_concentration(annotations) if concentration is None else concentration
+    if hierarchical:
+        weights = around(weights, annotations)
+    problem = _problem(annotations, weights, class_concentration)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 
 
 @in_float64
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
-    weights = diagonal_concentration(annotations) if concentration is None else concentration
-    family = Annotations(weights, num_labels=len(annotations.labels))
+    family = Annotations(concentration, num_labels=len(annotations.labels))
     model = BoundModel.of(
         NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
         annotations.schema,

@@ -3,14 +3,19 @@
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 
 from bayesnb.crowd.read import AnnotationTable
+from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.em import probabilities
 
-__all__ = ["diagonal_concentration", "first_guess"]
+__all__ = ["around", "diagonal_concentration", "first_guess"]
 
 OWN, OTHER = 5.0, 1.5
 """Prior weight of the class's own label, and of each other label."""
+
+SPREAD = 1.0
+"""Standard deviation of the logarithm of a concentration that is learned."""
 
 AGREEMENT = 0.7
 """Probability of the class's own label at the start."""
@@ -25,6 +30,33 @@ def diagonal_concentration(annotations: AnnotationTable) -> np.ndarray:
     weights = np.full((len(annotations.classes), len(annotations.labels)), OTHER)
     weights[np.arange(len(weights)), annotations.own_label] = OWN
     return weights
+
+
+def around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
+    """The hyperprior of learned concentrations, shape (classes, labels): log-normal, with given medians.
+
+    Raises
+    ------
+    TypeError
+        If a distribution is given, which is a hyperprior itself.
+    ValueError
+        If the medians are not positive, or have an axis of annotators, who share the concentrations.
+    """
+    if isinstance(concentration, dist.Distribution):
+        raise TypeError(
+            f"concentration is {format_number(concentration)}, which is learned in any case: leave out "
+            "hierarchical=True, or give numbers, the medians of the hyperprior"
+        )
+    shape = len(annotations.classes), len(annotations.labels)
+    medians = np.asarray(concentration, dtype=np.float64)
+    if medians.shape not in {(), shape}:
+        raise ValueError(
+            f"concentration has shape {medians.shape}, and with hierarchical=True all annotators share the "
+            f"concentrations: give one number, or an array of shape {shape} (classes, labels)"
+        )
+    if not (np.isfinite(medians).all() and (medians > 0).all()):
+        raise ValueError(f"concentration holds {medians.min()}: give positive numbers")
+    return dist.LogNormal(np.broadcast_to(np.log(medians), shape), SPREAD)
 
 
 def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:

@@ -265,6 +265,43 @@ class AnnotationFit(Printed):
         lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
+    @cached_property
+    def new_annotator(self) -> pd.DataFrame:
+        r"""Mean probability of each label that an annotator who is not in the table gives, a frame by class.
+
+        It is the mean of :math:`\alpha_{cl} / \sum_k \alpha_{ck}` over the draws of the concentrations that the
+        annotators share.
+
+        Raises
+        ------
+        ValueError
+            If the concentrations are given, so that the annotators of the table say nothing about another.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[(i + (i == who)) % 2]) for i in range(12) for who in range(8)]
+        >>> table = pd.DataFrame(rows, columns=["photo", "person", "cat"])
+        >>> crowd = nb.fit_annotations(table, item="photo", annotator="person", label="cat", hierarchical=True)
+        >>> crowd.new_annotator.round(1)
+        label    n    y
+        class
+        n      0.9  0.1
+        y      0.1  0.9
+        """
+        learned = self._draws.hyperparameters.get("annotation_concentration")
+        if learned is None:
+            raise ValueError(
+                "the concentrations are given, so that the annotators of the table say nothing about another: fit with "
+                "hierarchical=True"
+            )
+        shape = len(learned), len(self.classes), len(self.annotations.labels)
+        concentration = np.broadcast_to(learned.reshape(len(learned), *(learned.shape[1:] or (1, 1))), shape)
+        prob = (concentration / concentration.sum(axis=-1, keepdims=True)).mean(axis=0)
+        columns = pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
+        return pd.DataFrame(prob, index=self._class_index, columns=columns)
+
     @property
     def class_probs(self) -> pd.Series:
         """Mean probability of each class, by class."""

@@ -35,6 +35,9 @@ STARTS = 10
 START_STEPS = 20
 """Steps from each start, parameters integrated out, before the best is chosen."""
 
+START_ROWS = 20_000
+"""Rows of the short runs, drawn at random where there are more."""
+
 TOLERANCE = 1e-7
 """The iteration ends when no probability of a label changes by more."""
 
@@ -71,33 +74,37 @@ def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.nda
     labelled rows. A class without a labelled row starts at one unlabelled row drawn at random, because classes with
     equal priors would otherwise stay equal. Of ten such starts, with twenty steps each, the one with the highest
     predictive density of the unlabelled rows is used (short runs of EM: Biernacki, Celeux and Govaert 2003,
-    *Computational Statistics and Data Analysis* 41, 561-575). The parameters are integrated out in these steps, so that
-    no probability stays at zero.
+    *Computational Statistics and Data Analysis* 41, 561-575). These steps take 20,000 of the unlabelled rows, drawn at
+    random, if there are more. The parameters are integrated out in them, so that no probability stays at zero.
     """
     rows = problem.unlabelled
     assert rows is not None
     if rows.guess is not None:
         return rows.guess
+    some = rows
+    if len(rows) > START_ROWS:
+        some = rows.take(np.sort(rng.choice(len(rows), size=START_ROWS, replace=False)))
     without = np.flatnonzero(problem.statistics.classes.n == 0)
     scored = []
     for _ in range(STARTS if without.size else 1):
         seeds = rng.choice(
-            len(rows), size=min(without.size, len(rows)), replace=False, p=rows.weights / rows.weights.sum()
+            len(some), size=min(without.size, len(some)), replace=False, p=some.weights / some.weights.sum()
         )
-        membership = np.zeros((len(rows), len(problem.statistics.classes.n)))
+        membership = np.zeros((len(some), len(problem.statistics.classes.n)))
         membership[seeds, without[: len(seeds)]] = 1.0
-        joint = _predictive(problem, membership)
+        joint = _predictive(problem, some, membership, some)
         for _ in range(START_STEPS):
-            joint = _predictive(problem, softmax(joint, axis=-1) * rows.weights[:, None])
-        scored.append((float(rows.weights @ logsumexp(joint, axis=-1)), joint))
-    return softmax(max(scored, key=lambda start: start[0])[1], axis=-1)
+            membership = softmax(joint, axis=-1) * some.weights[:, None]
+            joint = _predictive(problem, some, membership, some)
+        scored.append((float(some.weights @ logsumexp(joint, axis=-1)), membership))
+    best = max(scored, key=lambda start: start[0])[1]
+    return softmax(_predictive(problem, some, best, rows), axis=-1)
 
 
-def _predictive(problem: Problem, membership: np.ndarray) -> np.ndarray:
-    """Log predictive density of the unlabelled rows with each class, given their weights in classes."""
-    rows, model = problem.unlabelled, problem.resolved
-    assert rows is not None
-    counted = problem.statistics + rows.count(model, membership)
+def _predictive(problem: Problem, counted_rows: Unlabelled, membership: np.ndarray, rows: Unlabelled) -> np.ndarray:
+    """Log predictive density of rows with each class, given the labelled rows and the weights of others in classes."""
+    model = problem.resolved
+    counted = problem.statistics + counted_rows.count(model, membership)
     total = np.tile(log(model.class_prior.update(counted.classes).mean()), (len(rows), 1))
     for i, (family, statistics) in enumerate(zip(model.families, counted.blocks, strict=True)):
         if isinstance(family, ConjugateFamily):

@@ -80,7 +80,7 @@ class EmpiricalBayes(Inference):
                     f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form evidence "
                     "to maximise: use nb.NUTS()"
                 )
-        problem.require_labels("nb.EmpiricalBayes()", "leave them out, or give numbers and use nb.MAP() or nb.Gibbs()")
+        problem.require_labels("nb.EmpiricalBayes()", "leave them out, or use nb.Gibbs() or nb.NUTS()")
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:

@@ -1,6 +1,7 @@
 """Gibbs sampling of missing labels and parameters in turn."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,10 +15,12 @@ from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, probabilities
+from bayesnb.inference.hyperparameters import ChainHyperparameters
 from bayesnb.inference.relabel import exchangeable, relabel
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_fit
 from bayesnb.parallel import added, in_order
+from bayesnb.posterior.collapsed import CollapsedPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
@@ -25,6 +28,9 @@ from bayesnb.validate import whole_number
 from bayesnb.warn import warn
 
 __all__ = ["Gibbs"]
+
+Parts = list[ModelStatistics]
+"""Statistics of all rows, those of each chain."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,12 @@ class Gibbs(Inference):
         p(y_i = c \mid x_i, \pi, \theta) \propto \pi_c \prod_j p(x_{ij} \mid \theta_{cj}), \qquad
         \pi, \theta \mid x, y \sim \text{the posterior of labelled rows.}
 
-    It needs conjugate families. All chains run together in NumPy, nothing is compiled, and sparse rows stay sparse.
+    If hyperparameters are learned, a sweep also moves them, from their density given all labels, the parameters
+    integrated out, by slice sampling (Neal 2003, *Annals of Statistics* 31(3), 705-767).
+
+    It needs conjugate families. All chains run together in NumPy, and sparse rows stay sparse.
     Each chain starts on its own near an optimum. The better the features separate the classes, the faster the chains
-    mix. If every row has a label, the draws are independent.
+    mix. If every row has a label and no hyperparameter is learned, the draws are independent.
 
     Classes without a labelled row and with the same prior are exchangeable. They are reordered so that a label means
     the same in all draws: each draw's classes take the order in which its probabilities of the rows' labels agree most
@@ -100,7 +109,6 @@ class Gibbs(Inference):
                     f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form posterior "
                     f"given the labels: use {ways_to_fit(problem.model)}"
                 )
-        problem.require_numbers()
         if problem.unlabelled is not None:
             fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
             if fractions.size:
@@ -115,21 +123,45 @@ class Gibbs(Inference):
         self.check(problem)
         rng = random_generator(key)
         parameters, of_rows = self._sample(problem, rng)
-        model = problem.resolved
-        log_density = of_rows + model.log_density(parameters, problem.statistics)
-        log_density = log_density + log_prior_density(model.class_prior, model.families, parameters)
+        log_density = of_rows + _log_density(problem, parameters)
         parameters = relabel(problem, parameters, log_density)
-        posterior = SampledPosterior(problem, model, parameters, {"lp": log_density}, self)
+        kind = CollapsedPosterior if problem.model.hyperpriors and problem.unlabelled is None else SampledPosterior
+        posterior = kind(problem, problem.resolved, parameters, {"lp": log_density}, self)
         self._warn(posterior)
         return posterior
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
         """Draws, and the log density of the unlabelled rows at each, leading axes (chain, draw)."""
-        rows, model = problem.unlabelled, problem.resolved
-        if rows is None:
+        if problem.unlabelled is None and not problem.model.hyperpriors:
             shape = (self.num_chains, self.num_samples)
             return draw_parameters(problem.posterior_classes, problem.posterior_families, rng, shape), np.zeros(shape)
-        starts = np.stack([first_responsibilities(problem, rng) for _ in range(self.num_chains)])
+        hyperparameters = ChainHyperparameters(problem.resolved, self.num_chains, rng)
+        parts, sweep = self._sweeps(problem, hyperparameters, rng)
+        kept, of_rows = [], []
+        total = self.num_warmup + self.num_samples
+        with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
+            for number in range(total):
+                hyperparameters.move(parts, rng)
+                parameters = _draw_given(hyperparameters, parts, rng)
+                parts, of_sweep = sweep(parameters)
+                if number >= self.num_warmup:
+                    kept.append(parameters)
+                    of_rows.append(of_sweep)
+                bar.update()
+        return jax.tree.map(lambda *draws: np.stack(draws, axis=1), *kept), np.stack(of_rows, axis=1)
+
+    def _sweeps(
+        self, problem: Problem, hyperparameters: ChainHyperparameters, rng: np.random.Generator
+    ) -> tuple[Parts, Callable[[ModelParameters], tuple[Parts, np.ndarray]]]:
+        """The statistics of each chain at the start, and a draw of the labels.
+
+        The draw takes parameters and gives the statistics of each chain, and the log density of the unlabelled rows.
+        """
+        rows, model = problem.unlabelled, problem.resolved
+        if rows is None:
+            known = [problem.statistics] * self.num_chains
+            return known, lambda parameters: (known, np.zeros(self.num_chains))
+        starts = np.stack([first_responsibilities(chain, rng) for chain in hyperparameters.with_numbers(problem)])
         # Each piece of the rows has a stream of random numbers of its own, so that draws do not depend on the threads.
         pieces = list(zip(rows.slices, rng.spawn(len(rows.slices)), strict=True))
 
@@ -138,28 +170,24 @@ class Gibbs(Inference):
             # The families get one class axis with the classes of all chains.
             return model.count(cells, np.moveaxis(labels, 0, 1).reshape(labels.shape[1], -1))
 
+        def by_chain(counted: ModelStatistics) -> Parts:
+            return [problem.statistics + part for part in counted.split(self.num_chains)]
+
         def begin(piece: tuple[slice, Any]) -> ModelStatistics:
             here, stream = piece
             return count(starts[:, here], rows.cells(here), here, stream)
 
-        def sweep(piece: tuple[slice, Any]) -> tuple[ModelStatistics, np.ndarray]:
-            here, stream = piece
-            cells = rows.cells(here)
-            responsibilities, density = probabilities(model.log_joint(parameters, cells))
-            return count(responsibilities, cells, here, stream), density @ rows.weights[here]
+        def sweep(parameters: ModelParameters) -> tuple[Parts, np.ndarray]:
+            def of_piece(piece: tuple[slice, Any]) -> tuple[ModelStatistics, np.ndarray]:
+                here, stream = piece
+                cells = rows.cells(here)
+                responsibilities, density = probabilities(model.log_joint(parameters, cells))
+                return count(responsibilities, cells, here, stream), density @ rows.weights[here]
 
-        counted = reduce(add, in_order(begin, pieces))
-        kept, of_rows = [], []
-        total = self.num_warmup + self.num_samples
-        with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
-            for number in range(total):
-                parameters = _draw_given(problem, counted, self.num_chains, rng)
-                counted, of_sweep = reduce(added, in_order(sweep, pieces))
-                if number >= self.num_warmup:
-                    kept.append(parameters)
-                    of_rows.append(of_sweep)
-                bar.update()
-        return jax.tree.map(lambda *draws: np.stack(draws, axis=1), *kept), np.stack(of_rows, axis=1)
+            counted, of_rows = reduce(added, in_order(of_piece, pieces))
+            return by_chain(counted), of_rows
+
+        return by_chain(reduce(add, in_order(begin, pieces))), sweep
 
     def _warn(self, posterior: SampledPosterior) -> None:
         problems = posterior.diagnostics.problems()
@@ -188,14 +216,22 @@ def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.rand
     return labels
 
 
-def _draw_given(
-    problem: Problem, counted: ModelStatistics, num_chains: int, rng: np.random.Generator
-) -> ModelParameters:
-    """A draw of all parameters for each chain, given the statistics of the unlabelled rows, the chains' classes."""
-    model = problem.resolved
-    parts = counted.split(num_chains)
-    given = [updated(model.class_prior, model.families, problem.statistics + part) for part in parts]
+def _draw_given(hyperparameters: ChainHyperparameters, parts: Parts, rng: np.random.Generator) -> ModelParameters:
+    """A draw of all parameters for each chain, given its hyperparameters and its statistics."""
+    given = [updated(*prior, part) for prior, part in zip(hyperparameters.priors(), parts, strict=True)]
     class_prior, families = jax.tree.map(lambda *leaves: np.stack(leaves), *given)
-    drawn = draw_parameters(class_prior, families, rng)
+    drawn = draw_parameters(class_prior, families, rng, hyperparameters=hyperparameters.values)
     num_classes = drawn.class_prob.shape[-1]
-    return ModelParameters(np.broadcast_to(drawn.class_prob, (num_chains, num_classes)), drawn.blocks)
+    return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, (len(parts), num_classes)))
+
+
+def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:
+    """Log density of hyperparameters, parameters and labelled rows, up to a constant, leading axes (chain, draw)."""
+    model, values = problem.resolved, parameters.hyperparameters
+    class_prior, families = model.learned.given(values) if values else (model.class_prior, model.families)
+    total = model.log_density(parameters, problem.statistics)
+    total = total + log_prior_density(class_prior, families, parameters)
+    for name, value in values.items():
+        density = np.asarray(model.hyperpriors[name].log_prob(value))
+        total = total + density.reshape(*total.shape, -1).sum(axis=-1)
+    return total

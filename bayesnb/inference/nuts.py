@@ -63,7 +63,8 @@ class NUTS(Inference):
     hyperparameters and parameters. The parameters of families without a closed form are sampled together with the
     hyperparameters.
 
-    Rows without a label enter with the label summed out, and the time of a step grows with their number. All chains
+    Rows without a label enter with the label summed out, and the time of a step grows with their number.
+    Hyperparameters that are learned are then sampled together with the parameters. All chains
     start near one optimum; if a class has no labelled row, near the best of ten random ones. Classes without a labelled
     row and with the same prior are exchangeable; they are reordered so that a label means the same in all draws.
 
@@ -135,10 +136,6 @@ class NUTS(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("NUTS")
-        if problem.model.hyperpriors:
-            problem.require_labels(
-                f"a model that learns {next(iter(problem.model.hyperpriors))!r}", "give a number, or leave them out"
-            )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run keeps no state."""

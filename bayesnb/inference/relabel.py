@@ -20,12 +20,14 @@ MATCHED_ROWS = 500
 def exchangeable(problem: Problem) -> list[np.ndarray]:
     """Groups of two or more exchangeable classes: the posterior does not depend on their order.
 
-    They have no labelled row, and the same prior.
+    They have no labelled row, and the same prior. Classes that each have a learned hyperparameter of their own are not
+    exchangeable, because the draws of the hyperparameters name the classes.
     """
     model = problem.resolved
+    learned = model.learned.places if model.hyperpriors else ()
     alike: dict[bytes, list[int]] = {}
     for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
-        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.class_prior, model.families))
+        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.class_prior, model.families, learned))
         key = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prior))
         alike.setdefault(key, []).append(c)
     return [np.array(group) for group in alike.values() if len(group) > 1]

@@ -1,10 +1,11 @@
 """The densities that NUTS samples: of all parameters, or of the hyperparameters alone if parameters have a closed form.
 
-Missing labels are never sampled, but summed out.
+Missing labels are never sampled, but summed out. No parameter then has a closed form.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -20,12 +21,12 @@ from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.blocks.density import statistics_program, walk_sites
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.blocks.statistics import ModelStatistics, updated
-from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.base import Family, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import first_responsibilities
 from bayesnb.inference.relabel import relabel
-from bayesnb.model.learned import learned_program, walk_learned
+from bayesnb.model.learned import LearnedPrior, learned_program, sample_hyperparameters, walk_learned
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
@@ -210,7 +211,7 @@ def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
 class _Mixture(_Parameters):
     """All parameters, on the statistics of the labelled rows and on the other rows."""
 
-    program = staticmethod(unlabelled_program)
+    program: Callable = staticmethod(unlabelled_program)
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled
@@ -236,6 +237,49 @@ class _Mixture(_Parameters):
         drawn = super().posterior(sites, sample_stats, rng, inference).parameters
         named = relabel(self.problem, drawn, sample_stats["lp"])
         return SampledPosterior(self.problem, self.model, named, sample_stats, inference)
+
+
+def learned_unlabelled_program(
+    prior: LearnedPrior, statistics: ModelStatistics, rows: Sequence[tuple[Any, Any]], weights: Any
+) -> None:
+    """The density of hyperparameters and parameters given labelled and unlabelled rows; see `unlabelled_program`."""
+    class_prior, families = prior.given(sample_hyperparameters({name: prior.hyperpriors[name] for name in prior.names}))
+    unlabelled_program(class_prior, families, statistics, rows, weights)
+
+
+class _LearnedMixture(_Mixture):
+    """All hyperparameters and parameters, on the statistics of the labelled rows and on the other rows."""
+
+    program = staticmethod(learned_unlabelled_program)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        _, _, *rest = super()._arguments()
+        return self.model.learned, *rest
+
+    def _begin(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Beginning:
+        known = self.problem.statistics
+        walks = Walks(*(partial(self._walk, part) for part in (None, statistics, known, statistics * TEMPERATURE)))
+        pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
+        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
+        return begin(walks, {CLASS_SITE, *closed}, rng, number)
+
+    def _walk(self, statistics: ModelStatistics | None, sample: Sample) -> None:
+        """Call ``sample(site, distribution)`` for every hyperparameter, and every parameter given it and statistics."""
+        learned = self.model.learned
+        prior = learned.given({name: sample(name, learned.hyperpriors[name]) for name in learned.names})
+        walk_sites(*(prior if statistics is None else updated(*prior, statistics)), sample)
+
+    def posterior(
+        self,
+        sites: Sites,
+        sample_stats: Sites,
+        rng: np.random.Generator,
+        inference: Any,
+    ) -> SampledPosterior:
+        drawn = super().posterior(sites, sample_stats, rng, inference)
+        values = {name: sites[name] for name in self.model.learned.names}
+        parameters = replace(drawn.parameters, hyperparameters=values)
+        return SampledPosterior(self.problem, self.model, parameters, sample_stats, inference)
 
 
 class _Hyperparameters(Target):
@@ -279,5 +323,5 @@ class _Hyperparameters(Target):
 def target_of(problem: Problem) -> Target:
     """The density that NUTS samples for a problem."""
     if problem.unlabelled is not None:
-        return _Mixture(problem)
+        return _LearnedMixture(problem) if problem.model.hyperpriors else _Mixture(problem)
     return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)

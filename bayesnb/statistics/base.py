@@ -6,6 +6,7 @@ refitting and distributed fitting use this property. The leading axis of every a
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import jax
@@ -28,7 +29,7 @@ class Statistics(ABC):
     - The leading axis of every array is the class.
     - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
       `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
-      `without_rounding` and `split`.
+      `without_rounding`, `split` and `joined`.
     - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
     - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
       `Family.possible`, with which `forget` checks that some table could have the statistics that are left.
@@ -90,6 +91,11 @@ class Statistics(ABC):
     def split(self, parts: int) -> list[Self]:
         """Statistics of each of several groups of classes, as many classes in each, in their order."""
         return [jax.tree.map(lambda leaf, i=i: np.split(np.asarray(leaf), parts)[i], self) for i in range(parts)]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Statistics of all classes of several groups, the classes of the first group first: `split` backwards."""
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
     @abstractmethod
     def pooled(self) -> Self:

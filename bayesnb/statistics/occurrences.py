@@ -1,5 +1,6 @@
 """How often each number occurs in a column, per class: statistics of cells that no sums summarise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -48,6 +49,17 @@ class Occurrences(Statistics):
         n = np.split(np.asarray(self.n), parts)
         part, place = np.divmod(np.asarray(self.values.place), n[0].size)
         return [type(self)(n[i], self.values.kept(part == i, place)) for i in range(parts)]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        sizes = [np.size(part.n) for part in parts]
+        starts = np.cumsum(sizes) - sizes
+        places = [np.asarray(part.values.place) + start for part, start in zip(parts, starts, strict=True)]
+        number, weight = (
+            np.concatenate([np.asarray(getattr(part.values, name)) for part in parts]) for name in ("number", "weight")
+        )
+        n = np.concatenate([np.asarray(part.n) for part in parts])
+        return cls(n, Tally.of(np.concatenate(places), number, weight))
 
     def possible(self) -> np.ndarray:
         """Which classes and columns some table may have, shape that of `n`: those without a negative weight."""

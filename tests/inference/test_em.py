@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import bayesnb as nb
+import bayesnb.inference.em as em
 from bayesnb.blocks.parameters import log_prior_density
 from bayesnb.inference.em import label_log_joint, probabilities
 from bayesnb.inference.squarem import Step, climb, extrapolated
@@ -133,3 +134,19 @@ def test_a_row_of_weight_three_jumps_as_three_rows():
     one_by_one = extrapolated(*repeated, np.ones(7))
     np.testing.assert_allclose(extrapolated(*path, weights), one_by_one[[0, 1, 4, 5]], rtol=1e-12)
     assert np.abs(extrapolated(*path, np.ones(4)) - one_by_one[[0, 1, 4, 5]]).max() > 1e-3
+
+
+def test_short_runs_take_some_of_the_rows(monkeypatch):
+    X = np.concatenate([np.random.default_rng(4).normal(mean, 1.0, (100, 2)) for mean in (0.0, 9.0, 30.0)])
+    expected = nb.fit(nb.Gaussian(), X, None, nb.EM(), classes=3, key=1).mean()["x_mean"]
+    taken, predictive = [], em._predictive
+
+    def note(problem, counted_rows, membership, rows):
+        taken.append((len(counted_rows), len(rows)))
+        return predictive(problem, counted_rows, membership, rows)
+
+    monkeypatch.setattr(em, "START_ROWS", 40)
+    monkeypatch.setattr(em, "_predictive", note)
+    found = nb.fit(nb.Gaussian(), X, None, nb.EM(), classes=3, key=1).mean()["x_mean"]
+    np.testing.assert_allclose(np.sort(found, axis=0), np.sort(expected, axis=0), atol=1e-4)
+    assert taken == [(40, 40)] * 210 + [(40, 300)]

@@ -1,0 +1,153 @@
+"""Gibbs and NUTS learn hyperparameters, with and without labels: against quadrature and sums over all labels."""
+
+import itertools
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from arviz_stats.base import array_stats
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import bayesnb as nb
+from bayesnb.inference.hyperparameters import ChainHyperparameters
+from bayesnb.inference.relabel import exchangeable
+from bayesnb.posterior.collapsed import CollapsedPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.sources.memory import read_table
+
+CRITICAL_Z = 4.5
+EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])
+KIND = ["a", "a", "a", "b", "b", None, None]
+GRID = np.exp(np.linspace(-6, 5, 1500))
+GIBBS = nb.Gibbs(num_warmup=50, num_samples=400, num_chains=2)
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+
+
+def z_scores(draws, expected):
+    flat = draws.reshape(*draws.shape[:2], -1)
+    error = array_stats.mcse(flat, chain_axis=0, draw_axis=1, method="mean")
+    return (flat.mean(axis=(0, 1)) - np.ravel(expected)) / error
+
+
+def log_evidence_of_eggs(cells):
+    """Log evidence at each number of the grid, of counts with the prior Gamma(a, 1) on their rate."""
+    total, n = np.sum(cells), len(cells)
+    return gammaln(GRID + total) - gammaln(GRID) - (GRID + total) * np.log(1 + n)
+
+
+def means_by_quadrature(labels, *, shared):
+    """Mean of the hyperparameter and of each class's rate, over the grid and over all labels of the other rows."""
+    missing = [i for i, label in enumerate(labels) if label is None]
+    weights, hyperparameters, rates = [], [], []
+    log_prior = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
+    for guess in itertools.product("ab", repeat=len(missing)):
+        full = dict(enumerate(labels)) | dict(zip(missing, guess, strict=True))
+        cells = [EGGS[[i for i in full if full[i] == label], 0] for label in "ab"]
+        n, total = np.array([len(c) for c in cells]), np.array([c.sum() for c in cells])
+        evidence = np.stack([log_evidence_of_eggs(c) for c in cells])
+        density = np.tile(log_prior + evidence.sum(axis=0), (2, 1)) if shared else log_prior + evidence
+        size = logsumexp(density, axis=1)
+        grid_weights = np.exp(density - size[:, None])
+        weights.append(gammaln(1 + n).sum() + (size[0] if shared else size.sum()))
+        hyperparameters.append(grid_weights @ GRID)
+        rates.append(((GRID + total[:, None]) / (1 + n[:, None]) * grid_weights).sum(axis=1))
+    weights = np.exp(np.array(weights) - logsumexp(weights))
+    return weights @ np.array(hyperparameters), weights @ np.array(rates)
+
+
+@pytest.mark.parametrize(
+    ("inference", "labels", "shared"),
+    [
+        pytest.param(GIBBS, KIND, False, id="Gibbs"),
+        pytest.param(GIBBS, KIND, True, id="Gibbs, shared", marks=pytest.mark.slow),
+        pytest.param(GIBBS, list("aabbbab"), False, id="Gibbs, labels", marks=pytest.mark.slow),
+        pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels"),
+        pytest.param(nb.NUTS(), KIND, False, id="NUTS", marks=pytest.mark.slow),
+        pytest.param(nb.NUTS(), KIND, True, id="NUTS, shared", marks=pytest.mark.slow),
+    ],
+)
+def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared):
+    hyperprior = dist.Gamma(2.0, 1.0) if shared else dist.Gamma(2.0, 1.0).expand([2, 1])
+    posterior = nb.fit(nb.Poisson(hyperprior, 1.0), EGGS, labels, inference, key=2)
+    assert type(posterior) is (SampledPosterior if None in labels else CollapsedPosterior)
+    hyperparameter, rate = means_by_quadrature(labels, shared=shared)
+    draws = posterior.draws()
+    assert (
+        np.abs(z_scores(draws["x_concentration"], hyperparameter[:1] if shared else hyperparameter)).max() < CRITICAL_Z
+    )
+    assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
+    np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
+
+
+def test_the_concentration_of_the_classes_is_learned_too():
+    labels = list("aaaabbbbbbbbbbbb")
+    X = np.tile([[1.0], [0.0]], (8, 1))
+    model = nb.NaiveBayes(nb.Bernoulli(), class_concentration=dist.Gamma(2.0, 0.5))
+    draws = nb.fit(model, X, labels, GIBBS, key=1).draws()
+    density = stats.gamma.logpdf(GRID, 2.0, scale=2.0) + np.log(GRID)
+    density += gammaln(2 * GRID) - gammaln(2 * GRID + 16)
+    density += gammaln(GRID + 4) + gammaln(GRID + 12) - 2 * gammaln(GRID)
+    weight = np.exp(density - logsumexp(density))
+    assert np.abs(z_scores(draws["class_concentration"], weight @ GRID)).max() < CRITICAL_Z
+    assert np.abs(z_scores(draws["class_prob"][..., 0], weight @ ((GRID + 4) / (2 * GRID + 16)))).max() < CRITICAL_Z
+
+
+def test_the_density_that_gibbs_reports_has_hyperparameters():
+    """Up to a constant, which the labelled rows add."""
+    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 20, 2), key=3)
+    draws = posterior.draws()
+    difference = []
+    for at in np.ndindex(2, 20):
+        a, rate, prob = (draws[name][at] for name in ("x_concentration", "x_rate", "class_prob"))
+        expected = stats.gamma.logpdf(a, 2.0) + stats.gamma.logpdf(rate, a).sum()
+        for x, label in zip(EGGS[:, 0], KIND, strict=True):
+            joint = np.log(prob) + stats.poisson.logpmf(x, rate.ravel())
+            expected += logsumexp(joint) if label is None else joint["ab".index(label)]
+        difference.append(posterior.sample_stats["lp"][at] - expected)
+    assert np.ptp(difference) < 1e-9
+    assert np.ptp(posterior.sample_stats["lp"]) > 1
+
+
+def test_classes_that_share_no_hyperparameter_move_side_by_side():
+    def moves(family, **options):
+        model = read_table(nb.NaiveBayes(family, **options), np.tile(EGGS, 2), KIND).resolved
+        chains = ChainHyperparameters(model, 3, np.random.default_rng(0))
+        return chains._owner.tolist(), [moved.tolist() for moved in chains._moves]
+
+    assert moves(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)) == ([0], [[True]])
+    assert moves(nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0)) == ([0, 1], [[True, True]])
+    owner, moved = moves(nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 2]), 1.0))
+    assert owner == [0, 0, 1, 1]
+    assert moved == [[True, False, True, False], [False, True, False, True], [True] * 4]
+    mixed = nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), dist.Gamma(2.0, 1.0))
+    assert moves(mixed)[0] == [0, 0, 0]
+    both = {"class_concentration": dist.Gamma(1.0, 1.0)}
+    assert moves(nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0), **both)[0] == [0, 0, 0]
+
+
+def test_classes_with_hyperparameters_of_their_own_are_not_exchangeable():
+    shared, own = (
+        read_table(nb.NaiveBayes(nb.Poisson(hyperprior, 1.0)), EGGS, None, classes=2)
+        for hyperprior in (dist.Gamma(2.0, 1.0), dist.Gamma(2.0, 1.0).expand([2, 1]))
+    )
+    assert [group.tolist() for group in exchangeable(shared)] == [[0, 1]]
+    assert exchangeable(own) == []
+
+
+def test_gibbs_learns_where_no_row_has_a_label():
+    X = np.concatenate([EGGS, EGGS + 40])
+    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 200, 2), classes=2, key=0)
+    a = posterior.hyperparameters()["x_concentration"]
+    np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
+
+
+def test_inferences_that_cannot_learn_name_gibbs():
+    learned = nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)
+    with pytest.raises(
+        ValueError, match=r"'x_concentration' is learned.*nb\.Gibbs\(\) or nb\.NUTS\(\) for draws.*number"
+    ):
+        nb.fit(learned, EGGS, KIND, nb.EM())
+    with pytest.raises(ValueError, match=r"EmpiricalBayes\(\) needs every label, and 2 rows have none.*nb\.Gibbs\(\)"):
+        nb.fit(learned, EGGS, KIND, nb.EmpiricalBayes())
