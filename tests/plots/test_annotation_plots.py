@@ -198,8 +198,8 @@ class TestItems:
         below = (point().items["probability"] < 0.9).sum()
         title = nb.plot_items(point(), max_items=5, figsize=(12, None)).get_suptitle()
         assert title == (
-            f"Labels of the 5 of 24 items with the largest entropy\n(the largest probability is below 90 % in "
-            f"{below} of all 24 items; in brackets: number of annotations)"
+            f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 labels have a probability below "
+            "90 %; in brackets: number of annotations)"
         )
         assert nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle().startswith("Labels of 1 item\n")
         title = nb.plot_items(point(), max_items=5, sort=False, figsize=(12, None)).get_suptitle()
