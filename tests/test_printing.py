@@ -207,6 +207,7 @@ def test_telling_features_print_whether_small_or_large_numbers_are_evidence():
     words = nb.telling_features(nb.fit(nb.Multinomial(), [[3, 0], [0, 3]], ["a", "b"]))
     assert words["median"].isna().all()
     assert "median" not in repr(words)
+    assert "None" not in repr(words)
 
 
 def test_the_median_of_others_weighs_classes_by_their_probability():

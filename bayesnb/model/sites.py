@@ -190,6 +190,6 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
 def coordinate(labels: Sequence[Any]) -> np.ndarray:
     """Labels as an array that xarray can index and write: mixed types become text."""
     kinds = {type(label) for label in labels}
-    if kinds <= {bool} or kinds <= {int} or kinds <= {int, float}:
+    if kinds <= {bool} or kinds <= {int, float}:
         return np.asarray(labels)
     return np.asarray([str(label) for label in labels])

@@ -89,7 +89,9 @@ class Panels:
             If the caller gave a height that is too small.
         """
         width, height = self.figure.get_size_inches()
-        if not self.given and height < self.least:
+        if self.grows:
+            self.figure.set_figheight(max(height, self.least))
+        elif not self.given and height < self.least:
             least = math.ceil(10 * self.least) / 10
             warn(
                 f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "

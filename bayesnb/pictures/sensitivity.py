@@ -100,7 +100,9 @@ def plot_sensitivity(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.sensitivity(posterior).plot(max_parameters=10)
+    >>> found = nb.sensitivity(posterior, X.iloc[::50])
+    >>> of_rows = found.plot(kind="probabilities")
+    >>> figure = found.plot(max_parameters=10)
     """
     require_result(sensitivity, PowerScaled, "sensitivity", "nb.sensitivity(posterior)")
     table, noun = _table(sensitivity, kind), NOUNS[kind]

@@ -105,6 +105,6 @@ def plot_weights(
         limits=(0.0, None),
     )
     number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
-    of = "one weight of all features" if posterior.feature_weights.shared else number
-    title = f"Weights of features (0: without effect, 1: as in naive Bayes): {of}"
+    weights = "One weight of all features" if posterior.feature_weights.shared else f"Weights of {number}"
+    title = f"{weights} (0: no effect, 1: as in naive Bayes)"
     return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)

@@ -122,7 +122,7 @@ def plot_evidence(
     axis.set_xlim(_limits(values, ends, edge))
     axis.xaxis.get_major_locator().set_params(nbins=5)
     panels.x_label(f"log odds in {unit}" + f"; lines: {interval}s" * bool(interval))
-    panels.title(f"Log odds of one row: {evidence.class_} (right) against {evidence.against} (left)")
+    panels.title(f"Log odds of one row: {evidence.class_} against {evidence.against}")
     panels.sides(
         f"\N{LEFTWARDS ARROW} for {evidence.against}",
         f"for {evidence.class_} \N{RIGHTWARDS ARROW}",

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from matplotlib.figure import Figure
 from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
@@ -384,6 +385,13 @@ def test_probabilities_near_one_are_spread_on_a_logit_axis(two_models):
         np.testing.assert_allclose(axis.get_ticklocs(), [float(text) for text in texts], rtol=1e-9)
     counts = histogram.patches[0].get_xy()[1:-1:2, 1]
     assert counts.sum() == found.predictions["posterior"].size, "those beyond the ends are in the last bars"
+
+
+def test_the_legend_in_the_caller_s_axes_is_in_the_diagram(two_models):
+    diagram, histogram = Figure(figsize=(5, 8)).subplots(2)
+    two_models[-1].plot(axes=[diagram, histogram])
+    assert len(diagram.get_legend().get_texts()) == 2
+    assert histogram.get_legend() is None
 
 
 def test_the_picture_names_the_models(two_models):

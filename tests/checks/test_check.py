@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 import bayesnb as nb
 from bayesnb.checks.predictive import Check, agreement, check, checking, dependence, replicates
-from bayesnb.checks.predictive.dependence import _choose_features
+from bayesnb.checks.predictive.dependence import _choose_features, _mean_correlation
 from bayesnb.checks.predictive.replicates import Rows, encode
 from bayesnb.checks.predictive.result import check_of
 from bayesnb.checks.predictive.statistic import Line, Statistic
@@ -623,3 +623,9 @@ def test_the_tail_of_a_one_sided_statistic_is_at_most_a_half():
     p_values = pd.DataFrame({"p_value": [0.9, 0.5, 0.97, 0.02]}, index=["shape", "mean", "sd", "z"])
     check = Check(p_values, pd.DataFrame(), (), one_sided=("shape",))
     assert check.by_extremity.index.tolist() == ["z", "sd", "shape", "mean"]
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(2, np.nan), (3, 1.0)])
+def test_three_rows_have_a_correlation(rows, expected):
+    z = np.repeat(np.array([[-1.0], [0.5], [2.0]])[:rows], 2, axis=1)
+    assert _mean_correlation(z, np.array([[0, 1]])) == pytest.approx(expected, rel=1e-12, nan_ok=True)

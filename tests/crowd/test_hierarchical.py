@@ -71,7 +71,7 @@ def z_scores(draws, expected):
     ("inference", "known"),
     [
         (nb.Gibbs(50, 500, 2), {}),
-        pytest.param(nb.Gibbs(200, 4000, 4), {"r": "y"}, marks=pytest.mark.slow),
+        pytest.param(nb.Gibbs(100, 1500, 2), {"r": "y"}, marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), {}, marks=pytest.mark.slow),
     ],
     ids=["Gibbs", "Gibbs with a known label", "NUTS"],

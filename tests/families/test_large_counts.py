@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import membership
-from scipy import stats
+from scipy import integrate, stats
 from scipy.special import gammaln
 
 import bayesnb as nb
+from bayesnb.arrays import stirling_rest
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.large_counts import (
     log_dirichlet_multinomial,
@@ -340,3 +341,14 @@ def test_a_few_large_counts_among_small_ones(share, rng):
     point = posterior.plugin()
     expected = np.log(0.5) + np.nansum(stats.poisson.logpmf(X[:, None], point.mean()["x_rate"]), axis=-1)
     np.testing.assert_allclose(point.log_joint(X), expected, rtol=1e-9)
+
+
+def test_the_rest_of_stirlings_formula_is_binets_integral(float64):
+    z = np.array([0.5, 15.0, 16.0, 17.0, 1e4])
+    expected = [
+        integrate.quad(lambda t, z=z: 2 * np.arctan(t / z) / np.expm1(2 * np.pi * t), 0, 10, epsabs=1e-17)[0] for z in z
+    ]
+    assert isinstance(stirling_rest(z), np.ndarray)
+    np.testing.assert_allclose(stirling_rest(z), expected, rtol=1e-11)
+    np.testing.assert_allclose([stirling_rest(one) for one in z], expected, rtol=1e-11)
+    np.testing.assert_allclose(stirling_rest(jnp.asarray(z)), expected, rtol=1e-11)

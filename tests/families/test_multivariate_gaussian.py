@@ -430,7 +430,7 @@ class TestCoordinates:
         lower = np.tril_indices(3)
         jacobian = jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value[lower]))(z)
         at = jax.jit(coordinate.at)(z, prior)
-        both = ScaledCovariance(np.stack([coordinate.root] * 2)).at(np.stack([z] * 2), prior)
+        both = jax.jit(ScaledCovariance(np.stack([coordinate.root] * 2)).at)(np.stack([z] * 2), prior)
         assert float(both.log_density) == pytest.approx(2 * float(at.log_density), rel=1e-10)
         by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
@@ -455,10 +455,11 @@ def test_the_coordinate_of_two_covariances(rng):
     """The density of its value times the determinant of its derivative, by differences."""
     z, prior = rng.normal(size=(2, 3)), dist.InverseWishart(4.0, scale_matrix=SCALE[:2, :2])
     coordinate = ScaledCovariance(np.linalg.cholesky(SCALE[:2, :2] * np.array([0.5, 3.0])[:, None, None]))
-    at = coordinate.at(z, prior)
+    position = jax.jit(coordinate.at)
+    at = position(z, prior)
     lower, step = np.tril_indices(2), 1e-5
     expected = sum(stats.invwishart.logpdf(np.asarray(value), 4.0, SCALE[:2, :2]) for value in at.value)
-    beside = [np.asarray(coordinate.at(z + step * unit, prior).value) for unit in (*np.eye(3), *-np.eye(3))]
+    beside = [np.asarray(position(z + step * unit, prior).value) for unit in (*np.eye(3), *-np.eye(3))]
     slopes = (np.stack(beside[:3]) - np.stack(beside[3:])) / (2 * step)
     for slope in np.moveaxis(slopes, 1, 0):
         expected += np.linalg.slogdet(slope[:, *lower])[1]

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.model.sites import coordinate
 
 FIRST = pd.DataFrame(
     {
@@ -340,3 +341,22 @@ def test_a_program_draws_count_vectors_of_given_totals():
     assert numpyro.handlers.trace(program).get_trace(num_rows=3, total_count=7)["x"]["fn"].total_count == 7
     with pytest.raises(ValueError, match="block 'x' holds count vectors: give total_count, their totals, to draw them"):
         program(num_rows=3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 2], [1, 2]),
+        ([1, 2.5], [1.0, 2.5]),
+        ([0.5, 2.5], [0.5, 2.5]),
+        ([False, True], [False, True]),
+        ([0, True], ["0", "True"]),
+        (["a", "b"], ["a", "b"]),
+        (["a", 1], ["a", "1"]),
+        ([("a", 1), ("b", 2)], ["('a', 1)", "('b', 2)"]),
+    ],
+)
+def test_labels_of_an_axis_are_numbers_or_text(labels, expected):
+    found = coordinate(labels)
+    assert found.tolist() == expected
+    assert found.dtype == np.array(expected).dtype

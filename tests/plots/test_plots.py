@@ -983,13 +983,13 @@ def test_weights_are_drawn_with_their_intervals(weighted):
     figure = weighted.plot()
     pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
     assert figure.axes[0].get_xlabel() == "weight"
-    assert figure.get_suptitle() == "Weights of features (0: without effect, 1: as in naive Bayes): 4 features"
+    assert figure.get_suptitle() == "Weights of 4 features (0: no effect, 1: as in naive Bayes)"
 
 
 def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     figure = weighted.plot(max_features=3)
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.get_suptitle().replace("\n", " ").endswith(": the top 3 of 4 features")
+    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 3 of 4 features (0:")
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
     first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
@@ -1020,7 +1020,7 @@ def test_weights_of_many_features_with_long_names():
     X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
     figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
     assert len(drawn_weights(figure)) == 40
-    assert figure.get_suptitle().replace("\n", " ").endswith("the top 40 of 45 features")
+    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 40 of 45 features (0:")
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
 
 

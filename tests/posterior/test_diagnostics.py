@@ -109,6 +109,7 @@ def test_e_bfmi_equals_arviz():
     energy = np.stack([STATS["energy"][0], np.cumsum(STATS["energy"][1]), STATS["energy"][2] ** 2])
     np.testing.assert_allclose(e_bfmi(energy), array_stats.bfmi(energy), rtol=1e-12)
     assert np.isnan(e_bfmi(energy[:, :1])).all()
+    np.testing.assert_allclose(e_bfmi(np.array([[1.0, 3.0], [0.0, 5.0]])), 2.0, rtol=1e-15)
     assert np.isnan(e_bfmi(np.ones((2, 9)))).all()
 
 
@@ -182,3 +183,11 @@ def test_one_chain_has_effective_draws_and_no_r_hat():
     assert np.isnan(found.r_hat).all()
     assert (found.ess_bulk > 100).all()
     assert (found.ess_tail > 100).all()
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_four_draws_are_the_fewest_that_are_compared(steps):
+    found = diagnose({"x": np.random.default_rng(0).normal(size=(2, steps))}, {})
+    assert np.isfinite(found.r_hat[0]) == (steps == 4)
+    alone = diagnose({"x": np.random.default_rng(0).normal(size=(1, steps))}, {})
+    assert np.isnan(alone.r_hat[0]) == (steps == 4), "the chains of too few draws disagree"

@@ -397,6 +397,6 @@ def test_plot_has_a_line_for_each_feature(weighted):
     assert [label.get_text() for label in axis.get_yticklabels()] == order
     unsorted = weighted.plot(sort=False, max_features=2)
     assert [label.get_text() for label in unsorted.axes[0].get_yticklabels()] == ["fallen", "height"]
-    assert unsorted.get_suptitle().replace("\n", " ").endswith("the first 2 of 5 features")
+    assert unsorted.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
     with pytest.raises(TypeError, match=r"nb\.weight_features"):
         nb.plot_weights(weighted.unweighted)

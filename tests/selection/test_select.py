@@ -958,7 +958,8 @@ class TestPictures:
         np.testing.assert_allclose(intervals(right), np.column_stack([difference - se, difference + se]))
         without = replace(found, table=found.table.assign(model_probability=np.nan)).plot()
         assert len(without.axes) == 1
-        assert without.get_suptitle() == "The models' probabilities are not comparable"
+        title = "Predictions of 4 models (right is better); their probabilities are not comparable"
+        assert without.get_suptitle() == title
 
     @pytest.mark.slow
     def test_long_names_of_models_do_not_touch(self, compared):

@@ -107,9 +107,10 @@ def test_products_of_deviations(n: int, scatter: list, expected: bool, unit: flo
     ],
 )
 def test_counts_of_rows(n: float, total: list[float], expected: list[bool]) -> None:
-    counts = np.array([total], dtype=float)
-    statistics = Counts(np.full((1, 1), float(n)), counts, np.zeros((1, 1)))
-    np.testing.assert_array_equal(np.broadcast_to(nb.Multinomial().possible(statistics), (1, 2)), [expected])
+    counts = np.array([total, [1, 1]], dtype=float)
+    statistics = Counts(np.array([[n], [2.0]]), counts, np.zeros((2, 1)))
+    found = np.broadcast_to(nb.Multinomial().possible(statistics), (2, 2))
+    np.testing.assert_array_equal(found, [expected, [True, True]])
 
 
 @pytest.mark.parametrize(
@@ -132,11 +133,13 @@ def test_successes_and_failures(n: float, total: list[float], expected: bool) ->
 def test_documents(longest: int) -> None:
     """Counts above sixteen are in a tally of their own."""
     family = nb.DirichletMultinomial()
-    counted = family.statistics(np.array([[longest, 1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(2)[[0, 0, 1]])
+    x, membership = np.array([[longest, 1.0, 0.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(2)[[0, 0, 1]]
+    counted = family.statistics(x, membership)
     for right in (counted, counted * 0.1, counted - counted):
         assert family.possible(right).all()
     for c, others in enumerate(np.eye(2) == 0):
         own = ~others[:, None]
+        assert family.possible(counted - family.statistics(x, membership * own[:, 0])).all()
         for wrong in (
             replace(counted, n=np.where(own, -counted.n, counted.n)),
             replace(counted, n=np.where(own, 0.0, counted.n)),

@@ -400,6 +400,12 @@ def test_distinct_whole_numbers(first):
     assert set(as_table(place(numbers)).distinct_values(0).tolist()) == {first, first + 1, first + 2}
 
 
+@pytest.mark.parametrize("longest", [device_array.FEW_NUMBERS - 1, device_array.FEW_NUMBERS])
+def test_distinct_numbers_of_a_range_that_is_as_long_as_the_device_notes(longest):
+    numbers = np.array([[5.0], [5.0 + longest], [9.0]])
+    assert set(as_table(place(numbers)).distinct_values(0).tolist()) == {5.0, 9.0, 5.0 + longest}
+
+
 def test_categories_beyond_the_whole_numbers_of_float64_are_read_on_the_host(stays_there):
     X, y = place(np.zeros((ROWS, 1))), np.arange(ROWS) % 2
     nb.fit(nb.Categorical(categories=[0, 2**53 - 1]), X, y)

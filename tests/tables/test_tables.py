@@ -12,6 +12,7 @@ import bayesnb as nb
 from bayesnb.tables.read import as_table
 from bayesnb.tables.supported import within_support
 from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import LARGEST_TOTAL, check_weights
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])
@@ -823,3 +824,9 @@ def test_sparse_columns_whose_empty_cells_are_missing_are_read_as_dense_ones():
     dense, y = pd.DataFrame({"size": [0.5, 1.5, np.nan, 2.0]}), list("xyxy")
     posterior = nb.fit(nb.Gaussian(), dense.astype(pd.SparseDtype(float, np.nan)), y)
     np.testing.assert_array_equal(posterior.predict_proba(dense), nb.fit(nb.Gaussian(), dense, y).predict_proba(dense))
+
+
+def test_weights_up_to_the_largest_sum_are_taken():
+    assert check_weights([LARGEST_TOTAL / 2] * 2, 2).sum() == LARGEST_TOTAL
+    with pytest.raises(ValueError, match="sample_weight has the sum"):
+        check_weights([LARGEST_TOTAL / 2, LARGEST_TOTAL], 2)
