@@ -114,7 +114,7 @@ def plot_items(
         f"{percent(SURE)}; in brackets: number of annotations)"
     )
     panels.legend(entries)
-    return panels.figure
+    return panels.drawn()
 
 
 def _classes(crowd: AnnotationFit, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:

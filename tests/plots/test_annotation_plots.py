@@ -156,7 +156,7 @@ class TestConfusion:
         figure = nb.plot_confusion(sampled(), annotators="Cem", classes=["oak"], figsize=(5, 4))
         assert "\n" in figure.axes[0].texts[0].get_text()
         assert "\n" not in figure.axes[0].texts[1].get_text(), "the others have no interval"
-        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, 3))
+        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, None))
         assert all(text.get_text().isdigit() for text in narrow.axes[0].texts)
         assert "interval" not in narrow.get_suptitle()
 
