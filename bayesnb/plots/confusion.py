@@ -9,8 +9,8 @@ import numpy as np
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.pictures.choices import chosen
 from bayesnb.pictures.panels import grid_of_panels
-from bayesnb.pictures.style import TINY, background, muted, text_color
-from bayesnb.pictures.text import percent, shorten_to, text_width
+from bayesnb.pictures.style import SMALL, TINY, background, muted, text_color
+from bayesnb.pictures.text import line_height, percent, shorten_to, text_width
 from bayesnb.plots.annotators_shown import (
     annotators_in_order,
     first_annotators,
@@ -35,6 +35,9 @@ CELL = 0.34
 
 NARROW = 0.24
 """Inches of a cell at least, which the number 100 needs."""
+
+SIDE = "class of the item"
+"""Label beside the panels."""
 
 STRENGTH = 0.6
 """Share of the colour in a cell of probability one, so that its number can be read."""
@@ -138,26 +141,32 @@ def plot_confusion(
         figsize=figsize,
         across=panels_across,
         width=max(1.6, 0.5 + beside + columns * max(CELL, interval)),
-        height=0.9 + rows * CELL,
         narrowest=max(1.0, 0.2 + beside + columns * NARROW),
     )
     if not panels.given:
         panels.panel_width -= beside / panels.across + 0.1
     cell = panels.panel_width / columns
     with_intervals = 0.06 < interval <= cell
+    labels = [shorten_to(label, NAME, TINY) for label in matrices.labels]
+    widest = max(text_width(label, TINY) for label in labels)
+    upright = widest > cell
+    around = 3 * line_height(SMALL) + (widest if upright else line_height(TINY))
+    lines = rows * ((1 + with_intervals) * line_height(TINY) + 0.02)
+    panels.set_heights(around + rows * CELL + 0.2, around + max(lines, text_width(SIDE, SMALL)))
     for panel, values in enumerate(matrices.values):
         axis = panels.axes[panel]
         _draw(axis, values, matrices.intervals[panel] if with_intervals else np.full(values.shape, ""))
         first, lowest = panel % panels.across == 0, panel + panels.across >= len(shown)
         axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
-        _name_labels(axis, matrices.labels if lowest else [""] * columns, cell)
+        below = labels if lowest else [""] * columns
+        axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
     panels.heads([name_of(name, count) for name, count in zip(shown.index, shown["num_annotations"], strict=True)])
     which = first_annotators(len(shown), len(frame), sort)
     below = f"; below a mean: {percent(prob)} interval" * with_intervals
     panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
     panels.x_label("label given by the annotator")
-    panels.y_label("class of the item")
-    return panels.figure
+    panels.y_label(SIDE)
+    return panels.drawn()
 
 
 def _matrices(crowd: AnnotationFit, annotators: np.ndarray, classes: Sequence[Any] | None, prob: float) -> _Matrices:
@@ -206,10 +215,3 @@ def _draw(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     axis.tick_params(length=0)
     axis.spines["bottom"].set_visible(False)
     axis.grid(visible=False)
-
-
-def _name_labels(axis: Any, labels: Sequence[str], space: float) -> None:
-    """Names below the columns, upright where one of them is wider than its column."""
-    upright = max(text_width(label, TINY) for label in labels) > space
-    names = [shorten_to(label, NAME, TINY) for label in labels]
-    axis.set_xticks(np.arange(len(names)), names, fontsize=TINY, rotation=90 if upright else 0)

@@ -23,7 +23,7 @@ MOST_CLASSES = len(HATCHES) - 1
 
 
 SURE = 0.9
-"""The title says in how many items the largest probability is below this one."""
+"""The title says how many labels have a probability below this one."""
 
 
 def plot_items(
@@ -79,7 +79,9 @@ def plot_items(
     --------
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
-    >>> crowd = nb.fit_annotations(ratings, item="patient", annotator="anesthetist", label="rating")
+    >>> crowd = nb.fit_annotations(
+    ...     ratings, item="patient", annotator="anesthetist", label="rating", inference=nb.Gibbs(num_samples=500)
+    ... )
     >>> figure = nb.plot_items(crowd, max_items=10)
     """
     frame = fit_of_annotations(crowd).items
@@ -108,11 +110,11 @@ def plot_items(
     panels.x_label("probability of the class")
     below = int((frame["probability"] < SURE).sum())
     panels.title(
-        f"{_which(len(at), number, sort=sort)}\n(the largest probability is below {percent(SURE)} in {below:,} of "
-        f"all {len(frame):,} items; in brackets: number of annotations)"
+        f"{_which(len(at), number, sort=sort)}\n({below:,} of all {len(frame):,} labels have a probability below "
+        f"{percent(SURE)}; in brackets: number of annotations)"
     )
     panels.legend(entries)
-    return panels.figure
+    return panels.drawn()
 
 
 def _classes(crowd: AnnotationFit, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:

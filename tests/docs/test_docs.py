@@ -24,6 +24,7 @@ LONG = {
     "bayesnb.pictures.comparison",
     "bayesnb.plots.annotators",
     "bayesnb.plots.confusion",
+    "bayesnb.plots.items",
     "bayesnb.posterior.collapsed",
 }
 """Their examples compile or sample for more than a second."""

@@ -156,7 +156,7 @@ class TestConfusion:
         figure = nb.plot_confusion(sampled(), annotators="Cem", classes=["oak"], figsize=(5, 4))
         assert "\n" in figure.axes[0].texts[0].get_text()
         assert "\n" not in figure.axes[0].texts[1].get_text(), "the others have no interval"
-        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, 3))
+        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, None))
         assert all(text.get_text().isdigit() for text in narrow.axes[0].texts)
         assert "interval" not in narrow.get_suptitle()
 
@@ -198,8 +198,8 @@ class TestItems:
         below = (point().items["probability"] < 0.9).sum()
         title = nb.plot_items(point(), max_items=5, figsize=(12, None)).get_suptitle()
         assert title == (
-            f"Labels of the 5 of 24 items with the largest entropy\n(the largest probability is below 90 % in "
-            f"{below} of all 24 items; in brackets: number of annotations)"
+            f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 labels have a probability below "
+            "90 %; in brackets: number of annotations)"
         )
         assert nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle().startswith("Labels of 1 item\n")
         title = nb.plot_items(point(), max_items=5, sort=False, figsize=(12, None)).get_suptitle()
