@@ -110,6 +110,23 @@ def test_the_density_that_gibbs_reports_has_hyperparameters():
     assert np.ptp(posterior.sample_stats["lp"]) > 1
 
 
+@pytest.mark.parametrize("shared", [True, False], ids=["one for both classes", "one for each class"])
+def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
+    hyperprior = dist.Gamma(2.0, 1.0) if shared else dist.Gamma(2.0, 1.0).expand([2, 1])
+    problem = read_table(nb.NaiveBayes(nb.Poisson(hyperprior, 1.0)), EGGS, list("aabbbab"))
+    rng = np.random.default_rng(0)
+    chains = ChainHyperparameters(problem.resolved, 3000, rng)
+    for _ in range(12):
+        chains.move([problem.statistics] * 3000, rng)
+    log_prior = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
+    evidence = np.stack([log_evidence_of_eggs(EGGS[[0, 1, 5], 0]), log_evidence_of_eggs(EGGS[[2, 3, 4, 6], 0])])
+    of_classes = [log_prior + evidence.sum(axis=0)] if shared else log_prior + evidence
+    found = chains.values["x_concentration"].reshape(3000, -1)
+    for c, density in enumerate(of_classes):
+        distribution = np.cumsum(np.exp(density - logsumexp(density)))
+        assert stats.kstest(found[:, c], lambda a, of=distribution: np.interp(a, GRID, of)).pvalue > 1e-4
+
+
 def test_classes_that_share_no_hyperparameter_move_side_by_side():
     def moves(family, **options):
         model = read_table(nb.NaiveBayes(family, **options), np.tile(EGGS, 2), KIND).resolved

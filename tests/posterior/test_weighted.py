@@ -270,7 +270,7 @@ class TestSummaries:
 
     def test_summary_and_mean_have_parameters_and_weights(self, weighted, exact):
         found, plain = weighted.summary(prob=0.5), exact.summary(prob=0.5)
-        pd.testing.assert_frame_equal(found.loc[plain.index], plain)
+        pd.testing.assert_frame_equal(found.loc[plain.index], pd.DataFrame(plain))
         rest = found.index.difference(plain.index)
         assert set(rest) == {
             *(f"feature_weight[{name}]" for name in ALONE),
