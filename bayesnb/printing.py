@@ -117,7 +117,8 @@ class Code:
 
     def html(self) -> str:
         text = "\n".join(self.statements)
-        return f"<pre>{escape(text, quote=False)}</pre>"
+        # A notebook would cut off a long statement.
+        return f'<pre style="white-space: pre-wrap">{escape(text, quote=False)}</pre>'
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,8 @@ def test_parts_as_text_and_as_html():
     assert lines[4].startswith("      y")
     assert lines[-1] == "      z"
     html = "".join(part.html() for part in parts)
-    assert html.startswith("<p><b>a &lt; b</b></p><ul><li>one &amp; two</li><li>three</li></ul><pre>  x ~ y")
+    before = "<p><b>a &lt; b</b></p><ul><li>one &amp; two</li><li>three</li></ul>"
+    assert html.startswith(f'{before}<pre style="white-space: pre-wrap">  x ~ y')
     assert Points([]).html() == ""
 
 
