@@ -16,6 +16,7 @@ from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.statistics.base import ROUNDING
 from bayesnb.statistics.counts import ClassCounts
 from bayesnb.statistics.moments import Moments, moments
+from bayesnb.statistics.scatter import Scatter
 from bayesnb.tables.read import as_table
 
 
@@ -156,6 +157,15 @@ def test_a_spread_below_zero_is_rounding_on_the_scale_of_the_cells(scale):
         rest = Moments(np.array([[3.0], [4.0]]), before.mean, np.array([[factor * limit], [9.0 * scale**2]]))
         found = rest.without_rounding(before)
         assert found.ssd[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_column_without_spread_keeps_no_covariance():
+    spread = np.array([[[4.0, 1.0, 2.0], [1.0, 9.0, 3.0], [2.0, 3.0, 16.0]]])
+    before = Scatter(np.array([[8.0]]), np.ones((1, 3)), spread)
+    # The spread of the first column is a rounding error. Its covariances are larger than rounding errors.
+    left = np.array([[[1e-13, 1e-5, 1e-5], [1e-5, 9.0, 3.0], [1e-5, 3.0, 16.0]]])
+    found = Scatter(np.array([[5.0]]), np.ones((1, 3)), left).without_rounding(before)
+    np.testing.assert_array_equal(found.scatter[0], [[0, 0, 0], [0, 9, 3], [0, 3, 16]])
 
 
 @pytest.mark.parametrize("merge", [operator.add, operator.sub])
