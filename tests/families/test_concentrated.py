@@ -242,6 +242,17 @@ class TestEstimates:
         np.testing.assert_allclose(step, [[[LONGEST_STEP, 0.5]]])
         np.testing.assert_allclose(curvature, 1.0)
         np.testing.assert_allclose(gain, [[5000.0, 0.125]])
+        # The longest of several numbers counts, and the direction stays.
+        gradient, hessian = np.array([100.0, 1.0]).reshape(2, 1, 1), -np.eye(2)[..., None, None]
+        step, _, _ = _step(gradient, hessian)
+        np.testing.assert_allclose(step.ravel(), [LONGEST_STEP, LONGEST_STEP / 100])
+
+    def test_three_classes_are_estimated_side_by_side(self) -> None:
+        X, y = cells_of("gamma")[:, :1], np.array(["a", "b", "c"] * 20)
+        found = nb.fit(nb.Gamma(), X, y, nb.MLE()).mean()
+        for c, label in enumerate(["a", "b", "c"]):
+            mine = [found["x_mean"][c, 0], found["x_concentration"][c, 0]]
+            np.testing.assert_allclose(mine, SCIPY_FIT["gamma"](X[y == label, 0]), rtol=1e-5)
 
     @pytest.mark.parametrize("name", CASES)
     def test_equal_cells_have_none(self, name: str) -> None:

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
+from bayesnb.pictures.reliability import _ticks
 from bayesnb.pictures.rows import first_rows
 from bayesnb.pictures.shown import number_of_panels
 from bayesnb.pictures.style import LINES, MARKERS
@@ -1059,3 +1060,11 @@ def test_rows_are_named_by_the_index_of_their_table(penguins):
         assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["100", "101"]
     plain = nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])
     assert [text.get_text() for text in nb.plot_proba(plain, [[1]], num_draws=5).axes[0].get_yticklabels()] == ["0"]
+
+
+def test_probabilities_along_a_logit_axis():
+    places, texts = _ticks(0.0009, 0.9991)
+    np.testing.assert_allclose(places, [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999])
+    assert texts == ["0.001", "0.01", "0.1", "0.5", "0.9", "0.99", "0.999"]
+    # With many decades every second one, so that the texts do not touch.
+    assert _ticks(0.4, 0.999991)[1] == ["0.5", "0.9", "0.999", "0.99999"]

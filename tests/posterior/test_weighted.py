@@ -144,6 +144,13 @@ def test_density_in_jax_of_averages(data, float64):
     )
 
 
+def test_density_in_jax_of_two_classes(float64):
+    X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
+    plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
+    posterior = nb.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
+    np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-10)
+
+
 def test_decision_boundary():
     X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
     plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
