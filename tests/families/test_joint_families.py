@@ -16,6 +16,9 @@ import bayesnb as nb
 COVARIANCE = np.array([[1.0, 0.7, 0.0], [0.7, 2.0, -0.4], [0.0, -0.4, 0.5]])
 NORMAL = stats.multivariate_normal(np.zeros(3), COVARIANCE)
 
+# Compiled as a whole. One by one, NumPyro's operations would be compiled anew for each shape.
+normal = jax.jit(dist.MultivariateNormal)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -30,10 +33,10 @@ class Cloud(nb.ConjugateFamily):
     positive = ("kappa",)
 
     def prior(self, sample):
-        return {"mean": sample("mean", dist.MultivariateNormal(self.loc, COVARIANCE / self.kappa[..., :1, None]))}
+        return {"mean": sample("mean", normal(self.loc, COVARIANCE / self.kappa[..., :1, None]))}
 
     def likelihood(self, mean):
-        return dist.MultivariateNormal(mean, COVARIANCE)
+        return normal(mean, COVARIANCE)
 
     def statistics(self, x, membership):
         log_base = membership.T @ NORMAL.logpdf(np.nan_to_num(x)).reshape(-1, 1)
@@ -49,7 +52,7 @@ class Cloud(nb.ConjugateFamily):
         return replace(self, loc=(self.kappa * self.loc + statistics.total) / kappa, kappa=kappa)
 
     def predictive(self):
-        return dist.MultivariateNormal(self.loc, COVARIANCE * (1 + 1 / self.kappa[..., :1, None]))
+        return normal(self.loc, COVARIANCE * (1 + 1 / self.kappa[..., :1, None]))
 
     def log_normaliser(self):
         solved = jnp.linalg.solve(COVARIANCE, self.loc[..., None])[..., 0]
