@@ -286,7 +286,8 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[(i + (i == who)) % 2]) for i in range(12) for who in range(8)]
         >>> table = pd.DataFrame(rows, columns=["photo", "person", "cat"])
-        >>> crowd = nb.fit_annotations(table, item="photo", annotator="person", label="cat", hierarchical=True)
+        >>> columns = {"item": "photo", "annotator": "person", "label": "cat"}
+        >>> crowd = nb.fit_annotations(table, **columns, hierarchical=True)
         >>> crowd.new_annotator.round(1)
         label    n    y
         class

@@ -70,9 +70,8 @@ def plot_annotators(
     --------
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
-    >>> crowd = nb.fit_annotations(
-    ...     ratings, item="patient", annotator="anesthetist", label="rating", inference=nb.Gibbs(num_samples=500)
-    ... )
+    >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=500))
     >>> figure = nb.plot_annotators(crowd)
     """
     proportion("prob", prob)

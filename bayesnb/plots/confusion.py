@@ -122,9 +122,8 @@ def plot_confusion(
     --------
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
-    >>> crowd = nb.fit_annotations(
-    ...     ratings, item="patient", annotator="anesthetist", label="rating", inference=nb.Gibbs(num_samples=500)
-    ... )
+    >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=500))
     >>> figure = nb.plot_confusion(crowd)
     """
     proportion("prob", prob)

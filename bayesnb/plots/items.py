@@ -79,9 +79,8 @@ def plot_items(
     --------
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
-    >>> crowd = nb.fit_annotations(
-    ...     ratings, item="patient", annotator="anesthetist", label="rating", inference=nb.Gibbs(num_samples=500)
-    ... )
+    >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=500))
     >>> figure = nb.plot_items(crowd, max_items=10)
     """
     frame = fit_of_annotations(crowd).items

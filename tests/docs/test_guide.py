@@ -76,7 +76,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", TEACHING, ids=name)
-def test_a_page_begins_with_what_it_answers(page):
+def test_a_page_begins_with_what_it_explains(page):
     title, first = page.read_text("utf-8").split("\n\n")[:2]
     assert title.startswith("# ")
-    assert first.startswith("This page answers ")
+    assert first.startswith("This page explains ")
