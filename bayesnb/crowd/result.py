@@ -147,8 +147,9 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
         >>> crowd = nb.fit_annotations(
-        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )
         >>> lower, upper = crowd.proba_interval(prob=0.5)[0, 1]
         >>> bool(0.9 < lower < upper)
@@ -206,8 +207,9 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
         >>> crowd = nb.fit_annotations(
-        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )
         >>> interval = crowd.accuracy_interval(prob=0.5)
         >>> bool((interval["lower"] < crowd.annotators["accuracy"]).all())
@@ -252,8 +254,9 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
         >>> crowd = nb.fit_annotations(
-        ...     table, item="item", annotator="annotator", label="label", inference=nb.Gibbs()
+        ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )
         >>> interval = crowd.confusion_interval(prob=0.5)
         >>> bool((interval["lower"] < interval["upper"]).all())

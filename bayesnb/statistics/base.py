@@ -90,7 +90,9 @@ class Statistics(ABC):
 
     def split(self, parts: int) -> list[Self]:
         """Statistics of each of several groups of classes, as many classes in each, in their order."""
-        return [jax.tree.map(lambda leaf, i=i: np.split(np.asarray(leaf), parts)[i], self) for i in range(parts)]
+        leaves, structure = jax.tree.flatten(self)
+        by_part = [np.reshape(leaf, (parts, len(leaf) // parts, *np.shape(leaf)[1:])) for leaf in leaves]
+        return [jax.tree.unflatten(structure, [leaf[i] for leaf in by_part]) for i in range(parts)]
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

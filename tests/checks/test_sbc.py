@@ -183,7 +183,7 @@ def test_fits_with_problems_are_counted(coins):
     assert many.verdict.startswith("UNDECIDED")
     assert f"{many.problems['divergences'].sum()} of 60 fits" in many.verdict
     np.testing.assert_array_equal(many.table, sound.table)
-    wrong = sbc(coins, Reported(lambda value: value**1.5, share=0.5), num_simulations=200, key=3)
+    wrong = sbc(coins, Reported(lambda value: value**3, share=0.5), num_simulations=60, key=3)
     assert wrong.verdict.startswith("NO")
     assert "fits have problems" in wrong.verdict
 

@@ -70,7 +70,7 @@ def z_scores(draws, expected):
 @pytest.mark.parametrize(
     ("inference", "known"),
     [
-        (nb.Gibbs(50, 500, 2), {}),
+        (nb.Gibbs(50, 250, 4), {}),
         pytest.param(nb.Gibbs(100, 1500, 2), {"r": "y"}, marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), {}, marks=pytest.mark.slow),
     ],
@@ -166,7 +166,7 @@ def test_a_fit_is_saved_and_says_what_a_new_annotator_gives(tmp_path):
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_items_that_are_all_known_leave_concentrations_to_learn():
     known = {"p": "x", "q": "y", "r": "y", "s": "y"}
-    crowd = nb.fit_annotations(SMALL, **NAMES, hierarchical=True, known=known, inference=nb.Gibbs(50, 500, 2), key=4)
+    crowd = nb.fit_annotations(SMALL, **NAMES, hierarchical=True, known=known, inference=nb.Gibbs(50, 250, 4), key=4)
     assert crowd.items["label"].to_dict() == known
     concentration = crowd.posterior.parameters.hyperparameters["annotation_concentration"]
     assert np.abs(z_scores(concentration, enumerated(known)[1])).max() < CRITICAL_Z

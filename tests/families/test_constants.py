@@ -44,6 +44,8 @@ class Binomial(nb.ExponentialFamily, nb.ConjugateFamily):
     def terms(self, x):
         return (x,)
 
+    # Compiled as a whole. One by one, the operations would be compiled anew for each of many shapes.
+    @jax.jit
     def log_base(self, x):
         return gammaln(self.trials + 1.0) - gammaln(x + 1) - gammaln(self.trials - x + 1)
 
@@ -59,6 +61,7 @@ class Binomial(nb.ExponentialFamily, nb.ConjugateFamily):
         a, b = self.concentration1, self.concentration0
         return gammaln(a) + gammaln(b) - gammaln(a + b)
 
+    @jax.jit
     def cell_log_predictive(self, x):
         a, b = self.concentration1, self.concentration0
         rising = log_rising(a, x) + log_rising(b, self.trials - x) - log_rising(a + b, jnp.asarray(1.0 * self.trials))

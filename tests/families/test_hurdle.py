@@ -43,7 +43,7 @@ class Logged(nb.ExponentialFamily, nb.ConjugateFamily):
         return (jnp.log(x),)
 
     def log_base(self, x):
-        return -0.5 * jnp.log(x) ** 2 - jnp.log(x) - 0.5 * jnp.log(2 * jnp.pi)
+        return _log_normal(x, 0.0, 1.0)
 
     def natural(self, parameters):
         return (parameters["mean"],), 0.5 * parameters["mean"] ** 2
@@ -56,8 +56,13 @@ class Logged(nb.ExponentialFamily, nb.ConjugateFamily):
         return 0.5 * (self.kappa * self.loc**2 - jnp.log(self.kappa))
 
     def cell_log_predictive(self, x):
-        variance = 1 + 1 / self.kappa
-        return -0.5 * ((jnp.log(x) - self.loc) ** 2 / variance + jnp.log(2 * jnp.pi * variance)) - jnp.log(x)
+        return _log_normal(x, self.loc, 1 + 1 / self.kappa)
+
+
+# Compiled as a whole. One by one, the operations would be compiled anew for each of many shapes.
+@jax.jit
+def _log_normal(x, loc, variance):
+    return -0.5 * ((jnp.log(x) - loc) ** 2 / variance + jnp.log(2 * jnp.pi * variance)) - jnp.log(x)
 
 
 FAMILIES = {"gaussian": nb.Gaussian(), "logged": Logged(0.5, 2.0), "exponential": Exponential(2.0, 3.0)}

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 import bayesnb as nb
 from bayesnb.families.combinations import CombinationOfCategories, Combinations
+from bayesnb.families.compiled import log_density as log_density_of_cells
 from bayesnb.families.draw import draw
 from bayesnb.statistics.combinations import count_combinations
 from bayesnb.tables import device_array
@@ -424,11 +425,14 @@ class TestDraws:
         distribution = CombinationOfCategories(np.broadcast_to(prob, (20_000, 4)), combinations)
         expected = np.full(8, 0.4 / 5)
         expected[[1, 4, 5]] = prob[:3]
-        for rows in (np.asarray(distribution.sample(jax.random.key(0))), draw(distribution, np.random.default_rng(1))):
+        for rows in (
+            np.asarray(jax.jit(distribution.sample)(jax.random.key(0))),
+            draw(distribution, np.random.default_rng(1)),
+        ):
             codes = combinations.codes(rows).astype(int)
             assert stats.chisquare(np.bincount(codes, minlength=8), 20_000 * expected).pvalue > 1e-4
         every = np.stack(np.unravel_index(np.arange(8), (2, 4)), axis=-1)
-        found = np.exp(CombinationOfCategories(jnp.asarray(prob), combinations).log_prob(every))
+        found = np.exp(log_density_of_cells(CombinationOfCategories(prob, combinations), every))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     @pytest.mark.usefixtures("float64")
@@ -441,9 +445,8 @@ class TestDraws:
         cube = cube.reshape(2, 2, 4)
         rows = np.array([[0, 1], [1, 3], [1, 0]])
         observed = np.array([[True, True], [False, True], [True, False]])
-        found = CombinationOfCategories(jnp.asarray(prob[None]), combinations, observed[:, None]).log_prob(
-            rows[:, None]
-        )
+        distribution = CombinationOfCategories(prob[None], combinations, observed[:, None])
+        found = log_density_of_cells(distribution, rows[:, None])
         expected = [cube[:, 0, 1], cube[:, :, 3].sum(axis=1), cube[:, 1].sum(axis=1)]
         np.testing.assert_allclose(np.exp(found), expected, rtol=1e-10)
 

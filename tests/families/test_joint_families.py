@@ -14,6 +14,7 @@ from scipy import stats
 import bayesnb as nb
 
 COVARIANCE = np.array([[1.0, 0.7, 0.0], [0.7, 2.0, -0.4], [0.0, -0.4, 0.5]])
+ROOT = np.linalg.cholesky(COVARIANCE)
 NORMAL = stats.multivariate_normal(np.zeros(3), COVARIANCE)
 
 
@@ -30,10 +31,11 @@ class Cloud(nb.ConjugateFamily):
     positive = ("kappa",)
 
     def prior(self, sample):
-        return {"mean": sample("mean", dist.MultivariateNormal(self.loc, COVARIANCE / self.kappa[..., :1, None]))}
+        root = ROOT / self.kappa[..., :1, None] ** 0.5
+        return {"mean": sample("mean", dist.MultivariateNormal(self.loc, scale_tril=root))}
 
     def likelihood(self, mean):
-        return dist.MultivariateNormal(mean, COVARIANCE)
+        return dist.MultivariateNormal(mean, scale_tril=ROOT)
 
     def statistics(self, x, membership):
         log_base = membership.T @ NORMAL.logpdf(np.nan_to_num(x)).reshape(-1, 1)
@@ -49,7 +51,8 @@ class Cloud(nb.ConjugateFamily):
         return replace(self, loc=(self.kappa * self.loc + statistics.total) / kappa, kappa=kappa)
 
     def predictive(self):
-        return dist.MultivariateNormal(self.loc, COVARIANCE * (1 + 1 / self.kappa[..., :1, None]))
+        root = ROOT * (1 + 1 / self.kappa[..., :1, None]) ** 0.5
+        return dist.MultivariateNormal(self.loc, scale_tril=root)
 
     def log_normaliser(self):
         solved = jnp.linalg.solve(COVARIANCE, self.loc[..., None])[..., 0]

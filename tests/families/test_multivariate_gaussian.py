@@ -15,6 +15,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.checks.left_out import leave_one_out
+from bayesnb.families.compiled import log_density, made
 from bayesnb.families.distances import distances, distances_on_device
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
 from bayesnb.inference.coordinates.base import Drawn
@@ -432,7 +433,7 @@ class TestCoordinates:
         at = jax.jit(coordinate.at)(z, prior)
         both = jax.jit(ScaledCovariance(np.stack([coordinate.root] * 2)).at)(np.stack([z] * 2), prior)
         assert float(both.log_density) == pytest.approx(2 * float(at.log_density), rel=1e-10)
-        by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
+        by_hand = log_density(prior, at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
         np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
@@ -441,10 +442,10 @@ class TestCoordinates:
     @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
     def test_vector(self, seed):
         rng = np.random.default_rng(seed)
-        z, prior = rng.normal(size=3), dist.MultivariateNormal(rng.normal(size=3), covariance_matrix=SCALE)
+        z, prior = rng.normal(size=3), made(dist.MultivariateNormal, rng.normal(size=3), SCALE)
         coordinate = AnchoredVector(rng.normal(size=3), rng.uniform(0.1, 1, 3))
         at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
-        by_hand = prior.log_prob(at.value) + np.linalg.slogdet(jacobian)[1]
+        by_hand = log_density(prior, at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
         np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
@@ -453,7 +454,7 @@ class TestCoordinates:
 @pytest.mark.usefixtures("float64")
 def test_the_coordinate_of_two_covariances(rng):
     """The density of its value times the determinant of its derivative, by differences."""
-    z, prior = rng.normal(size=(2, 3)), dist.InverseWishart(4.0, scale_matrix=SCALE[:2, :2])
+    z, prior = rng.normal(size=(2, 3)), made(dist.InverseWishart, 4.0, SCALE[:2, :2])
     coordinate = ScaledCovariance(np.linalg.cholesky(SCALE[:2, :2] * np.array([0.5, 3.0])[:, None, None]))
     position = jax.jit(coordinate.at)
     at = position(z, prior)
@@ -520,7 +521,7 @@ class TestGaps:
         X, y = table(rng)
         (family,) = nb.fit(block(), X, y).families
         x = X.to_numpy()[:7]
-        found = family.predictive().log_prob(x[:, None])
+        found = log_density(family.predictive(), x[:, None])
         np.testing.assert_allclose(found, family.row_log_predictive(x), rtol=1e-9)
 
     def test_rows_on_a_device_are_counted_as_in_numpy(self, rng):
@@ -588,7 +589,8 @@ class TestGaps:
 
     def test_a_missing_cell_adds_nothing_to_the_density(self):
         mean, x, some = np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.0, 2.5]), [0, 2]
-        found = GIVEN.likelihood_of_observed(np.array([True, False, True]), mean=mean, covariance=SCALE).log_prob(x)
+        observed = np.array([True, False, True])
+        found = log_density(GIVEN.likelihood_of_observed(observed, mean=mean, covariance=SCALE), x)
         expected = stats.multivariate_normal(mean[some], SCALE[np.ix_(some, some)]).logpdf(x[some])
         assert float(found) == pytest.approx(expected, rel=1e-5)
 

@@ -20,7 +20,7 @@ CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])
 KIND = ["a", "a", "a", "b", "b", None, None]
 GRID = np.exp(np.linspace(-6, 5, 1500))
-GIBBS = nb.Gibbs(num_warmup=50, num_samples=400, num_chains=2)
+GIBBS = nb.Gibbs(num_warmup=50, num_samples=200, num_chains=4)
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 
@@ -155,7 +155,7 @@ def test_classes_with_hyperparameters_of_their_own_are_not_exchangeable():
 
 def test_gibbs_learns_where_no_row_has_a_label():
     X = np.concatenate([EGGS, EGGS + 40])
-    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 200, 2), classes=2, key=0)
+    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 100, 4), classes=2, key=0)
     a = posterior.hyperparameters()["x_concentration"]
     np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
 

@@ -70,7 +70,8 @@ def waits_table():
 
 
 TABLES = {"mixed": mixed_table, "counts": counts_table, "waits": waits_table}
-SHORT, LONG = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2), nb.Gibbs(num_warmup=50, num_samples=1500)
+SHORT = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2)
+LONG = nb.Gibbs(num_warmup=50, num_samples=750, num_chains=8)
 CLASSES = {"mixed": ["a", "b"], "counts": ["u", "v", "w"], "waits": ["a", "b"]}
 
 
