@@ -63,7 +63,7 @@ def means_by_quadrature(labels, *, shared):
         pytest.param(GIBBS, KIND, False, id="Gibbs"),
         pytest.param(GIBBS, KIND, True, id="Gibbs, shared", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), False, id="Gibbs, labels", marks=pytest.mark.slow),
-        pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels"),
+        pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, False, id="NUTS", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, True, id="NUTS, shared", marks=pytest.mark.slow),
     ],
