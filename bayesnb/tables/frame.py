@@ -88,6 +88,6 @@ class FrameTable(Table):
         # The name that the user's library gives the type.
         named = getattr(self.frame[:, column].to_native(), "dtype", dtype)
         raise TypeError(
-            f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or leave "
-            "it out of the model"
+            f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or "
+            "leave it out of the model"
         )
