@@ -98,7 +98,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
             f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
         )
     if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
-        raise ValueError(f"{str(path)!r} is netCDF, but was not written by save")
+        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
     written = int(tree.attrs["bayesnb_format"])
     if written > FORMAT:
         raise ValueError(
