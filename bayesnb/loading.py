@@ -63,7 +63,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     Raises
     ------
     OSError
-        If there is no such file (FileNotFoundError), or it may not be read.
+        If there is no such file (FileNotFoundError), it is a folder (IsADirectoryError), or it may not be read.
     ValueError
         If the file is not one of `save`'s, is cut short or damaged, was written by a newer version, or uses a family
         that is not known.

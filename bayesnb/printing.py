@@ -22,6 +22,7 @@ __all__ = [
     "Points",
     "Printed",
     "as_text",
+    "counted",
     "four_digits",
     "plus_minus",
     "plus_minus_of",
@@ -218,6 +219,17 @@ class Printed:
 def as_text(parts: Sequence[Piece], width: int) -> str:
     """The text of some parts, in lines of a width."""
     return "\n".join(line for part in parts for line in part.lines(width))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "item"), counted(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def four_digits(value: Any) -> str:

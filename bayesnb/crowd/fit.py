@@ -7,6 +7,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
+from bayesnb.crowd.choices import require_inference, require_maximum
 from bayesnb.crowd.prior import around, diagonal_concentration, first_guess
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
@@ -86,13 +87,17 @@ def fit_annotations(
         If the table has no named columns, `known` is no mapping, or `concentration` is a distribution and
         `hierarchical` is true.
     ValueError
-        If a column does not exist; a cell is missing, naming its row; there are fewer than two classes; or a known
-        label is not among the classes.
+        If a column does not exist or is given twice; a cell is missing, naming its row; there are fewer than two
+        classes; a known label is not among the classes; the inference needs every label, ignores a prior that is given,
+        or gives no draws where concentrations are learned; or it needs a mode and a concentration is below 1.
 
     Warns
     -----
     ConvergenceWarning
         If the inference has not converged.
+    UserWarning
+        If `classes` is not given and some labels are probably errors: they are blank or differ only in case or spaces,
+        text is among other values, or nearly every annotation has a label of its own.
 
     See Also
     --------
@@ -139,10 +144,12 @@ def fit_annotations(
     inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
+    require_inference(inference, annotations, concentration, class_concentration, learned=learned)
     weights = diagonal_concentration(annotations) if concentration is None else concentration
     if hierarchical:
         weights = around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)
+    require_maximum(inference, problem, weights)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 

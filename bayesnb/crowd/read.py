@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
+from bayesnb.crowd.doubtful_labels import warn_of_labels
 from bayesnb.partitions import as_partitioned_table, delayed_partitions, without_rows
 from bayesnb.tables.categories import sort_categories
 from bayesnb.tables.columns import listed, near_matches
@@ -93,6 +96,8 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
         raise ValueError("the table has no rows: give at least one annotation")
     given = set(found["label"].tolist())
     named = _read_classes(classes, sort_categories(given, columns["label"]), columns["label"])
+    if classes is None:
+        warn_of_labels(named.tolist(), columns["label"], len(codes["label"]))
     labels = sort_categories(given | set(named.tolist()), columns["label"])
     place = {label: position for position, label in enumerate(labels)}
     code_of_label = np.array([place[label] for label in found["label"].tolist()])[codes["label"]]
@@ -130,26 +135,40 @@ def _factorized(table: Any, columns: Mapping[str, Any]) -> tuple[dict[str, np.nd
 
 def _parts(table: Any, columns: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
     """The table, or the partitions of a Dask data frame: the name of each in errors, and its rows."""
+    if table is None or isinstance(table, str | PathLike | Mapping):
+        raise TypeError(
+            f"table is {a_type(table)}: give a pandas, polars or pyarrow table or a Dask data frame, such as "
+            "pandas.read_csv(path) of a file or pandas.DataFrame(columns) of a dict"
+        )
+    index = list(getattr(getattr(table, "index", None), "names", ()))
     if not is_dask(table):
-        whole = as_table(table)
-        _require_columns(whole, columns)
+        whole = as_table(table, "table")
+        _require_columns(whole, columns, index)
         yield "", whole
         return
     frame, named = as_partitioned_table(table)
-    _require_columns(as_table(without_rows(frame, named)), columns)
+    _require_columns(as_table(without_rows(frame, named)), columns, index)
     for i, part in enumerate(delayed_partitions(frame[list(dict.fromkeys(columns.values()))])):
         yield f" of partition {i}", as_table(part.compute())
 
 
-def _require_columns(table: Table, columns: Mapping[str, Any]) -> None:
+def _require_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:
+    """Refuse columns that are not in the table, or have two roles; `index` names the levels of the table's index."""
     if not table.named:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     for role, name in columns.items():
-        if name not in table.names:
-            raise ValueError(
-                f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the "
-                f"column of the {role}s, one of {listed(table.names)}"
-            )
+        if name in table.names:
+            continue
+        if name in index:
+            raise ValueError(f"{role} is {name!r}, which is the index of the table: give table.reset_index()")
+        raise ValueError(
+            f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the "
+            f"column of the {role}s, one of {listed(table.names)}; a table with a column for each annotator needs one "
+            "row for each annotation, as table.melt(...) makes them"
+        )
+    for (one, name), (other, same) in combinations(columns.items(), 2):
+        if name == same:
+            raise ValueError(f"{one} and {other} are both {name!r}: give each a column of its own")
 
 
 def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
@@ -200,7 +219,7 @@ def _read_known(
     if len(more) == len(pairs) > 0:
         raise ValueError(
             f"no known item is in column {column!r}, which holds items such as {items[0]!r}, and known holds "
-            f"{named[0]!r}: give the known items as the column writes them"
+            f"{named[0]!r}: give the known items as the column writes them, of the type {type(items[0]).__name__}"
         )
     at[more] = len(items) + np.arange(len(more))
     if len(more):

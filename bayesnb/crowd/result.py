@@ -1,6 +1,5 @@
 """What a fit of annotations gives."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -16,6 +15,7 @@ from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.crowd.bound import variational_bound
 from bayesnb.crowd.file import write_annotation_table
 from bayesnb.crowd.label_draws import LabelDraws
+from bayesnb.crowd.named import positions_of
 from bayesnb.crowd.next_item import most_informative
 from bayesnb.crowd.quality import accuracy, label_bias, num_annotations
 from bayesnb.crowd.read import AnnotationTable
@@ -23,9 +23,10 @@ from bayesnb.densities_under_draws import flatten
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
-from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.tables.columns import listed, near_matches
+from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
+from bayesnb.tables.columns import listed
 from bayesnb.validate import proportion, whole_number
+from bayesnb.warn import warn
 
 __all__ = ["AnnotationFit"]
 
@@ -328,7 +329,11 @@ class AnnotationFit(Printed):
             If hyperparameters are learned, so that there is no closed form.
         """
         problem = self.posterior.require_data("log_evidence_bound")
-        problem.require_numbers()
+        if problem.model.hyperpriors:
+            raise ValueError(
+                "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "
+                "distribution): fit with numbers as concentration and without hierarchical=True"
+            )
         return variational_bound(problem.resolved, self.annotations.counts, self.proba.to_numpy())
 
     def next_item(
@@ -336,8 +341,8 @@ class AnnotationFit(Printed):
         num_items: int | None = 20,
         *,
         num_annotators: int | None = 1,
-        items: Sequence[Any] | None = None,
-        annotators: Sequence[Any] | None = None,
+        items: Any = None,
+        annotators: Any = None,
         again: bool = False,
     ) -> pd.DataFrame:
         r"""Items whose class one more annotation is expected to tell most about, and by whom.
@@ -358,7 +363,7 @@ class AnnotationFit(Printed):
             Number of items: those with the highest information. None for all of them.
         num_annotators : int or None, default 1
             Number of annotators of each item: those with the highest information. None for all of them.
-        items, annotators : sequence, optional
+        items, annotators : sequence or name, optional
             Items and annotators to choose from; by default all.
         again : bool, default False
             Whether an annotator may label an item again. The model takes a second label as independent of the first,
@@ -368,14 +373,18 @@ class AnnotationFit(Printed):
         -------
         pandas.DataFrame
             A row for each pair, the most informative first. The columns have the names of the columns of items and
-            annotators in the table, and ``"information"``.
+            annotators in the table, and ``"information"``. It is empty if each of these annotators has labelled each of
+            these items.
 
         Raises
         ------
-        TypeError
-            If `items` or `annotators` is a single name.
         ValueError
             If an item or annotator is not in the table, or a number is not a whole number, one or more.
+
+        Warns
+        -----
+        UserWarning
+            If no pair is left.
 
         Examples
         --------
@@ -399,12 +408,18 @@ class AnnotationFit(Printed):
         found_items, found_annotators, information = most_informative(
             self._label_draws,
             entr(self._labels[0]).sum(axis=1),
-            _positions("items", items, self._items),
-            _positions("annotators", annotators, self._annotators),
+            np.sort(positions_of("items", items, self._items)),
+            np.sort(positions_of("annotators", annotators, self._annotators)),
             num_items=number,
             num_annotators=each,
             again=again,
         )
+        if not len(found_items):
+            warn(
+                "next_item: each of these annotators has labelled each of these items, so that no pair is left: "
+                "again=True takes pairs again",
+                UserWarning,
+            )
         columns = [
             pd.Series(self._items[found_items], name=self.item),
             pd.Series(self._annotators[found_annotators], name=self.annotator),
@@ -506,12 +521,13 @@ class AnnotationFit(Printed):
         return xr.DataArray(np.moveaxis(prob, 0, 1), coords, dims=tuple(coords))
 
     def _parts(self) -> list[Piece]:
-        known = int((self.annotations.known >= 0).sum())
-        gold = f" ({known:,} known)" if known else ""
+        annotations = self.annotations
+        known, bare = int((annotations.known >= 0).sum()), int((annotations.counts.sum(axis=1) == 0).sum())
+        gold = f" ({known:,} known{f', {bare:,} of them without annotation' * (bare > 0)})" * (known > 0)
         title = (
             f"{type(self).__name__} by {type(self.posterior.inference).__name__}: "
-            f"{int(self.annotations.counts.sum()):,} annotations of {len(self.annotations.items):,} items{gold} by "
-            f"{len(self.annotators_in_order):,} annotators"
+            f"{counted(int(annotations.counts.sum()), 'annotation')} of "
+            f"{counted(len(annotations.items), 'item')}{gold} by {counted(len(self.annotators_in_order), 'annotator')}"
         )
         best_first = self.annotators.sort_values("accuracy", ascending=False, kind="stable").dropna(axis=1, how="all")
         return [
@@ -519,30 +535,3 @@ class AnnotationFit(Printed):
             Paragraph(f"Classes: {listed(self.classes.tolist())}"),
             DataTable(best_first, number=".3f", rest="more in .annotators"),
         ]
-
-
-def _positions(what: str, names: Any, index: pd.Index) -> np.ndarray:
-    """Positions of names in an index; of all names in it without a choice.
-
-    Raises
-    ------
-    TypeError
-        If a single name is given.
-    ValueError
-        If there is no name, or a name is not in the index.
-    """
-    if names is None:
-        return np.arange(len(index))
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"{what} is {names!r}: give a sequence of names, as in {what}=[{names!r}]")
-    named = pd.Index(names, tupleize_cols=False)
-    if named.empty:
-        raise ValueError(f"{what} is empty: name one or more, or leave it out for all")
-    found = index.get_indexer(named)
-    if (found < 0).any():
-        name = named.tolist()[int(np.argmax(found < 0))]
-        raise ValueError(
-            f"{what} names {name!r}, which is not in column {index.name!r}{near_matches(name, index[:1000])}: name "
-            f"some of {listed(index[:1000])}"
-        )
-    return np.unique(found)

@@ -100,9 +100,9 @@ class Annotations(ConjugateFamily):
         shape = num_classes, num_annotators, self.num_labels
         if left or numbers.shape not in {(), (num_classes, self.num_labels), shape}:
             raise ValueError(
-                f"Annotations(concentration=...) has shape {numbers.shape}, and there are {len(names)} columns: give "
-                f"one number, an array of shape {(num_classes, self.num_labels)} (classes, labels), or one of shape "
-                f"{shape} (classes, annotators, labels)"
+                f"concentration has shape {numbers.shape}: give one number, an array of shape "
+                f"{(num_classes, self.num_labels)} (classes, labels), or one of shape {shape} (classes, annotators, "
+                "labels)"
             )
         if numbers.ndim == 2:
             numbers = numbers[:, None]

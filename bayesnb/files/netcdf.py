@@ -83,20 +83,22 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, IsADirectoryError
+        If there is no such file, or it is a folder.
     ValueError
         If the file is not one of `write_file`'s, is cut short or changed, or was written by a newer version.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a file")
     sealed, tree = _read_tree(path)
     if tree.attrs.get("modeling_interface") == "bayesnb":
         raise ValueError(
             f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
         )
     if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
-        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior that Posterior.save wrote")
+        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
     written = int(tree.attrs["bayesnb_format"])
     if written > FORMAT:
         raise ValueError(
@@ -169,7 +171,7 @@ def _check_seal(file: BinaryIO, path: Path) -> bool:
 
 
 def _unreadable(path: Path) -> str:
-    return f"{str(path)!r} cannot be read as netCDF: it is cut short, or no file of Posterior.save"
+    return f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save"
 
 
 def _changed(path: Path) -> str:

@@ -170,7 +170,7 @@ class MAP(_PointEstimate):
             raise ValueError(
                 "the density of the class probabilities is unbounded (class_concentration below one and a class "
                 "without rows), so it has no mode: use a class_concentration of at least one, or "
-                f"{ways_to_posterior(problem.model)}"
+                f"{_ways_to_posterior(problem)}"
             )
         blocks = []
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
@@ -187,8 +187,14 @@ def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], wh
         lost = np.argwhere(~np.isfinite(value))
         if len(lost):
             c, j = lost[0][:2]
-            posterior = ways_to_posterior(problem.model) if problem.unlabelled is None else "nb.NUTS()"
             raise ValueError(
                 f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
-                f"({why}); use {posterior}{' or another prior' * (what == 'mode')}"
+                f"({why}); use {_ways_to_posterior(problem)}{' or another prior' * (what == 'mode')}"
             )
+
+
+def _ways_to_posterior(problem: Problem) -> str:
+    """The inferences that give a distribution of the parameters from these data."""
+    if problem.unlabelled is None:
+        return ways_to_posterior(problem.model)
+    return "nb.Gibbs() or nb.NUTS()" if problem.conjugate else "nb.NUTS()"

@@ -1,12 +1,17 @@
 """The figure of the accuracy of annotators."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.pictures.forest import Points, Rows, forest
 from bayesnb.pictures.text import percent
-from bayesnb.plots.annotators_shown import annotators_in_order, first_annotators, fit_of_annotations, name_of, positions
+from bayesnb.plots.annotators_shown import (
+    annotators_in_order,
+    first_annotators,
+    fit_of_annotations,
+    names_of,
+    positions,
+)
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.validate import proportion, whole_number
 
@@ -17,7 +22,7 @@ def plot_annotators(
     crowd: AnnotationFit,
     *,
     prob: float = 0.89,
-    annotators: Sequence[Any] | None = None,
+    annotators: Any = None,
     sort: str | None = "accuracy",
     max_annotators: int = 30,
     backend: str = "matplotlib",
@@ -32,7 +37,7 @@ def plot_annotators(
         What `fit_annotations` returns. A point estimate has no intervals: only its points are drawn.
     prob : float, default 0.89
         Posterior probability of the interval.
-    annotators : sequence, optional
+    annotators : sequence or name, optional
         Annotators to show, by default all.
     sort : {"accuracy", "annotations"} or None, default "accuracy"
         The lowest accuracy first, or the most annotations first; None for the order of `annotators`, or of the table.
@@ -41,7 +46,7 @@ def plot_annotators(
     backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
         Library that draws.
     ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
     figsize : (width, height), optional
         Inches of a new figure; a height of None follows from the rows.
 
@@ -81,7 +86,7 @@ def plot_annotators(
     ends = shown if is_point else crowd.accuracy_interval(prob=prob).iloc[positions(crowd, shown)]
     most_frequent = crowd.class_probs
     rows = Rows(
-        [name_of(name, row.num_annotations) for name, row in zip(shown.index, shown.itertuples(), strict=True)],
+        names_of(shown),
         [Points(shown["accuracy"], "estimate" if is_point else "posterior mean")],
         ends["lower"],
         ends["upper"],

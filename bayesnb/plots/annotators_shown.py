@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.crowd.named import positions_of
 from bayesnb.crowd.result import AnnotationFit
-from bayesnb.pictures.choices import chosen, require_result
+from bayesnb.pictures.choices import require_result
+from bayesnb.printing import counted
 
-__all__ = ["annotators_in_order", "first_annotators", "fit_of_annotations", "name_of", "others", "positions"]
+__all__ = ["annotators_in_order", "first_annotators", "fit_of_annotations", "names_of", "others", "positions"]
 
 ORDERS = {
     "accuracy": ("accuracy", True, "with the lowest accuracy"),
@@ -31,13 +33,13 @@ def fit_of_annotations(given: Any) -> AnnotationFit:
     return fit
 
 
-def annotators_in_order(crowd: AnnotationFit, annotators: Sequence[Any] | None, sort: str | None) -> pd.DataFrame:
+def annotators_in_order(crowd: AnnotationFit, annotators: Any, sort: str | None) -> pd.DataFrame:
     """The annotators to show, a part of `AnnotationFit.annotators` in the order of the figure.
 
     Parameters
     ----------
     crowd : AnnotationFit
-    annotators : sequence, optional
+    annotators : sequence or name, optional
         By default all.
     sort : {"accuracy", "annotations"} or None
         The lowest accuracy or the most annotations first; None for the order of `annotators`.
@@ -48,8 +50,7 @@ def annotators_in_order(crowd: AnnotationFit, annotators: Sequence[Any] | None, 
         If an annotator is unknown, or there is no such order.
     """
     frame = crowd.annotators
-    if annotators is not None:
-        frame = frame.iloc[chosen("annotators", annotators, frame.index)]
+    frame = frame.iloc[positions_of("annotators", annotators, frame.index)]
     if sort is None:
         return frame
     if sort not in ORDERS:
@@ -67,14 +68,18 @@ def positions(crowd: AnnotationFit, shown: pd.DataFrame) -> np.ndarray:
 def first_annotators(shown: int, number: int, sort: str | None) -> str:
     """What a title says of the annotators that are shown."""
     if shown == number:
-        return f"{number} annotator{'s' * (number != 1)}"
+        return counted(number, "annotator")
     which = "the first" if sort is None else "the"
     return f"{which} {shown} of {number} annotators" + (f" {ORDERS[sort][2]}" if sort else "")
 
 
-def name_of(annotator: Any, num_annotations: int) -> str:
-    """The annotator with the number of annotations in brackets."""
-    return f"{annotator} ({num_annotations:,})"
+def names_of(shown: pd.DataFrame) -> list[str]:
+    """The items or annotators of a frame, each with its number of annotations in brackets.
+
+    Dates without times have no time of day, as pandas prints them.
+    """
+    names = shown.index.astype(str)
+    return [f"{name} ({number:,})" for name, number in zip(names, shown["num_annotations"], strict=True)]
 
 
 def others(labels: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ from bayesnb.plots.annotators_shown import (
     annotators_in_order,
     first_annotators,
     fit_of_annotations,
-    name_of,
+    names_of,
     others,
     positions,
 )
@@ -67,7 +67,7 @@ def plot_confusion(
     crowd: AnnotationFit,
     *,
     prob: float = 0.89,
-    annotators: Sequence[Any] | None = None,
+    annotators: Any = None,
     classes: Sequence[Any] | None = None,
     sort: str | None = "annotations",
     max_panels: int = 12,
@@ -83,7 +83,7 @@ def plot_confusion(
         What `fit_annotations` returns.
     prob : float, default 0.89
         Posterior probability of the intervals.
-    annotators : sequence, optional
+    annotators : sequence or name, optional
         Annotators to show, by default all.
     classes : sequence, optional
         Classes to show, in this order, by default up to eight, the most frequent ones. If some are left out, their
@@ -159,7 +159,7 @@ def plot_confusion(
         axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
         below = labels if lowest else [""] * columns
         axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
-    panels.heads([name_of(name, count) for name, count in zip(shown.index, shown["num_annotations"], strict=True)])
+    panels.heads(names_of(shown))
     which = first_annotators(len(shown), len(frame), sort)
     below = f"; below a mean: {percent(prob)} interval" * with_intervals
     panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")

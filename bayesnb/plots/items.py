@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.crowd.named import positions_of
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.pictures.choices import chosen, yes_or_no
 from bayesnb.pictures.panels import panel_of_rows
 from bayesnb.pictures.style import HATCHES, muted, text_color
 from bayesnb.pictures.text import percent
-from bayesnb.plots.annotators_shown import fit_of_annotations, name_of, others
+from bayesnb.plots.annotators_shown import fit_of_annotations, names_of, others
+from bayesnb.printing import counted
 from bayesnb.validate import whole_number
 
 __all__ = ["plot_items"]
@@ -29,7 +31,7 @@ SURE = 0.9
 def plot_items(
     crowd: AnnotationFit,
     *,
-    items: Sequence[Any] | None = None,
+    items: Any = None,
     classes: Sequence[Any] | None = None,
     sort: bool = True,
     max_items: int = 20,
@@ -44,7 +46,7 @@ def plot_items(
     ----------
     crowd : AnnotationFit
         What `fit_annotations` returns.
-    items : sequence, optional
+    items : sequence or name, optional
         Items to show, by default all.
     classes : sequence, optional
         Classes to show, up to seven; the others share one part of the bar. By default all of up to seven classes, and
@@ -54,7 +56,7 @@ def plot_items(
     max_items : int, default 20
         The first ones in this order are drawn.
     ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
     figsize : (width, height), optional
         Inches of a new figure; a height of None follows from the items.
 
@@ -84,15 +86,14 @@ def plot_items(
     >>> figure = nb.plot_items(crowd, max_items=10)
     """
     frame = fit_of_annotations(crowd).items
-    at = np.arange(len(frame)) if items is None else np.array(chosen("items", items, frame.index))
-    number = len(at)
+    at = positions_of("items", items, frame.index)
+    number, below = len(at), int((frame["probability"].iloc[at] < SURE).sum())
     if yes_or_no("sort", sort):
         at = at[np.argsort(-frame["entropy"].to_numpy()[at], kind="stable")]
     at = at[: whole_number("max_items", max_items)]
     shown, proba = frame.iloc[at], crowd.proba.to_numpy()[at]
     codes = _classes(crowd, classes, proba)
-    names = [name_of(name, count) for name, count in zip(shown.index, shown["num_annotations"], strict=True)]
-    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.24)
+    panels = panel_of_rows(names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
     axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
     entries = []
     parts: list[tuple[np.ndarray, str, Any, str]] = [
@@ -107,10 +108,9 @@ def plot_items(
         left = left + width
     axis.set_xlim(0.0, 1.0)
     panels.x_label("probability of the class")
-    below = int((frame["probability"] < SURE).sum())
     panels.title(
-        f"{_which(len(at), number, sort=sort)}\n({below:,} of all {len(frame):,} labels have a probability below "
-        f"{percent(SURE)}; in brackets: number of annotations)"
+        f"{_which(len(at), number, sort=sort)}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a "
+        f"probability below {percent(SURE)}; in brackets: number of annotations)"
     )
     panels.legend(entries)
     return panels.drawn()
@@ -127,7 +127,7 @@ def _classes(crowd: AnnotationFit, classes: Sequence[Any] | None, proba: np.ndar
 
 def _which(shown: int, number: int, *, sort: bool) -> str:
     if shown == number:
-        return f"Labels of {number:,} item{'s' * (number != 1)}"
+        return f"Labels of {counted(number, 'item')}"
     return (
         f"Labels of {'the' if sort else 'the first'} {shown} of {number:,} items" + " with the largest entropy" * sort
     )

@@ -25,13 +25,15 @@ TRACED = (
 """What to do about a table that JAX traces."""
 
 
-def as_table(X: Any) -> Table:
+def as_table(X: Any, name: str = "X") -> Table:
     """Any kind of table as rows and named columns, without a copy.
 
     Parameters
     ----------
     X : array, table or sparse matrix, shape (rows, columns)
         NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
+    name : str, default "X"
+        What errors call the table.
 
     Returns
     -------
@@ -55,18 +57,18 @@ def as_table(X: Any) -> Table:
         )
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimension: a table has two, rows and columns")
+            raise ValueError(f"{name} has {X.ndim} dimension: a table has two, rows and columns")
         return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
-            f"X is {a_type(X)}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
+            f"{name} is {a_type(X)}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
         )
-    frame = as_frame(X)
+    frame = as_frame(X, name)
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X is a lazy frame: collect it first, X.collect()")
+        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
-        _refuse_duplicates(names)
+        _refuse_duplicates(names, name)
         if nw.dependencies.is_pandas_dataframe(X) and (sparse := _sparse_types(X)):
             if len(sparse) == len(names) and all(kind.fill_value == 0 for kind in sparse.values()):
                 return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
@@ -75,16 +77,16 @@ def as_table(X: Any) -> Table:
     array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
     if array.ndim != 2:
         raise ValueError(
-            f"X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
-            "reshape one column with X.reshape(-1, 1), one row with X.reshape(1, -1)"
+            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
+            f"reshape one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
         )
     if array.dtype.kind == "c":
-        raise TypeError("X holds complex numbers: give their real and imaginary parts as columns")
+        raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")
     kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
     return kind(array, tuple(range(array.shape[1])), array.shape[0])
 
 
-def as_frame(X: Any) -> Any:
+def as_frame(X: Any, name: str = "X") -> Any:
     """A Narwhals frame of a pandas, polars or pyarrow table; anything else as it is.
 
     Raises
@@ -95,7 +97,7 @@ def as_frame(X: Any) -> Any:
     try:
         return nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
-        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns))
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns), name)
         raise
 
 
@@ -109,11 +111,11 @@ def _sparse_types(X: Any) -> dict[Any, Any]:
     return {name: kind for name, kind in X.dtypes.items() if type(kind).__name__ == "SparseDtype"}
 
 
-def _refuse_duplicates(names: Sequence[Any]) -> None:
+def _refuse_duplicates(names: Sequence[Any], table: str) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"column {name!r} occurs twice in X: rename or drop one")
+            raise ValueError(f"column {name!r} occurs twice in {table}: rename or drop one")
         seen.add(name)
 
 

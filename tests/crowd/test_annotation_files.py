@@ -59,6 +59,7 @@ def same(one, other):
         np.testing.assert_array_equal(first.known, second.known)
 
 
+@pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_loads_as_it_was(kind, tmp_path):
     items, annotators, labels = KINDS[kind]
@@ -160,6 +161,7 @@ class TestDask:
         assert crowd.annotations.counts.sum() == len(ROWS)
         assert sorted(read) == [(0, COLUMNS), (1, COLUMNS)]
 
+    @pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
     def test_types_that_differ_between_partitions(self, monkeypatch):
         dask, delayed = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask").delayed
         monkeypatch.setitem(pytest.importorskip("dask").config.config, "dataframe", {"convert-string": False})
@@ -189,5 +191,5 @@ class TestDask:
 
 
 def test_a_lazy_frame_says_to_collect_it():
-    with pytest.raises(TypeError, match=r"lazy frame: collect it first"):
+    with pytest.raises(TypeError, match=r"table is a lazy frame: collect it first, table.collect\(\)"):
         nb.fit_annotations(pl.DataFrame(table(*KINDS["numbers"])).lazy(), **NAMES)

@@ -198,6 +198,10 @@ class TestNextItem:
             assert information == pytest.approx(expected[photo, person], abs=1e-12)
         assert crowd.next_item(1, num_annotators=2, annotators=["a2", "a3"], again=True)["photo"].nunique() == 1
 
+    def test_a_name_alone_is_a_sequence_of_one(self, point):
+        one, other = (point.next_item(annotators=who, items=photo) for who, photo in [("a1", "p5"), (["a1"], ["p5"])])
+        pd.testing.assert_frame_equal(one, other)
+
     @pytest.mark.parametrize("number", [1, 2, 5])
     def test_items_that_cannot_be_among_the_best_are_left_out(self, point, monkeypatch, number):
         """Under random probabilities, the most uncertain items are often not those of which an annotator tells most."""
@@ -225,7 +229,8 @@ class TestNextItem:
     def test_nothing_is_left(self):
         rows = pd.DataFrame([(i, j, "xy"[i % 2]) for i in range(4) for j in "ab"], columns=list(NAMES.values()))
         crowd = nb.fit_annotations(rows, **NAMES)
-        assert crowd.next_item().empty
+        with pytest.warns(UserWarning, match="no pair is left: again=True takes pairs again"):
+            assert crowd.next_item().empty
         assert len(crowd.next_item(again=True)) == 4
 
     @pytest.mark.parametrize(
@@ -233,7 +238,7 @@ class TestNextItem:
         [
             (ValueError, r"items names 'p99', which is not in column 'photo' \(did you mean", {"items": ["p99"]}),
             (ValueError, "annotators names 'Zoe', which is not in column 'person': name", {"annotators": ["Zoe"]}),
-            (TypeError, r"annotators is 'a1': give .* annotators=\['a1'\]", {"annotators": "a1"}),
+            (ValueError, "annotators names 'a99', which is not in column 'person'", {"annotators": "a99"}),
             (ValueError, "items is empty: name one or more", {"items": []}),
             (ValueError, "num_items is 0: give a whole number", {"num_items": 0}),
             (ValueError, "num_annotators is 1.5: give a whole number", {"num_annotators": 1.5}),

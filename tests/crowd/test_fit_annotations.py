@@ -359,10 +359,92 @@ class TestBadInput:
         self.refused(ValueError, r"\(2, 3, 2\) \(classes, annotators, labels\)", concentration=np.ones((3, 3)))
 
     def test_a_concentration_without_a_mode(self):
-        self.refused(ValueError, "'prob' does not exist", concentration=0.5)
+        match = r"concentration holds 0.5, and nb.EM\(\) needs 1 or more: .* use nb.Gibbs\(\) or nb.NUTS\(\)"
+        self.refused(ValueError, match, concentration=0.5)
+        self.refused(ValueError, r"nb.MAP\(\) needs 1 or more", concentration=0.5, inference=nb.MAP())
+        match = r"at least one, or nb.Gibbs\(\) or nb.NUTS\(\)"
+        self.refused(ValueError, match, class_concentration=0.1, classes=["x", "y", "z"])
 
-    def test_an_inference_that_needs_every_label(self):
-        self.refused(ValueError, "nb.Exact", inference=nb.Exact())
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.EmpiricalBayes()])
+    def test_an_inference_that_needs_every_label(self, inference):
+        name = type(inference).__name__
+        match = rf"nb.{name}\(\), which needs the label of every item in known, and known lacks 3 of 4 items: use nb.EM"
+        self.refused(ValueError, match, inference=inference, known={"p": "x"})
+        match = r"known lacks 4 of 4 items: use nb.Gibbs\(\) or nb.NUTS\(\)"
+        self.refused(ValueError, match, inference=nb.EmpiricalBayes(), hierarchical=True)
+
+    def test_a_prior_that_the_inference_ignores(self):
+        match = r"nb.MLE\(\), which ignores the prior, and {} is given: use nb.EM\(\)"
+        self.refused(ValueError, match.format("concentration"), inference=nb.MLE(), concentration=3.0)
+        self.refused(ValueError, match.format("class_concentration"), inference=nb.MLE(), class_concentration=2.0)
+
+    def test_the_name_of_an_inference(self):
+        self.refused(TypeError, r"inference is 'gibbs': give an instance, nb.Gibbs\(\)", inference="gibbs")
+
+    def test_one_column_for_two(self):
+        self.refused(ValueError, "item and annotator are both 'item': give each a column", annotator="item")
+        self.refused(ValueError, "item and label are both 'label'", item="label")
+
+    @pytest.mark.parametrize("given", [SMALL.to_dict("list"), "annotations.csv", None])
+    def test_no_table(self, given):
+        self.refused(TypeError, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)", given)
+
+    def test_a_column_twice(self):
+        self.refused(ValueError, "column 'item' occurs twice in table", pd.concat([SMALL, SMALL["item"]], axis=1))
+
+    def test_a_wide_table(self):
+        wide = SMALL.drop_duplicates(["item", "annotator"]).pivot(index="item", columns="annotator", values="label")
+        self.refused(ValueError, r"item is 'item', which is the index of the table: give table.reset_index\(\)", wide)
+        match = r"annotator is 'annotator', .* one row for each annotation, as table.melt\(...\) makes them"
+        self.refused(ValueError, match, wide.reset_index())
+
+    def test_known_items_of_another_type(self):
+        rows = SMALL.assign(item=pd.Timestamp("2024-01-03"))
+        match = r"Timestamp\('2024-01-03 00:00:00'\), and known holds '2024-01-03': .* of the type Timestamp"
+        self.refused(ValueError, match, rows, known={"2024-01-03": "x"})
+
+
+@pytest.mark.parametrize("hyperprior", [{}, {"class_concentration": 1}])
+def test_maximum_likelihood_without_a_prior(hyperprior):
+    known = {"p": "x", "q": "y", "r": "y", "s": "x"}
+    crowd = nb.fit_annotations(SMALL, **NAMES, known=known, inference=nb.MLE(), **hyperprior)
+    assert crowd.confusion.sel({"annotator": "Cem", "class": "x", "label": "y"}) == 1
+
+
+def test_a_concentration_below_one_has_a_mode_where_known_items_have_every_label():
+    """Each annotator gives each label to a known item of each class, so that every exponent is positive."""
+    rows = table([(i, who, "xy"[i % 2]) for i in range(4) for who in ("Ann", "Bob")] + [(4, "Ann", "x")])
+    known = {0: "x", 1: "x", 2: "y", 3: "y"}
+    crowd = nb.fit_annotations(rows, **NAMES, known=known, concentration=0.5)
+    assert crowd.confusion.sel({"annotator": "Bob", "class": "x", "label": "y"}) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (["Hund", "Katze", "hund "], "has the labels 'Hund', 'hund ', which look alike"),
+        (["", "Hund", "Katze"], "has the blank label ''"),
+        (["Hund", 1, "Katze"], "has text and other values, 'Katze' and 1"),
+        ([i / 7 for i in range(21)], "has 21 labels in 21 annotations"),
+    ],
+)
+def test_labels_that_are_probably_errors(labels, match):
+    rows = table([(f"p{i}", "Ann", label) for i, label in enumerate(labels)])
+    with pytest.warns(UserWarning, match=rf"column 'label' {match}.*: correct the labels, or name all classes"):
+        nb.fit_annotations(rows, **NAMES)
+    nb.fit_annotations(rows, **NAMES, classes=labels)
+
+
+def test_ratings_in_halves_give_no_warning():
+    rows = table([(i, who, (i % 30) / 2) for i in range(30) for who in ("Ann", "Bob")])
+    assert len(nb.fit_annotations(rows, **NAMES).classes) == 30
+
+
+def test_the_printed_form_counts_known_items_without_annotations():
+    crowd = nb.fit_annotations(SMALL, **NAMES, known={"p": "x", "Q": "y"})
+    assert "9 annotations of 5 items (2 known, 1 of them without annotation)" in format(crowd, "200")
+    one = nb.fit_annotations(table([("p", "Ann", "x")]), **NAMES, classes=["x", "y"])
+    assert format(one, "80").startswith("AnnotationFit by EM: 1 annotation of 1 item by 1 annotator\n")
 
 
 def test_probabilities_are_normalised_over_many_items():

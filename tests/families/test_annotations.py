@@ -151,7 +151,7 @@ def test_probabilities_of_labels_agree_with_a_sum_over_all_labels():
 
 @pytest.mark.parametrize("concentration", [np.ones(3), np.ones((3, 3)), np.ones((2, 2, 3))])
 def test_a_concentration_of_another_shape_is_refused(concentration):
-    with pytest.raises(ValueError, match=r"Annotations\(concentration=...\) has shape .* \(2, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"concentration has shape .* \(2, 3, 3\) \(classes, annotators, labels\)"):
         bound(concentration)
 
 

@@ -201,9 +201,18 @@ class TestItems:
             f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 labels have a probability below "
             "90 %; in brackets: number of annotations)"
         )
-        assert nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle().startswith("Labels of 1 item\n")
+        title = nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle()
+        assert title.startswith(f"Labels of 1 item\n({int(point().items.loc[3, 'probability'] < 0.9)} of 1 labels have")
         title = nb.plot_items(point(), max_items=5, sort=False, figsize=(12, None)).get_suptitle()
         assert title.startswith("Labels of the first 5 of 24 items\n")
+
+    def test_dates_are_named_as_pandas_prints_them(self):
+        rows = photos()
+        day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rows[NAMES["item"]], "D")
+        crowd = nb.fit_annotations(rows.assign(**{NAMES["item"]: day}), **NAMES)
+        figure = nb.plot_items(crowd, items=["2024-01-04", "2024-01-02"], sort=False)
+        assert [name.split()[0] for name in ticks(figure.axes[0].yaxis)] == ["2024-01-04", "2024-01-02"]
+        assert ticks(nb.plot_items(crowd, items="2024-01-04").axes[0].yaxis)[0].startswith("2024-01-04 (")
 
 
 @pytest.mark.slow
@@ -233,7 +242,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("plot", PLOTS[:2])
     def test_an_unknown_annotator_or_order(self, plot):
-        with pytest.raises(ValueError, match=r"annotators is \['Bop'\]: name one or more of \['Ann', 'Bob', 'Cem'\]"):
+        with pytest.raises(
+            ValueError, match=r"annotators names 'Bop', .* column '\w+'.*: name some of 'Ann', 'Bob', 'Cem'"
+        ):
             plot(point(), annotators=["Bop"])
         with pytest.raises(ValueError, match="prob is 2"):
             plot(point(), prob=2)
@@ -241,7 +252,7 @@ class TestBadInput:
             plot(point(), sort="bias")
 
     def test_an_unknown_item(self):
-        with pytest.raises(ValueError, match=r"items is \[99\]: name one or more of "):
+        with pytest.raises(ValueError, match=r"items names 99, which is not in column '\w+': name some of "):
             nb.plot_items(point(), items=99)
 
     def test_too_many_classes(self):
