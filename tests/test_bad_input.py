@@ -844,6 +844,11 @@ def test_frames_with_columns_of_no_family(cells, word):
     assert "odd" not in repr(nb.NaiveBayes.from_frame(frame, exclude=["odd"]))
 
 
+def test_a_type_of_pandas_has_the_name_that_pandas_gives_it():
+    with refused("column 'when' holds datetime64"):
+        nb.NaiveBayes.from_frame(pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}))
+
+
 def test_polars_and_arrow_frames_with_dates():
     frame = pl.DataFrame({"mass": [1.5, 2.5], "when": [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")]})
     for table in (frame, frame.to_arrow()):

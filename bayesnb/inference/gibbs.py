@@ -195,7 +195,7 @@ class Gibbs(Inference):
             assert posterior.problem is not None
             settings = f"The settings are num_warmup (now {self.num_warmup}), num_samples (now {self.num_samples})."
             if exchangeable(posterior.problem):
-                settings += " The chains may hold different groupings: fewer classes or some known labels help against it."
+                settings += " The chains may hold different groupings: fewer classes or some known labels help."
             warn(f"Gibbs: {'; '.join(problems)}. {settings}", ConvergenceWarning)
 
 

@@ -46,7 +46,7 @@ def plot_annotators(
     backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
         Library that draws.
     ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
     figsize : (width, height), optional
         Inches of a new figure; a height of None follows from the rows.
 

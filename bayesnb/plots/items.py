@@ -56,7 +56,7 @@ def plot_items(
     max_items : int, default 20
         The first ones in this order are drawn.
     ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
     figsize : (width, height), optional
         Inches of a new figure; a height of None follows from the items.
 

@@ -157,7 +157,8 @@ def telling_features(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> nb.telling_features(posterior, num=2)
     Log odds of each class against the others, in nats, lower and upper: 89 %
-    interval. A column of numbers has the median of the class and of the others
+    interval, sorted by lower. A column of numbers has the median of the class and
+    of the others
            class            feature                value  log_odds  lower  upper
     0     Adelie     bill_length_mm     38.77, others 48     4.048  3.479   4.94
     1     Adelie             island            Torgersen     3.524  2.638  5.181
@@ -196,7 +197,7 @@ def telling_features(
 def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
     told = f"Log odds of each class against the others, in {unit}"
     if frame["lower"].notna().any():
-        told += f", lower and upper: {percent(prob)} interval"
+        told += f", lower and upper: {percent(prob)} interval, sorted by lower"
     if frame["median"].notna().any():
         told += ". A column of numbers has the median of the class and of the others"
     return told

@@ -85,10 +85,9 @@ class FrameTable(Table):
             return "category"
         if dtype == nw.Object:
             return super().kind(column)
-        if dtype == nw.Unknown:
-            native = self.frame[:, column].to_native()
-            dtype = getattr(native, "dtype", dtype)
+        # The name that the user's library gives the type.
+        named = getattr(self.frame[:, column].to_native(), "dtype", dtype)
         raise TypeError(
-            f"column {self.names[column]!r} holds {dtype}, which is neither numbers nor categories: convert it, or "
+            f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or "
             "leave it out of the model"
         )

@@ -405,9 +405,10 @@ def test_a_check_shows_itself(simulated):
 def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(simulated):
     X, y, posterior = simulated
     found = check(posterior, X, y, num_replicates=100)
+    of_poisson = {"variance[visits, a]", "variance[visits, b]"}
     fitted = {
         label for label in found.table.index if label.partition("[")[0] in ("class_frequency", "mean", "variance")
-    }
+    } - of_poisson
     assert set(found.fitted) == fitted
     shown = [line.rsplit(maxsplit=4)[0] for part in found.parts("more")[1:2] for line in part.lines(200)[1:-1]]
     others = [label for label in found.by_extremity.index if label not in fitted]
@@ -420,6 +421,13 @@ def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(sim
     assert any(line.startswith("mean[height, a] ") for line in first[: len(extreme) + 2])
     alone = check(posterior, X, y, statistics=["dependence"], num_replicates=20)
     assert "are last" not in repr(alone)
+
+
+def test_a_variance_that_the_family_does_not_fit_freely_is_not_last(rng):
+    X = pd.DataFrame({"count": rng.poisson(3.0, 60), "size": rng.normal(size=60)})
+    model = nb.NaiveBayes({"count": nb.Poisson(), "size": nb.Gaussian()})
+    found = check(nb.fit(model, X, ["a", "b"] * 30), X, ["a", "b"] * 30, statistics=["variance"], num_replicates=20)
+    assert found.fitted == ("variance[size, a]", "variance[size, b]")
 
 
 def test_advice_proposes_no_family_that_the_column_has(rng):

@@ -393,12 +393,8 @@ class TestBadInput:
         match = r"concentration holds 0.5, and nb.EM\(\) needs 1 or more: .* use nb.Gibbs\(\) or nb.NUTS\(\)"
         self.refused(ValueError, match, concentration=0.5)
         self.refused(ValueError, r"nb.MAP\(\) needs 1 or more", concentration=0.5, inference=nb.MAP())
-        self.refused(
-            ValueError,
-            r"at least one, or nb.Gibbs\(\) or nb.NUTS\(\)",
-            class_concentration=0.1,
-            classes=["x", "y", "z"],
-        )
+        match = r"at least one, or nb.Gibbs\(\) or nb.NUTS\(\)"
+        self.refused(ValueError, match, class_concentration=0.1, classes=["x", "y", "z"])
 
     @pytest.mark.parametrize("inference", [nb.Exact(), nb.EmpiricalBayes()])
     def test_an_inference_that_needs_every_label(self, inference):

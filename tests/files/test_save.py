@@ -177,3 +177,8 @@ def test_a_file_that_is_replaced_while_it_is_read(saved: Path, monkeypatch: pyte
     monkeypatch.setattr(xr, "open_datatree", replacing)
     assert nb.load(saved).log_evidence == other.log_evidence
     assert len(times) == 2
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder: give the path of a file"):
+        nb.load(tmp_path)

@@ -102,7 +102,8 @@ def check(
       columns, averaged over at most 150 rows.
 
     In print the smallest tail probabilities are first, and ``class_frequency``, ``mean`` and ``variance`` are last
-    unless they are extreme. The printed result names a next step for each extreme line; `Check.next_steps` gives them
+    unless they are extreme. The variance of a family with one parameter, such as `Poisson`, follows from its mean, and
+    is sorted with the others. The printed result names a next step for each extreme line; `Check.next_steps` gives them
     as a dict.
 
     Undefined values (a variance of one row, a class without rows) are left out: a p-value counts the replicates that

@@ -40,13 +40,18 @@ def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> 
 def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Mean of each column of numbers, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number")
-    return of_columns("mean", blocks, data, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=True)
+    return of_columns("mean", blocks, data, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)
 
 
 def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Variance of each column of numbers other than 0/1, by class."""
     blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
-    return of_columns("variance", blocks, data, _variances, try_another_family, fitted=True)
+    return of_columns("variance", blocks, data, _variances, try_another_family, fitted=_has_free_variance)
+
+
+def _has_free_variance(block: Block) -> bool:
+    """Whether the family can fit the variance beside the mean, which a single parameter cannot."""
+    return len(block.family.parameter_names()) > 1 or bool(block.family.parameter_axes)
 
 
 def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
@@ -66,7 +71,7 @@ def of_columns(
     of_block: Callable[[np.ndarray, np.ndarray], np.ndarray],
     next_step: Callable[[Block], str],
     *,
-    fitted: bool = False,
+    fitted: Callable[[Block], bool] = lambda block: False,
 ) -> Statistic | None:
     """A statistic of every column in every class.
 
@@ -79,8 +84,8 @@ def of_columns(
         Gives an array (classes, columns) from the cells of a block and the membership (rows, classes).
     next_step : callable
         What to do if a column of a block is extreme.
-    fitted : bool
-        As for `Line`.
+    fitted : callable
+        Whether the family of a block fits the statistic; as for `Line`.
     """
     if not blocks:
         return None
@@ -90,7 +95,12 @@ def of_columns(
 
     places = [(block, column, label) for _, block in blocks for column in block.labels for label in data.labels.classes]
     labels = [f"{name}[{column}, {label}]" for _, column, label in places]
-    return Statistic(labels, values, [next_step(block) for block, _, _ in places], fitted=fitted)
+    return Statistic(
+        labels,
+        values,
+        [next_step(block) for block, _, _ in places],
+        fitted=[fitted(block) for block, _, _ in places],
+    )
 
 
 def _means(x: np.ndarray, membership: np.ndarray) -> np.ndarray:

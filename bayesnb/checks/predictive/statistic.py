@@ -70,15 +70,15 @@ class Statistic:
         What to do if a line is extreme; a sequence has a text for each label.
     next_step_below : str
         What to do if the observed value is below the replicates; empty if `next_step` says it.
-    fitted : bool
-        As for `Line`.
+    fitted : bool or sequence of bool
+        As for `Line`; a sequence has a value for each label.
     """
 
     labels: list[str]
     values: Callable[[Rows], np.ndarray]
     next_step: str | Sequence[str]
     next_step_below: str = field(default="", kw_only=True)
-    fitted: bool = field(default=False, kw_only=True)
+    fitted: bool | Sequence[bool] = field(default=False, kw_only=True)
 
     @property
     def next_steps(self) -> Sequence[str]:
@@ -94,10 +94,12 @@ class Statistic:
         replicated : array, shape (replicates, values)
         """
         found = []
-        for label, value, others, above in zip(self.labels, observed, replicated.T, self.next_steps, strict=True):
+        fitted = [self.fitted] * len(self.labels) if isinstance(self.fitted, bool) else self.fitted
+        each = zip(self.labels, observed, replicated.T, self.next_steps, fitted, strict=True)
+        for label, value, others, above, is_fitted in each:
             p_value = _p_value(value, others)
             step = self.next_step_below if p_value > 0.5 and self.next_step_below else above
-            found.append(Line(label, float(value), others, p_value, step, fitted=self.fitted))
+            found.append(Line(label, float(value), others, p_value, step, fitted=is_fitted))
         return found
 
 
