@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
 from bayesnb.crowd.choices import require_inference, require_maximum
-from bayesnb.crowd.prior import around, diagonal_concentration, first_guess
+from bayesnb.crowd.prior import around, counted_concentration, first_guess, interior_concentration
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.annotations import Annotations
@@ -16,6 +16,7 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
 from bayesnb.inference.expectation import EM
 from bayesnb.inference.gibbs import Gibbs
+from bayesnb.inference.point import MAP
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.problem import Problem
@@ -65,15 +66,17 @@ def fit_annotations(
         Labels of items that are known for certain. An item may have no annotation.
     concentration : float, array or numpyro.distributions.Distribution, optional
         Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
-        of the table and the classes, sorted, and the annotators have the order of their first annotation. By default 5
-        for the class's own label and 1.5 for each other label. 1 is a flat prior, under which EM maximises the
-        likelihood. A distribution, of one number or of shape (classes, labels), is a hyperprior, and the concentration
-        is learned.
+        of the table and the classes, sorted, and the annotators have the order of their first annotation. 1 is a flat
+        prior, under which EM maximises the likelihood. A distribution, of one number or of shape (classes, labels), is
+        a hyperprior, and the concentration is learned. By default the weights of a class are those of four annotations
+        with 70 % right: 2.8 for the class's own label, and 1.2 shared equally by the others. A mode needs weights above
+        1, so that with `EM()` and `MAP()` the default is 5 and 1.5 for each other label.
     class_concentration : float or array of shape (classes,), default 1.0
         Prior weight of each class.
     hierarchical : bool, default False
         Whether annotators share concentrations that are learned (partial pooling). The hyperprior of each is
-        log-normal. Its median is the `concentration`, and the standard deviation of the logarithm is 1. It needs draws.
+        log-normal. Its median is the `concentration`, by default 5 for the class's own label and 1.5 for each other
+        label, and the standard deviation of the logarithm is 1. It needs draws.
     key : int or JAX key, default 0
         Source of randomness.
 
@@ -145,7 +148,10 @@ def fit_annotations(
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
     require_inference(inference, annotations, concentration, class_concentration, learned=learned)
-    weights = diagonal_concentration(annotations) if concentration is None else concentration
+    weights = concentration
+    if concentration is None:
+        interior = hierarchical or isinstance(inference, MAP)
+        weights = interior_concentration(annotations) if interior else counted_concentration(annotations)
     if hierarchical:
         weights = around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)

@@ -123,7 +123,7 @@ def plot_confusion(
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
     >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
-    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=500))
+    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=2000))
     >>> figure = nb.plot_confusion(crowd)
     """
     proportion("prob", prob)

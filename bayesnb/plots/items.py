@@ -82,7 +82,7 @@ def plot_items(
     >>> import bayesnb as nb
     >>> ratings = nb.datasets.anesthesia()
     >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
-    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=500))
+    >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=2000))
     >>> figure = nb.plot_items(crowd, max_items=10)
     """
     frame = fit_of_annotations(crowd).items

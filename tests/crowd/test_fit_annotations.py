@@ -52,7 +52,7 @@ SMALL = table(
 )
 
 
-def enumerated(known=None, own=5.0, other=1.5, class_weight=1.0):
+def enumerated(known=None, own=2.8, other=1.2, class_weight=1.0):
     """Probabilities of the items' classes and mean confusion matrices of SMALL, by a sum over all labellings."""
     items, annotators, labels = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]
     counts = np.zeros((4, 3, 2))
@@ -273,6 +273,35 @@ def test_items_that_are_all_known_have_a_closed_form(inference):
         np.testing.assert_allclose(crowd.confusion, np.moveaxis(enumerated(codes)[1], 0, 1), atol=0.06)
 
 
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("inference", "own", "other"),
+    [(nb.Gibbs(3, 10, 1), 2.8, 0.6), (nb.Exact(), 2.8, 0.6), (nb.EM(), 5.0, 1.5), (nb.MAP(), 5.0, 1.5)],
+    ids=["Gibbs", "Exact", "EM", "MAP"],
+)
+def test_default_weights_count_four_annotations_or_have_a_mode(inference, own, other):
+    """Two classes and three labels, of which "z" is no class."""
+    rows = pd.concat([SMALL, table([("s", "Ann", "z")])])
+    given = np.array([[own, other, other], [other, own, other]])
+    settings = {"classes": ["x", "y"], "inference": inference}
+    if isinstance(inference, nb.Exact):
+        settings["known"] = {"p": "x", "q": "y", "r": "y", "s": "y"}
+    crowd, same = (
+        nb.fit_annotations(rows, **NAMES, **settings, **weights) for weights in ({}, {"concentration": given})
+    )
+    np.testing.assert_allclose(crowd.confusion, same.confusion, rtol=1e-12)
+    assert crowd.log_evidence_bound == pytest.approx(same.log_evidence_bound)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_an_annotator_alone_is_believed_but_not_for_certain():
+    """Without a second annotator nothing but the prior says how often the first is right."""
+    rows = table([(i, "Ann", "xyxxy"[i % 5]) for i in range(30)])
+    items = nb.fit_annotations(rows, **NAMES, inference=nb.Gibbs(200, 1000, 2), key=1).items
+    assert (items["label"] == rows.set_index("item")["label"]).all()
+    assert items["probability"].between(0.55, 0.9).all()
+
+
 def test_known_labels_say_which_class_is_which():
     """Annotators who all say the opposite: the known items turn the labels around."""
     rng = np.random.default_rng(0)
@@ -286,7 +315,9 @@ def test_known_labels_say_which_class_is_which():
 def test_intervals_of_accuracies_and_confusion_matrices_cover_at_their_rate():
     weights = np.array([[5.0, 1.5], [1.5, 5.0]])
     annotations, _, class_prob, prob = simulated(200, 150, 40, weights, seed=4)
-    crowd = nb.fit_annotations(annotations, **NAMES, inference=nb.Gibbs(200, 1000, 2), class_concentration=5.0, key=2)
+    crowd = nb.fit_annotations(
+        annotations, **NAMES, inference=nb.Gibbs(200, 1000, 2), concentration=weights, class_concentration=5.0, key=2
+    )
     true = np.einsum("c,cjc->j", class_prob, prob)
     found = crowd.annotators.loc[np.arange(150)]
     covered = ((found["lower"] < true) & (true < found["upper"])).mean()
