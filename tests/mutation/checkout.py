@@ -32,9 +32,9 @@ class Copy:
         self._folder = folder
         command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-        for name in (name for name in listed if (ROOT / name).is_file()):
+        for name in (name for name in listed if (ROOT / name).is_file() or (ROOT / name).is_symlink()):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
         compiled = {(ROOT / name).parent / "__pycache__" for name in listed if name.endswith(".py")}
         for cache in filter(Path.is_dir, compiled):
             shutil.copytree(cache, folder / cache.relative_to(ROOT))
