@@ -9,6 +9,7 @@ from arviz_stats.base import array_stats
 from scipy.special import betaln, gammaln, softmax
 
 import bayesnb as nb
+from bayesnb.inference.gibbs import _draw_labels
 
 CRITICAL_Z = 4.5
 PATTERNS = np.array([[1.0, 1, 0], [0, 1, 1], [np.nan, 0, 1], [1, 1, 0]])
@@ -91,3 +92,14 @@ def test_gibbs_refuses_a_fraction_though_equal_rows_add_up(share):
 def test_an_error_counts_the_rows_as_given():
     with pytest.raises(ValueError, match="8 rows have none"):
         nb.fit(nb.Bernoulli(), X, Y, nb.Exact())
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [2.0, 2.0], [1.0, 5.0]])
+def test_as_many_labels_as_the_weight_are_drawn(weights):
+    responsibilities = np.array([[[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]] * 2000)
+    drawn = _draw_labels(responsibilities, np.array(weights), np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn.sum(axis=-1), np.broadcast_to(weights, (2000, 2)))
+    np.testing.assert_array_equal(drawn[:, 1], np.broadcast_to([weights[1], 0, 0], (2000, 3)))
+    expected, n = weights[0] * responsibilities[0, 0], 2000 * weights[0]
+    error = weights[0] * np.sqrt(responsibilities[0, 0] * (1 - responsibilities[0, 0]) / n)
+    assert np.abs((drawn[:, 0].mean(axis=0) - expected) / error).max() < CRITICAL_Z

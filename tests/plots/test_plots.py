@@ -28,7 +28,7 @@ from bayesnb.pictures.shown import number_of_panels
 from bayesnb.pictures.style import LINES, MARKERS
 from bayesnb.plots.column_densities import _edges
 from bayesnb.plots.densities import _categories
-from bayesnb.plots.prior_posterior import _bars, _Curve, _range
+from bayesnb.plots.prior_posterior import PRIOR_DRAWS, _bars, _before, _Curve, _range
 
 ROWS = 60
 
@@ -193,6 +193,8 @@ def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_
     names = np.reshape([text.get_text() for text in axis.texts], (4, 9)).T
     np.testing.assert_array_equal(names[:, :3], three.astype(str))
     assert set(names[:, 3]) == {"3 others"}
+    # A name is on the side of its point with more space, and does not touch it.
+    assert {(text.get_ha(), text.xyann) for text in axis.texts} == {("left", (6, 0)), ("right", (-6, 0))}
     filled = np.column_stack([found.get_facecolors()[:, :3].min(axis=1) < 1 for found in markers(axis)])
     truth = y[:9][order][:, None]
     np.testing.assert_array_equal(filled, np.column_stack([three == truth, (three != truth).all(axis=1)]))
@@ -1060,6 +1062,15 @@ def test_rows_are_named_by_the_index_of_their_table(penguins):
         assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["100", "101"]
     plain = nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])
     assert [text.get_text() for text in nb.plot_proba(plain, [[1]], num_draws=5).axes[0].get_yticklabels()] == ["0"]
+
+
+def test_a_prior_of_which_one_family_has_no_closed_form_has_every_parameter():
+    X, y = pd.DataFrame({"flag": [0, 1, 1, 0], "wait": [0.5, 2.0, 1.0, 3.0]}), ["a", "a", "b", "b"]
+    posterior = nb.fit(nb.NaiveBayes({"flag": nb.Bernoulli(), "wait": nb.Gamma()}), X, y, nb.MAP())
+    found = _before(posterior)
+    assert set(found) == {"class_prob", "flag_prob", "wait_mean", "wait_concentration"}
+    assert hasattr(found["flag_prob"], "cdf")
+    assert found["wait_mean"].shape == (PRIOR_DRAWS, 2)
 
 
 def test_probabilities_along_a_logit_axis():
