@@ -407,7 +407,7 @@ class TestWarnings:
         ({"sample_weight": np.zeros(ROWS)}, ValueError, "sample_weight is zero for every row"),
         ({"X": "empty"}, ValueError, r"column 'size' has no observed cell.*exclude=\['size'\]"),
         ({"X": "no text"}, ValueError, "column 'colour' has no observed cell.*leave the column out"),
-        ({"X": "dates"}, TypeError, "column 'size' holds Datetime.*leave it out"),
+        ({"X": "dates"}, TypeError, "column 'size' holds datetime64.*leave it out"),
         ({"X": "periods"}, TypeError, r"column 'size' holds period\[D\], which is neither"),
         ({"X": "lists"}, TypeError, "column 'size' holds a list"),
         ({"X": "infinite"}, ValueError, "column 'size', row 3: inf is not.*mark the cell as missing"),
