@@ -68,7 +68,6 @@ def draw_parameters(
         return draw(distribution, rng, extra)
 
     with jax.enable_x64(True):
-        depth, ranks = 1, {}
         class_prob = class_prior.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
         blocks = []
         for family in families:

@@ -181,7 +181,6 @@ def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
     return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
 
-@in_float64
 def all_features_left_out(
     posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any = None
 ) -> FeaturesLeftOut:

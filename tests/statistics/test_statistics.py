@@ -159,6 +159,12 @@ def test_a_spread_below_zero_is_rounding_on_the_scale_of_the_cells(scale):
         assert found.ssd[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_class_without_rows_has_moments_of_zero():
+    found = moments(np.array([[3.0, 4.0], [5.0, 8.0]]), np.array([[1.0, 0.0], [1.0, 0.0]]))
+    np.testing.assert_array_equal(found.mean, [[4, 6], [0, 0]])
+    np.testing.assert_array_equal(found.ssd, [[2, 8], [0, 0]])
+
+
 def test_a_column_without_spread_keeps_no_covariance():
     spread = np.array([[[4.0, 1.0, 2.0], [1.0, 9.0, 3.0], [2.0, 3.0, 16.0]]])
     before = Scatter(np.array([[8.0]]), np.ones((1, 3)), spread)
