@@ -170,7 +170,10 @@ class Panels:
         while columns > 1 and _legend_width(texts, columns) > space:
             columns -= 1
         # The entries fill column by column, each column as high as its own texts.
-        self.grow(max(sum(map(line_number, column)) for column in _columns(texts, columns)))
+        lines = max(sum(map(line_number, column)) for column in _columns(texts, columns))
+        down = -(-len(texts) // columns)
+        # matplotlib adds .4 of a letter's height for each entry, and .8 around. Of few entries, other space has it.
+        self.grow(lines + (math.ceil((0.8 + 0.4 * down) / LINE) if down > 3 else 0))
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
 
 
