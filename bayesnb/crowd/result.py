@@ -176,11 +176,11 @@ class AnnotationFit(Printed):
         ``num_annotations``
             Number of annotations.
         """
-        means = accuracy(self.annotations, self._draws)
-        lower, upper = np.full((2, means.shape[1]), np.nan) if self._is_point else self.accuracy_interval().to_numpy().T
+        missing = np.full((2, len(self._annotators)), np.nan)
+        lower, upper = missing if self._is_point else self.accuracy_interval().to_numpy().T
         return pd.DataFrame(
             {
-                "accuracy": means.mean(axis=0),
+                "accuracy": self._accuracy.mean(axis=0),
                 "lower": lower,
                 "upper": upper,
                 "bias": self.label_bias.abs().sum(axis=1).to_numpy() / 2,
@@ -217,7 +217,7 @@ class AnnotationFit(Printed):
         True
         """
         levels = self._levels(prob)
-        found = np.quantile(accuracy(self.annotations, self._draws), levels, axis=0)
+        found = np.quantile(self._accuracy, levels, axis=0)
         return pd.DataFrame(found.T, index=self._annotators, columns=["lower", "upper"])
 
     @cached_property
@@ -474,6 +474,10 @@ class AnnotationFit(Printed):
         if isinstance(self.posterior, PointPosterior):
             return jax.tree.map(lambda value: np.asarray(value)[None], self.posterior.parameters)
         return flatten(self.posterior.parameter_draws(None, None, 0))
+
+    @cached_property
+    def _accuracy(self) -> np.ndarray:
+        return accuracy(self.annotations, self._draws)
 
     @cached_property
     def _label_draws(self) -> LabelDraws:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from typing import Any
 
+from bayesnb.printing import counted
 from bayesnb.tables.columns import listed, near_matches
 from bayesnb.validate import a_type
 
@@ -122,7 +123,7 @@ def given_axes(name: str, given: Any, number: int) -> list[Any]:
         raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
     if len(found) != number:
         raise ValueError(
-            f"{name} has {len(found)} axes, and the figure has {number} panel{'s' * (number != 1)}: give {number} "
+            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
             "axes, or choose other panels"
         )
     return found

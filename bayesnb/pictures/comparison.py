@@ -14,6 +14,7 @@ from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many, number_of_panels
 from bayesnb.pictures.style import muted
+from bayesnb.printing import counted
 
 __all__ = ["plot_comparison"]
 
@@ -127,7 +128,7 @@ def _answer(comparison: Marginals) -> str:
     if not comparison.reasons:
         return answer
     more = len(comparison.reasons) - 1
-    others = f" (and {more} other reason{'s' * (more != 1)})" if more else ""
+    others = f" (and {counted(more, 'other reason')})" if more else ""
     return f"{answer}: {FIRST_CLAUSE.split(comparison.reasons[0])[0]}{others}"
 
 

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from bayesnb.printing import counted
 from bayesnb.tables.array import ArrayTable
 from bayesnb.tables.device_array import DeviceTable, is_on_device
 from bayesnb.tables.frame import FrameTable
@@ -77,7 +78,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
     if array.ndim != 2:
         raise ValueError(
-            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has two, rows and columns; "
+            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns; "
             f"reshape one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
         )
     if array.dtype.kind == "c":

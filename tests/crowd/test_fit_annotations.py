@@ -1,21 +1,17 @@
 """Labels from annotators: against published figures, sums over all labels, and simulation."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.special import entr, gammaln, logsumexp, softmax
+from small_crowd import CRITICAL_Z, NAMES, SMALL, labellings, z_scores
 
 import bayesnb as nb
 from bayesnb.densities_under_draws import flatten
 from bayesnb.inference.em import label_log_joint, probabilities
 from bayesnb.posterior.convergence import ess_of_mean
-
-NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
-CRITICAL_Z = 4.5
 
 
 def table(rows):
@@ -37,38 +33,16 @@ def simulated(num_items, num_annotators, each, concentration, seed=0):
     return table(rows), codes, class_prob, prob
 
 
-SMALL = table(
-    [
-        ("p", "Ann", "x"),
-        ("p", "Bob", "x"),
-        ("p", "Cem", "y"),
-        ("q", "Ann", "y"),
-        ("q", "Bob", "y"),
-        ("q", "Bob", "y"),
-        ("r", "Cem", "x"),
-        ("r", "Ann", "y"),
-        ("s", "Cem", "y"),
-    ]
-)
-
-
 def enumerated(known=None, own=2.8, other=1.2, class_weight=1.0):
     """Probabilities of the items' classes and mean confusion matrices of SMALL, by a sum over all labellings."""
-    items, annotators, labels = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]
-    counts = np.zeros((4, 3, 2))
-    for item, annotator, label in SMALL.itertuples(index=False):
-        counts[items.index(item), annotators.index(annotator), labels.index(label)] += 1
     alpha = np.array([[own, other], [other, own]])[:, None]
     found = []
-    for codes in itertools.product(range(2), repeat=4):
-        if any(labels[codes[items.index(item)]] != label for item, label in (known or {}).items()):
-            continue
-        total = np.stack([counts[np.array(codes) == c].sum(axis=0) for c in range(2)])
+    for codes, total in labellings(known):
         after = alpha + total
         density = (gammaln(after) - gammaln(alpha)).sum()
         density -= (gammaln(after.sum(axis=-1)) - gammaln(alpha.sum(axis=-1))).sum()
         density += gammaln(class_weight + np.bincount(codes, minlength=2)).sum()
-        found.append((density, np.eye(2)[list(codes)], after / after.sum(axis=-1, keepdims=True)))
+        found.append((density, np.eye(2)[codes], after / after.sum(axis=-1, keepdims=True)))
     weight = softmax([density for density, _, _ in found])
     proba = np.tensordot(weight, [labelling for _, labelling, _ in found], 1)
     return proba, np.tensordot(weight, [mean for _, _, mean in found], 1)
@@ -76,10 +50,7 @@ def enumerated(known=None, own=2.8, other=1.2, class_weight=1.0):
 
 def within_mcse(draws, expected):
     """Whether the means of draws, shape (chains, draws, ...), are near the expected ones."""
-    series = draws.reshape(*draws.shape[:2], -1)
-    error = series.std(axis=(0, 1)) / np.sqrt(ess_of_mean(series))
-    z = (series.mean(axis=(0, 1)) - np.ravel(expected)) / error
-    return np.abs(z).max() < CRITICAL_Z
+    return np.abs(z_scores(draws, expected)).max() < CRITICAL_Z
 
 
 def labels_under_draws(crowd):

@@ -1,31 +1,14 @@
 """Annotators who share concentrations that are learned: against sums over all labels, NUTS and simulation."""
 
-import itertools
-
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy.special import gammaln, logsumexp, softmax
+from small_crowd import CRITICAL_Z, NAMES, SMALL, labellings, z_scores
 
 import bayesnb as nb
 from bayesnb.posterior.convergence import ess_of_mean
-
-NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
-CRITICAL_Z = 4.5
-ROWS = [
-    ("p", "Ann", "x"),
-    ("p", "Bob", "x"),
-    ("p", "Cem", "y"),
-    ("q", "Ann", "y"),
-    ("q", "Bob", "y"),
-    ("q", "Bob", "y"),
-    ("r", "Cem", "x"),
-    ("r", "Ann", "y"),
-    ("s", "Cem", "y"),
-]
-SMALL = pd.DataFrame(ROWS, columns=list(NAMES))
-ITEMS, ANNOTATORS, LABELS = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]
 
 
 def enumerated(known):
@@ -33,22 +16,16 @@ def enumerated(known):
 
     The sum runs over all labellings. Given one, each class has two concentrations of its own, and a grid for them.
     """
-    counts = np.zeros((4, 3, 2))
-    for item, annotator, label in ROWS:
-        counts[ITEMS.index(item), ANNOTATORS.index(annotator), LABELS.index(label)] += 1
     line = np.linspace(-5, 5, 161)
     grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 1, 2)
     found = []
-    for codes in itertools.product(range(2), repeat=4):
-        if any(LABELS[codes[ITEMS.index(item)]] != label for item, label in known.items()):
-            continue
+    for codes, totals in labellings(known):
         n = np.bincount(codes, minlength=2)
         size = gammaln(1 + n).sum()
         concentrations, confusion = [], []
         for c in range(2):
-            total = counts[np.array(codes) == c].sum(axis=0)
             alpha = np.exp(grid + np.log(np.where(np.arange(2) == c, 5.0, 1.5)))
-            after = alpha + total
+            after = alpha + totals[c]
             density = -0.5 * (grid**2).sum(axis=(1, 2)) + (gammaln(after) - gammaln(alpha)).sum(axis=(1, 2))
             density -= (gammaln(after.sum(axis=2)) - gammaln(alpha.sum(axis=2))).sum(axis=1)
             size += logsumexp(density)
@@ -58,12 +35,6 @@ def enumerated(known):
         found.append((size, (1 + n) / 6, np.array(concentrations), np.array(confusion)))
     weight = softmax([size for size, *_ in found])
     return [np.tensordot(weight, np.array([part[i] for part in found]), 1) for i in (1, 2, 3)]
-
-
-def z_scores(draws, expected):
-    series = draws.reshape(*draws.shape[:2], -1)
-    error = series.std(axis=(0, 1)) / np.sqrt(ess_of_mean(series))
-    return (series.mean(axis=(0, 1)) - np.ravel(expected)) / error
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")

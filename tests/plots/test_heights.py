@@ -1,4 +1,4 @@
-"""A height that the caller gives and that is too small, and what titles say of what is not shown."""
+"""Figures whose given height is too small, and titles of figures that show a part."""
 
 import re
 import warnings

@@ -1,0 +1,45 @@
+"""Four items, three annotators and two labels, all labellings of the items, and draws beside exact means."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.posterior.convergence import ess_of_mean
+
+__all__ = ["CRITICAL_Z", "NAMES", "SMALL", "labellings", "z_scores"]
+
+CRITICAL_Z = 4.5
+NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
+ITEMS, ANNOTATORS, LABELS = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]
+SMALL = pd.DataFrame(
+    [
+        ("p", "Ann", "x"),
+        ("p", "Bob", "x"),
+        ("p", "Cem", "y"),
+        ("q", "Ann", "y"),
+        ("q", "Bob", "y"),
+        ("q", "Bob", "y"),
+        ("r", "Cem", "x"),
+        ("r", "Ann", "y"),
+        ("s", "Cem", "y"),
+    ],
+    columns=list(NAMES),
+)
+
+
+def labellings(known=None):
+    """Classes of the items (items,) and counts (classes, annotators, labels), for all classes that `known` allows."""
+    counts = np.zeros((len(ITEMS), len(ANNOTATORS), len(LABELS)))
+    for item, annotator, label in SMALL.itertuples(index=False):
+        counts[ITEMS.index(item), ANNOTATORS.index(annotator), LABELS.index(label)] += 1
+    for codes in map(np.array, itertools.product(range(len(LABELS)), repeat=len(ITEMS))):
+        if all(LABELS[codes[ITEMS.index(item)]] == label for item, label in (known or {}).items()):
+            yield codes, np.stack([counts[codes == c].sum(axis=0) for c in range(len(LABELS))])
+
+
+def z_scores(draws, expected):
+    """Distances of the means of draws, shape (chains, draws, ...), from what is expected, in Monte Carlo errors."""
+    series = draws.reshape(*draws.shape[:2], -1)
+    error = series.std(axis=(0, 1)) / np.sqrt(ess_of_mean(series))
+    return (series.mean(axis=(0, 1)) - np.ravel(expected)) / error
