@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("CI", "true")
+# Each worker has one processor: a second thread of BLAS, OpenMP or bayesnb would take that of another worker.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["COLUMNS"] = "80"  # the width of what objects print, whatever the terminal's is
 
 # What is compiled is kept on disk, for the other worker, the kernels of notebooks and the next run. JAX reads these
@@ -20,6 +22,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(100_000)
     gc.enable()
 
 

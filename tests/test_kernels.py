@@ -13,7 +13,7 @@ import scipy.sparse
 from cases import CASES, CLASSES, Exponential, with_holes
 from scipy import stats
 from scipy.special import gammaln, logsumexp
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
 from bayesnb.checks import left_out_fixed_prior as leave_one_out
@@ -490,16 +490,16 @@ def test_blas_has_its_threads_back(monkeypatch):
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
     monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 2)
-    before = blas()
-    others = [threading.Thread(target=lambda: list(in_order(lambda _: blas(), range(8)))) for _ in range(3)]
-    results = in_order(lambda _: blas(), range(20))
-    assert set(next(results)) == {1}
-    for other in others:
-        other.start()
-    assert all(set(counts) == {1} for counts in results)
-    for other in others:
-        other.join()
-    assert blas() == before
+    with threadpool_limits(2, user_api="blas"):
+        others = [threading.Thread(target=lambda: list(in_order(lambda _: blas(), range(8)))) for _ in range(3)]
+        results = in_order(lambda _: blas(), range(20))
+        assert set(next(results)) == {1}
+        for other in others:
+            other.start()
+        assert all(set(counts) == {1} for counts in results)
+        for other in others:
+            other.join()
+        assert set(blas()) == {2}
 
 
 @pytest.mark.parametrize("values", [[3, -2, 3, 0], [2**62 + 1, 2**62 + 1], [0, 2**40], [True, False], ["b", "a", "b"]])
