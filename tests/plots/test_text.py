@@ -11,7 +11,7 @@ DPI = 1000
 
 
 def drawn_width(text: str, size: str, weight: str) -> float:
-    figure = Figure(dpi=DPI)
+    figure = Figure((0.1, 0.1), dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     drawn = figure.text(0, 0, text, fontsize=size, fontweight=weight)
     return drawn.get_window_extent(canvas.get_renderer()).width / DPI
