@@ -14,6 +14,7 @@ from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.draw import draw
+from bayesnb.families.log_prob import log_prob
 
 __all__ = [
     "ModelParameters",
@@ -199,11 +200,7 @@ def prior_densities(
 
 
 def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool) -> Any:
-    """A density of values under a prior, computed for `PIECE` draws at a time.
-
-    JAX compiles a function for each shape of its arguments. Pieces of one length need one compiled function, whatever
-    the number of draws. The last piece is filled up with the last draw.
-    """
+    """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
     number = math.prod(leading)
 
     def flat(leaf: Any) -> np.ndarray:
@@ -213,26 +210,23 @@ def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tu
     prior = jax.tree.map(flat, prior) if learned else prior
     found = []
     for start in range(0, number, PIECE):
-        which = np.minimum(np.arange(start, start + PIECE), number - 1)
-        piece = jax.tree.map(itemgetter(which), values)
-        of_piece = jax.tree.map(itemgetter(which), prior) if learned else prior
-        found.append(to_numpy(density(of_piece, piece, jax.tree.map(off_boundary, piece))))
-    return jax.tree.map(lambda *of: np.concatenate(of)[:number].reshape((*leading, *of[0].shape[1:])), *found)
+        piece = itemgetter(slice(start, start + PIECE))
+        of_piece = jax.tree.map(piece, prior) if learned else prior
+        found.append(density(of_piece, jax.tree.map(piece, values)))
+    return jax.tree.map(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
 
 
-@jax.jit
-def _log_class_prior(class_prior: ClassPrior, class_prob: Any, inside: Any) -> Any:
-    """Log density of class probabilities at values inside the support."""
-    return dist.Dirichlet(class_prior.concentration).log_prob(inside)
+def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
+    """Log density of class probabilities."""
+    return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
 
 
-@jax.jit
-def _log_priors(family: Family, values: dict[str, Any], inside: dict[str, Any]) -> dict[str, Any]:
-    """Log density of each parameter of a block at values inside the support; compiled as a whole."""
-    found: dict[str, Any] = {}
+def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Log density of each parameter of a block."""
+    found: dict[str, np.ndarray] = {}
 
     def note(name: str, distribution: dist.Distribution) -> Any:
-        found[name] = distribution.log_prob(inside[name])
+        found[name] = log_prob(distribution, off_boundary(values[name]))
         return values[name]
 
     family.prior(note)

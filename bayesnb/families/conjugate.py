@@ -164,7 +164,8 @@ class ConjugateFamily(Family):
                     "marginals() in the class"
                 )
             found[name] = marginal
-            return distribution.mean
+            # No distribution of another parameter is made of the value.
+            return np.ones(distribution.shape())
 
         self.prior(note)
         return found
