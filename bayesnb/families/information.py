@@ -312,16 +312,18 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
     breaks = breaks.reshape(*breaks.shape[:2], -1)
     ends = np.broadcast_to(np.concatenate([steps, [first, end]]), (*breaks.shape[:2], len(steps) + 2))
     x, weight = _gauss_legendre(np.clip(np.concatenate([breaks, ends], axis=-1), first, end))
-    parts = [(x, weight)]
-    parts += [(counts, np.ones((1, 1, len(counts)))) for counts in (np.arange(SUMMED), *summed)]
-    parts += [(np.array([at - 0.5, at + 0.5]), sign * np.array([[[-1.0, 1.0]]]) / 24) for at, sign in slopes]
-    mass: Any = 0.0
-    found: Any = 0.0
+    counts = np.concatenate([np.arange(SUMMED), *summed])
+    parts = [(counts, np.ones(len(counts)))]
+    parts += [([at - 0.5, at + 0.5], np.array([-sign, sign]) / 24) for at, sign in slopes]
+    # All numbers together: JAX compiles the density once.
     for values, weights in parts:
-        density = _probabilities(distribution, values)
-        mass = mass + (density * weights[:, None]).sum(axis=-1)
-        found = found + divergence(class_prob, density, weights)
-    return np.where((np.abs(mass - 1) < MASS_ERROR).all(axis=1), found, np.nan)
+        shape = (*x.shape[:2], len(values))
+        x = np.concatenate([x, np.broadcast_to(values, shape)], axis=-1)
+        weight = np.concatenate([weight, np.broadcast_to(weights, shape)], axis=-1)
+    density = _probabilities(distribution, x)
+    mass = (density * weight[:, None]).sum(axis=-1)
+    accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
+    return np.where(accurate, divergence(class_prob, density, weight), np.nan)
 
 
 def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:

@@ -1,0 +1,58 @@
+"""Mean and variance of NumPyro's distributions, by NumPy where JAX would compile several operations for each shape."""
+
+from functools import singledispatch
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import in_float64
+
+__all__ = ["mean_of", "variance_of"]
+
+
+@singledispatch
+@in_float64
+def mean_of(distribution: dist.Distribution) -> np.ndarray:
+    """Mean of each number, float64; infinite where it does not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(distribution.mean)
+
+
+@mean_of.register
+def _(distribution: dist.InverseGamma) -> np.ndarray:
+    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
+    with np.errstate(divide="ignore"):
+        return np.where(a > 1, rate / (a - 1), np.inf)
+
+
+@mean_of.register
+def _(distribution: dist.StudentT) -> np.ndarray:
+    return np.where(np.asarray(distribution.df) > 1, distribution.loc, np.inf)
+
+
+@singledispatch
+@in_float64
+def variance_of(distribution: dist.Distribution) -> np.ndarray:
+    """Variance of each number, float64; infinite or NaN where it does not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(distribution.variance)
+
+
+@variance_of.register
+def _(distribution: dist.Gamma) -> np.ndarray:
+    return np.asarray(distribution.concentration) / np.asarray(distribution.rate) ** 2
+
+
+@variance_of.register
+def _(distribution: dist.InverseGamma) -> np.ndarray:
+    a = np.asarray(distribution.concentration)
+    with np.errstate(divide="ignore"):
+        return np.where(a > 2, mean_of(distribution) ** 2 / (a - 2), np.inf)
+
+
+@variance_of.register
+def _(distribution: dist.StudentT) -> np.ndarray:
+    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        existing = np.where(df > 2, scale**2 * df / (df - 2), np.inf)
+    return np.where(df > 1, existing, np.nan)
