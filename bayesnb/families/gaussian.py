@@ -9,12 +9,12 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import log_rising, namespace, sqrt
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.compiled import made
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
+from bayesnb.families.t_distribution import TDistribution
 from bayesnb.statistics.moments import Moments, device_moments, moments, moments_by_class
 
 __all__ = ["Gaussian"]
@@ -173,8 +173,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def marginals(self) -> dict[str, dist.Distribution]:
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         return {
-            "mean": made(dist.StudentT, 2.0 * self.concentration, self.loc, scale),
-            "variance": made(dist.InverseGamma, self.concentration, self.rate),
+            "mean": TDistribution(2.0 * self.concentration, self.loc, scale),
+            "variance": dist.InverseGamma(self.concentration, self.rate),
         }
 
     def mode(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
-from bayesnb.arrays import HALF_LOG_2_PI
+from bayesnb.arrays import HALF_LOG_2_PI, log_rising
 from bayesnb.families.compiled import log_density
 from bayesnb.families.gamma_vector import GammaVector
 
@@ -75,6 +75,15 @@ def _(distribution: dist.Normal, x: Any) -> Any:
 @_log_prob.register
 def _(distribution: dist.LogNormal, x: Any) -> Any:
     return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
+
+
+@_log_prob.register
+def _(distribution: dist.StudentT, x: Any) -> Any:
+    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
+    z = (x - np.asarray(distribution.loc)) / scale
+    # log_rising keeps its digits if there are many degrees of freedom.
+    at_middle = log_rising(0.5 * df, 0.5) - 0.5 * np.log(np.pi * df) - np.log(scale)
+    return at_middle - 0.5 * (df + 1) * np.log1p(z**2 / df)
 
 
 def _log_gamma(distribution: Any, x: Any) -> Any:

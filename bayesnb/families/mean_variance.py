@@ -19,10 +19,31 @@ def mean_of(distribution: dist.Distribution) -> np.ndarray:
 
 
 @mean_of.register
+def _(distribution: dist.BernoulliProbs) -> np.ndarray:
+    return np.asarray(distribution.probs)
+
+
+@mean_of.register
+def _(distribution: dist.Beta) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return np.asarray(a / (a + b))
+
+
+@mean_of.register
+def _(distribution: dist.Gamma) -> np.ndarray:
+    return np.asarray(np.asarray(distribution.concentration) / np.asarray(distribution.rate))
+
+
+@mean_of.register
 def _(distribution: dist.InverseGamma) -> np.ndarray:
     a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
     with np.errstate(divide="ignore"):
         return np.where(a > 1, rate / (a - 1), np.inf)
+
+
+@mean_of.register
+def _(distribution: dist.MultinomialProbs) -> np.ndarray:
+    return np.asarray(distribution.probs) * np.asarray(distribution.total_count)[..., None]
 
 
 @mean_of.register
@@ -36,6 +57,12 @@ def variance_of(distribution: dist.Distribution) -> np.ndarray:
     """Variance of each number, float64; infinite or NaN where it does not exist."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(distribution.variance)
+
+
+@variance_of.register
+def _(distribution: dist.Beta) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return np.asarray(a * b / ((a + b) ** 2 * (a + b + 1)))
 
 
 @variance_of.register

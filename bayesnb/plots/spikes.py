@@ -8,6 +8,7 @@ from scipy.special import rel_entr
 
 from bayesnb.arrays import in_float64
 from bayesnb.densities_under_draws import flatten
+from bayesnb.families.mean_variance import mean_of
 from bayesnb.pictures.choices import chosen
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many
@@ -202,7 +203,7 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
         parameters = flatten(posterior.parameters).blocks[position]
     else:
         parameters = {name: value[None] for name, value in posterior.mean_parameters().blocks[position].items()}
-    return np.asarray(posterior.model.blocks[position].family.likelihood(**parameters).mean).mean(axis=0)
+    return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 
 def _span(texts: list[str]) -> float:

@@ -36,6 +36,7 @@ BY_NUMPY = {
     "gamma vector": (GammaVector(VECTORS, RATES), Y, stats.gamma(VECTORS, scale=1 / RATES).logpdf(Y).sum(axis=-1)),
     "inverse gamma": (dist.InverseGamma(A, B), X, stats.invgamma(A, scale=B).logpdf(X)),
     "normal": (dist.Normal(A, B), X, stats.norm(A, B).logpdf(X)),
+    "student t": (dist.StudentT(A, B, A + B), X, stats.t(A, B, A + B).logpdf(X)),
     "log normal": (dist.LogNormal(A, B), X, stats.lognorm(B, scale=np.exp(A)).logpdf(X)),
 }
 CASES = {**BY_NUMPY, "compiled": (dist.Laplace(A, B), X, stats.laplace(A, B).logpdf(X))}
