@@ -11,10 +11,10 @@ __all__ = ["collisions", "faint", "intervals"]
 
 
 def collisions(figure: Any) -> list[tuple[str, ...]]:
-    """Texts of a drawn figure that leave the page, and pairs of texts that touch."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    boxes = [(text.get_text(), Text.get_window_extent(text, canvas.get_renderer())) for text in _texts(figure)]
+    """Texts of a figure that leave the page, and pairs of texts that touch."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw_without_rendering()
+    boxes = [(text.get_text(), Text.get_window_extent(text, renderer)) for text in _texts(figure)]
     page = figure.bbox.padded(1)
     found: list[tuple[str, ...]] = [(text,) for text, box in boxes if not _within(box, page)]
     for i, (text, box) in enumerate(boxes):
@@ -49,7 +49,8 @@ def faint(figure: Any, least: float = 0.2) -> list[str]:
 
     The distance of two colours is the largest of the three differences of red, green and blue.
     """
-    figure.draw_without_rendering()
+    if figure.stale:
+        figure.draw_without_rendering()
     behind = [to_rgb(figure.get_facecolor()), *(to_rgb(axis.get_facecolor()) for axis in figure.axes)]
     colors = [(f"text {text.get_text()!r}", text.get_color()) for text in _texts(figure)]
     for axis in figure.axes:

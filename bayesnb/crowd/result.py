@@ -148,7 +148,7 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
-        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
+        >>> gibbs = nb.Gibbs(num_samples=200, num_chains=2)
         >>> crowd = nb.fit_annotations(
         ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )
@@ -208,7 +208,7 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
-        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
+        >>> gibbs = nb.Gibbs(num_samples=200, num_chains=2)
         >>> crowd = nb.fit_annotations(
         ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )
@@ -255,7 +255,7 @@ class AnnotationFit(Printed):
         >>> import bayesnb as nb
         >>> rows = [(i, who, "yn"[i % 2]) for i in range(20) for who in ["Ann", "Bob", "Cem"]]
         >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
-        >>> gibbs = nb.Gibbs(num_samples=500, num_chains=2)
+        >>> gibbs = nb.Gibbs(num_samples=200, num_chains=2)
         >>> crowd = nb.fit_annotations(
         ...     table, item="item", annotator="annotator", label="label", inference=gibbs
         ... )

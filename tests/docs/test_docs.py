@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
 LONG = {
     "bayesnb.checks.sbc",
+    "bayesnb.families.negative_binomial",
     "bayesnb.inference.empirical",
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",

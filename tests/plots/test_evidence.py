@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import intervals
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
+from drawn import collisions, intervals
 
 import bayesnb as nb
 
@@ -32,24 +30,6 @@ def drawn_bars(axis):
     return [
         (name, bar.get_width(), bar.get_hatch()) for name, bar in zip(names, axis.patches[-len(names) :], strict=True)
     ]
-
-
-def lost_texts(figure):
-    """Texts that leave the page or touch each other."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    axis = figure.axes[0]
-    low, high = axis.get_xlim()
-    ticks = [tick.label1 for tick in axis.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
-    texts = [*axis.get_yticklabels(), *ticks, *figure.texts]
-    texts += [found for found in axis.get_children() if isinstance(found, Text)]
-    boxes = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
-    page = figure.bbox.padded(1)
-    found = [
-        name for name, box in boxes if box.x0 < page.x0 or box.x1 > page.x1 or box.y0 < page.y0 or box.y1 > page.y1
-    ]
-    pairs = [(a, b) for i, (a, box) in enumerate(boxes) for b, other in boxes[:i] if box.padded(-0.5).overlaps(other)]
-    return found, pairs
 
 
 def test_bars_are_the_parts_and_their_sum(penguins):
@@ -100,9 +80,9 @@ def test_small_features_are_drawn_together(words):
 def test_nothing_is_clipped(words, penguins, width):
     for posterior, X in (words, penguins):
         figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, figsize=(width, None))
-        assert lost_texts(figure) == ([], [])
+        assert collisions(figure) == []
         figure = nb.plot_telling_features(posterior, num_draws=5, figsize=(width, None))
-        assert lost_texts(figure) == ([], [])
+        assert collisions(figure) == []
 
 
 def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
@@ -136,7 +116,7 @@ def test_telling_features_are_drawn_by_class(words):
     assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
     assert "89 % interval" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert figure.get_suptitle() == "Log odds against the other classes in nats"
-    assert lost_texts(figure) == ([], [])
+    assert collisions(figure) == []
     (second,) = nb.plot_telling_features(frame, classes=posterior.classes[[1]]).axes
     assert second.get_title() == figure.axes[1].get_title()
 

@@ -236,10 +236,12 @@ def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
 
 
 @every_plot
-def test_no_text_is_clipped_in_a_narrow_column(name: str) -> None:
-    figure = PLOTS[name].call(figsize=(3.35, None))
-    assert figure.get_figwidth() == 3.35
-    assert collisions(figure) == []
+def test_no_text_is_clipped_and_nothing_vanishes_in_a_narrow_column_of_a_dark_page(name: str) -> None:
+    with mpl.style.context("dark_background"):
+        figure = PLOTS[name].call(figsize=(3.35, None))
+        assert figure.get_figwidth() == 3.35
+        assert collisions(figure) == []
+        assert faint(figure) == []
 
 
 @pytest.mark.slow
@@ -266,6 +268,7 @@ def test_no_text_is_clipped_at_the_height_that_the_warning_names(name: str) -> N
     assert collisions(PLOTS[name].call(figsize=(6.4, float(found[1])))) == []
 
 
+@pytest.mark.slow
 @every_plot
 def test_nothing_vanishes_on_a_dark_page(name: str) -> None:
     with mpl.style.context("dark_background"):

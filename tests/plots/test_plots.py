@@ -1066,7 +1066,9 @@ def test_rows_are_named_by_the_index_of_their_table(penguins):
 
 def test_a_prior_of_which_one_family_has_no_closed_form_has_every_parameter():
     X, y = pd.DataFrame({"flag": [0, 1, 1, 0], "wait": [0.5, 2.0, 1.0, 3.0]}), ["a", "a", "b", "b"]
-    posterior = nb.fit(nb.NaiveBayes({"flag": nb.Bernoulli(), "wait": nb.Gamma()}), X, y, nb.MAP())
+    draws = {"class_prob": np.full((1, 5, 2), 0.5)}
+    draws |= {site: np.full((1, 5, 2), 0.5) for site in ("flag_prob", "wait_mean", "wait_concentration")}
+    posterior = nb.from_samples(nb.NaiveBayes({"flag": nb.Bernoulli(), "wait": nb.Gamma()}), draws, X=X, y=y)
     found = _before(posterior)
     assert set(found) == {"class_prob", "flag_prob", "wait_mean", "wait_concentration"}
     assert hasattr(found["flag_prob"], "cdf")
