@@ -177,6 +177,12 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
             "variance": made(dist.InverseGamma, self.concentration, self.rate),
         }
 
+    def mean(self) -> dict[str, Any]:
+        a = np.asarray(self.concentration)
+        with np.errstate(divide="ignore"):
+            variance = np.where(a > 1, self.rate / (a - 1), np.inf)
+        return {"mean": np.where(a > 0.5, self.loc, np.inf), "variance": variance}
+
     def mode(self) -> dict[str, Any]:
         # Joint mode of (mean, variance): the conditional normal adds 1/2 to the inverse gamma's shape + 1.
         return {"mean": np.asarray(self.loc), "variance": self.rate / (self.concentration + 1.5)}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -10,6 +9,7 @@ from scipy.special import ndtr
 
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.cdf import cdf
+from bayesnb.families.mean_and_sd import mean_and_sd
 from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.sampled import SampledPosterior
@@ -73,7 +73,7 @@ def marginal_frame(
     for site, draws, of_site in _sites(sampled):
         if site not in marginals:  # class probabilities that are known
             continue
-        mean, sd = _mean_and_sd(marginals[site])
+        mean, sd = (moment.ravel() for moment in mean_and_sd(marginals[site]))
         # A single class, or a column of a single category, is certain: there is nothing to compare.
         moving = np.flatnonzero(sd != 0)
         if moving.size:
@@ -94,11 +94,6 @@ def _sites(sampled: SampledPosterior) -> Iterator[tuple[str, np.ndarray, slice]]
         size = int(np.prod(draws.shape[2:]))
         yield site, np.asarray(draws, dtype=np.float64), slice(position, position + size)
         position += size
-
-
-def _mean_and_sd(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    with jax.enable_x64(True):
-        return np.asarray(marginal.mean).ravel(), np.sqrt(np.asarray(marginal.variance)).ravel()
 
 
 def _uniform(
