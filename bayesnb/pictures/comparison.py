@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 
-from bayesnb.families.compiled import log_density
+from bayesnb.families.log_prob import log_prob
 from bayesnb.families.mean_and_sd import mean_and_sd
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import grid_of_panels
@@ -158,7 +158,7 @@ def _density(marginal: dist.Distribution, index: tuple[int, ...]) -> Callable[[n
     """The density of one parameter, from the marginals of all parameters of its site."""
 
     def density(grid: np.ndarray) -> np.ndarray:
-        densities: Any = np.exp(log_density(marginal, grid.reshape(-1, *[1] * len(index))))
+        densities: Any = np.exp(log_prob(marginal, grid.reshape(-1, *[1] * len(index))))
         return densities[(..., *index)]
 
     return density

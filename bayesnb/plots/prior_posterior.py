@@ -12,7 +12,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.cdf import quantile
-from bayesnb.families.compiled import log_density
+from bayesnb.families.log_prob import log_prob
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_posterior
 from bayesnb.pictures.choices import chosen
@@ -372,7 +372,7 @@ def _densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list
     for of_panel, grid in zip(curves, grids, strict=True):
         for curve in of_panel:
             points[(..., *curve.index)] = grid
-    values: Any = np.exp(log_density(distribution, points))
+    values: Any = np.exp(log_prob(distribution, points))
     return [[values[(..., *curve.index)] for curve in of_panel] for of_panel in curves]
 
 

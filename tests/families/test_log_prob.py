@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from bayesnb.families.beta import Beta
+from bayesnb.families.compiled import made
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.log_prob import log_prob
 
@@ -36,6 +37,7 @@ BY_NUMPY = {
     "gamma vector": (GammaVector(VECTORS, RATES), Y, stats.gamma(VECTORS, scale=1 / RATES).logpdf(Y).sum(axis=-1)),
     "inverse gamma": (dist.InverseGamma(A, B), X, stats.invgamma(A, scale=B).logpdf(X)),
     "normal": (dist.Normal(A, B), X, stats.norm(A, B).logpdf(X)),
+    "student t": (made(dist.StudentT, A, B, B), X, stats.t(A, B, B).logpdf(X)),
     "log normal": (dist.LogNormal(A, B), X, stats.lognorm(B, scale=np.exp(A)).logpdf(X)),
 }
 CASES = {**BY_NUMPY, "compiled": (dist.Laplace(A, B), X, stats.laplace(A, B).logpdf(X))}
