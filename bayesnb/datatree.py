@@ -15,6 +15,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters, off_boundary, prior_densities
 from bayesnb.densities_under_draws import log_joint_under
 from bayesnb.families.draw import draw
+from bayesnb.families.log_prob import log_prob
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import coordinate
@@ -192,7 +193,7 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
     class_prior, families = model.class_prior, model.families
     if model.hyperpriors:
         for name, distribution in model.hyperpriors.items():
-            density = np.asarray(distribution.log_prob(off_boundary(parameters.hyperparameters[name])))
+            density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         class_prior, families = model.learned.given(parameters.hyperparameters)
     of_classes, of_blocks = prior_densities(class_prior, families, parameters)

@@ -78,6 +78,11 @@ def fit_frame(X=FRAME, y=LABELS, *args, **kwargs):
     return nb.fit(MODEL, X, y, *args, **kwargs)
 
 
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_frame()
+
+
 def test_a_table_in_the_place_of_the_model():
     with refused("model", "DataFrame", r"nb\.NaiveBayes") as caught:
         nb.fit(FRAME, MODEL, LABELS)
@@ -216,21 +221,20 @@ BAD_CELLS = [
 
 @pytest.mark.parametrize(("column", "cell", "word"), BAD_CELLS, ids=brief)
 @pytest.mark.parametrize("verb", ["fit", "predict_proba", "log_joint", "proba_draws", "update", "forget", "compare"])
-def test_values_outside_a_familys_support(column, cell, word, verb):
+def test_values_outside_a_familys_support(column, cell, word, verb, fitted):
     X = changed(column, 4, cell)
     words = (rf"\b{column}\b", r"row.*\b4\b|\b4\b.*row", word)
     if verb == "fit":
         with refused(*words):
             fit_frame(X)
         return
-    posterior = fit_frame()
-    before = posterior.predict_proba(FRAME)
+    before = fitted.predict_proba(FRAME)
     with refused(*words):
         if verb == "compare":
-            nb.compare(posterior, sampled_from(posterior), X)
+            nb.compare(fitted, sampled_from(fitted), X)
         else:
-            getattr(posterior, verb)(X, *([LABELS] if verb in ("update", "forget") else []))
-    np.testing.assert_array_equal(posterior.predict_proba(FRAME), before)
+            getattr(fitted, verb)(X, *([LABELS] if verb in ("update", "forget") else []))
+    np.testing.assert_array_equal(fitted.predict_proba(FRAME), before)
 
 
 OTHER_TABLES = {

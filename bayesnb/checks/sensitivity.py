@@ -18,7 +18,7 @@ import scipy.special
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
-from bayesnb.families.mean_variance import mean_of, variance_of
+from bayesnb.families.mean_variance import mean_and_sd
 from bayesnb.model.ways import or_closed_form
 from bayesnb.pictures.sensitivity import plot_sensitivity
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -314,7 +314,7 @@ def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]
     others = {component: [(power, other.marginals()) for power, other in pair] for component, pair in scaled.items()}
     labels = posterior.model.sites.scalar_labels()
     for site, marginal in base.items():
-        mean, sd = _moments(marginal)
+        mean, sd = mean_and_sd(marginal)
         keep = sd != 0  # the only category of a column is certain
         if not keep.any():
             continue
@@ -323,17 +323,13 @@ def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]
         changes = {}
         for component, pair in others.items():
             found[component] = _distance_per_doubling(marginal, [(power, other[site]) for power, other in pair])[keep]
-            (low, lower), (high, upper) = ((power, _moments(other[site])) for power, other in pair)
+            (low, lower), (high, upper) = ((power, mean_and_sd(other[site])) for power, other in pair)
             doublings = np.log2(high) - np.log2(low)
             for position, name in enumerate(("mean", "sd")):
                 change = (upper[position] - lower[position]) / doublings / sd
                 finite = np.isfinite(change) & np.isfinite(sd)
                 changes[f"{name}_change_{component}"] = np.where(finite, change, np.nan)[keep]
         yield found | changes
-
-
-def _moments(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    return mean_of(marginal), np.sqrt(variance_of(marginal))
 
 
 def _distance_per_doubling(

@@ -10,8 +10,8 @@ from numpyro.distributions import constraints
 from scipy.special import gammaln, ndtr, xlogy
 
 from bayesnb.families.cdf import ends, quantile
-from bayesnb.families.compiled import log_density
 from bayesnb.families.large_counts import log_poisson
+from bayesnb.families.log_prob import log_prob
 from bayesnb.parallel import in_order
 
 __all__ = [
@@ -187,7 +187,7 @@ def from_likelihood(
             return _over_support(likelihood, class_prob, parameters)
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
-            density = np.exp(log_density(distribution, x[:, :, [c]]))
+            density = np.exp(log_prob(distribution, x[:, :, [c]]))
             average = (class_prob * density).sum(axis=2)
             result += (class_prob[:, c] * np.log(density[:, :, c] / average) * weight).sum(axis=0)
         return result
@@ -226,7 +226,7 @@ def _over_support(
         # Points at an end of the support have no weight, and the density may be infinite there.
         x = np.where(weight > 0, x, centre[piece][:, 0, :, None])
         some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
-        density = np.moveaxis(np.exp(log_density(some, np.moveaxis(x, -1, 0)[:, :, None])), 0, -1)
+        density = np.moveaxis(np.exp(log_prob(some, np.moveaxis(x, -1, 0)[:, :, None])), 0, -1)
         mass = (density * weight[:, None]).sum(axis=-1)
         accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
         result[draws, columns] = np.where(accurate, divergence(class_prob[piece], density, weight), np.nan)
@@ -283,7 +283,7 @@ def _probabilities(distribution: dist.Distribution, x: np.ndarray) -> np.ndarray
     x : array, shape (numbers,) or (draws, columns, numbers)
     """
     spread = x.reshape(-1, 1, 1, 1) if x.ndim == 1 else np.moveaxis(x, -1, 0)[:, :, None]
-    return np.moveaxis(np.exp(log_density(distribution, spread)), 0, -1)
+    return np.moveaxis(np.exp(log_prob(distribution, spread)), 0, -1)
 
 
 def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, last: float) -> np.ndarray:

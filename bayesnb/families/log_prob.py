@@ -73,19 +73,18 @@ def _(distribution: dist.Normal, x: Any) -> Any:
 
 
 @_log_prob.register
+def _(distribution: dist.StudentT, x: Any) -> Any:
+    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
+    squares = ((x - np.asarray(distribution.loc)) / scale) ** 2
+    constant = log_rising(df / 2, 0.5) - 0.5 * np.log(np.pi * df) - np.log(scale)
+    return constant - 0.5 * (df + 1) * np.log1p(squares / df)
+
+
+@_log_prob.register
 def _(distribution: dist.LogNormal, x: Any) -> Any:
     return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
 
 
-@_log_prob.register
-def _(distribution: dist.StudentT, x: Any) -> Any:
-    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
-    z = (x - np.asarray(distribution.loc)) / scale
-    # log_rising keeps its digits if there are many degrees of freedom.
-    at_middle = log_rising(0.5 * df, 0.5) - 0.5 * np.log(np.pi * df) - np.log(scale)
-    return at_middle - 0.5 * (df + 1) * np.log1p(z**2 / df)
-
-
 def _log_gamma(distribution: Any, x: Any) -> Any:
     a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
-    return a * np.log(rate) - gammaln(a) + (a - 1) * np.log(x) - rate * x
+    return a * np.log(rate) - gammaln(a) + xlogy(a - 1, x) - rate * x

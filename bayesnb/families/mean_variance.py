@@ -7,7 +7,12 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
 
-__all__ = ["mean_of", "variance_of"]
+__all__ = ["mean_and_sd", "mean_of", "variance_of"]
+
+
+def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each number, float64; infinite or NaN where they do not exist."""
+    return mean_of(distribution), np.sqrt(variance_of(distribution))
 
 
 @singledispatch

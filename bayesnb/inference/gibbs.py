@@ -12,8 +12,8 @@ import numpy as np
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
 from bayesnb.blocks.statistics import ModelStatistics, updated
-from bayesnb.families.compiled import log_density
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.log_prob import log_prob
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import first_responsibilities, probabilities
 from bayesnb.inference.hyperparameters import ChainHyperparameters
@@ -233,6 +233,6 @@ def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:
     total = model.log_density(parameters, problem.statistics)
     total = total + log_prior_density(class_prior, families, parameters)
     for name, value in values.items():
-        density = log_density(model.hyperpriors[name], value)
+        density = log_prob(model.hyperpriors[name], value)
         total = total + density.reshape(*total.shape, -1).sum(axis=-1)
     return total

@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, runtime_checkable
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 
 from bayesnb.families.log_prob import log_prob
-from bayesnb.families.mean_variance import variance_of
+from bayesnb.families.mean_variance import mean_and_sd
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many, number_of_panels
@@ -142,15 +141,14 @@ def _panels(comparison: Marginals, shown: Collection[str]) -> list[tuple[str, np
     labels = iter(comparison.table.index)
     found = []
     draws = comparison.sampled.draws()
-    with jax.enable_x64(True):
-        for site, marginal in comparison.exact.marginals().items():
-            of_each = variance_of(marginal)
-            for index in np.ndindex(of_each.shape):
-                if of_each[index] == 0:
-                    continue
-                label = next(labels)
-                if label in shown:
-                    found.append((label, draws[site][(..., *index)].ravel(), _density(marginal, index)))
+    for site, marginal in comparison.exact.marginals().items():
+        _, sd = mean_and_sd(marginal)
+        for index in np.ndindex(sd.shape):
+            if sd[index] == 0:
+                continue
+            label = next(labels)
+            if label in shown:
+                found.append((label, draws[site][(..., *index)].ravel(), _density(marginal, index)))
     return found
 
 

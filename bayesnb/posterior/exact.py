@@ -17,7 +17,7 @@ from bayesnb.families.cdf import quantile
 from bayesnb.families.columns import of_column
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.mean_variance import mean_of, variance_of
+from bayesnb.families.mean_variance import mean_and_sd
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import Site
@@ -215,7 +215,7 @@ def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
 
 def moments_of(marginal: dist.Distribution) -> dict[str, Any]:
     """Mean and standard deviation of the parameters that a distribution describes."""
-    return {"mean": mean_of(marginal), "sd": np.sqrt(variance_of(marginal))}
+    return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True))
 
 
 def marginals_by_site(

@@ -212,7 +212,7 @@ def test_families_by_position(rng, wide_pieces, stays_there):
 
 def test_update_and_forget(rng, stays_there):
     case = BY_NAME["gaussian"]
-    X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
+    X, y = table_of(case, rng, 300 + ROWS), rng.integers(0, 2, 300 + ROWS)
     first = nb.fit(nb.Gaussian(), X[:300], y[:300])
     both = first.update(place(X[300:]), y[300:])
     assert_same_statistics(both, nb.fit(nb.Gaussian(), X, y))
@@ -237,13 +237,13 @@ def test_a_constant_column_has_no_spread(rng, pieces):
     assert (found.ssd == 0).all()
 
 
-def test_student_t_in_float32_keeps_the_digits_of_its_table(rng):
+def test_student_t_in_float32_keeps_the_digits_of_its_table(rng, pieces):
     y = rng.integers(0, 2, ROWS)
     X = (1e6 + 2.0 * y[:, None] + rng.normal(size=(ROWS, 3))).astype(np.float32)
     X[0] = [1e30, 1e6, 1e6]  # a square that is no float32
     posterior = nb.fit(nb.Gaussian(), X[1:], y[1:])
     np.testing.assert_allclose(posterior.log_joint(place(X)), posterior.log_joint(X), rtol=3e-6)
-    np.testing.assert_allclose(posterior.predict_proba(place(X[1:])), posterior.predict_proba(X[1:]), rtol=1e-4)
+    np.testing.assert_allclose(posterior.predict_proba(place(X))[1:], posterior.predict_proba(X[1:]), rtol=1e-4)
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.1])
@@ -289,11 +289,12 @@ def test_types_of_tables(rng, dtype):
 
 
 def test_categories_are_found_on_the_device(rng, stays_there):
-    X = np.column_stack([rng.integers(-3, 4, ROWS) * 1.0, rng.integers(0, 2, ROWS) * 900.0])
+    X = np.column_stack([rng.integers(-3, 4, ROWS), rng.integers(0, 2, ROWS) * 900, np.full(ROWS, 7)]) * 1.0
     X[5] = np.nan
-    assert [shown_categories(as_table(place(X)), j) for j in (0, 1)] == [
+    assert [shown_categories(as_table(place(X)), j) for j in (0, 1, 2)] == [
         (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0),
         (0.0, 900.0),
+        (7.0,),
     ]
 
 
@@ -367,7 +368,7 @@ def test_an_error_of_the_first_rows_comes_first(rng, wide_pieces):
 @pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize(
     "categories",
-    [pytest.param([0, 1, 2], marks=pytest.mark.slow), [2.0, 0.0, 1.5], [True, False], ["a", "b"], [0, 2**60]],
+    [pytest.param([0, 1, 2], marks=pytest.mark.slow), [1.5, 0.0], [True, False], ["a", "b"], [0, 2**60]],
 )
 def test_categories_not_seen(rng, categories, other):
     X, y = rng.integers(0, 4, (ROWS, 3)) * 1.0, rng.integers(0, 2, ROWS)

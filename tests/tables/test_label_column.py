@@ -117,8 +117,9 @@ class TestVerbs:
         model, cells = nb.NaiveBayes({"eggs": nb.Poisson(1.0, 1.0)}), {"num_simulations": 20, "num_rows": 5}
         found = nb.sbc(model, X=FRAME, y="kind", progress=False, **cells)
         pd.testing.assert_frame_equal(found.pit, nb.sbc(model, X=X, y=Y, progress=False, **cells).pit)
+        given = {"class_prob": np.array([0.5, 0.5]), "eggs_rate": np.array([1.0, 2.0])}
         for described in (model, model.bind(FRAME, "kind")):
-            with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
+            with numpyro.handlers.substitute(data=given), numpyro.handlers.trace() as trace:
                 described.program(FRAME, "kind")
             assert trace["y"]["value"].tolist() == [0, 1, 1, 0, 0, 1, 0, 1]
 

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.cdf import cdf
-from bayesnb.families.mean_variance import mean_of, variance_of
+from bayesnb.families.mean_variance import mean_and_sd
 from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.sampled import SampledPosterior
@@ -73,7 +73,7 @@ def marginal_frame(
     for site, draws, of_site in _sites(sampled):
         if site not in marginals:  # class probabilities that are known
             continue
-        mean, sd = _mean_and_sd(marginals[site])
+        mean, sd = (moment.ravel() for moment in mean_and_sd(marginals[site]))
         # A single class, or a column of a single category, is certain: there is nothing to compare.
         moving = np.flatnonzero(sd != 0)
         if moving.size:
@@ -94,10 +94,6 @@ def _sites(sampled: SampledPosterior) -> Iterator[tuple[str, np.ndarray, slice]]
         size = int(np.prod(draws.shape[2:]))
         yield site, np.asarray(draws, dtype=np.float64), slice(position, position + size)
         position += size
-
-
-def _mean_and_sd(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    return mean_of(marginal).ravel(), np.sqrt(variance_of(marginal)).ravel()
 
 
 def _uniform(
