@@ -44,3 +44,15 @@ def _(distribution: dist.StudentT) -> tuple[np.ndarray, np.ndarray]:
 def _(distribution: dist.InverseGamma) -> tuple[np.ndarray, np.ndarray]:
     a, rate = np.broadcast_arrays(distribution.concentration, distribution.rate)
     return np.where(a > 1, rate / (a - 1), np.inf), np.where(a > 2, (rate / (a - 1)) ** 2 / (a - 2), np.inf)
+
+
+@_moments.register
+def _(distribution: dist.Gamma) -> tuple[np.ndarray, np.ndarray]:
+    a, rate = np.broadcast_arrays(distribution.concentration, distribution.rate)
+    return a / rate, a / rate**2
+
+
+@_moments.register
+def _(distribution: dist.Beta) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.broadcast_arrays(distribution.concentration1, distribution.concentration0)
+    return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))

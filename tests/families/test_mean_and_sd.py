@@ -7,6 +7,7 @@ import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
+from bayesnb.families.beta import Beta
 from bayesnb.families.compiled import made
 from bayesnb.families.mean_and_sd import mean_and_sd
 
@@ -21,9 +22,11 @@ B = np.array([[0.3, 2.0, 1.1], [4.0, 0.9, 3.0]])
     [
         (made(dist.StudentT, A, 2.0 * B, B), stats.t(A, 2.0 * B, B)),
         (dist.InverseGamma(A, B), stats.invgamma(A, scale=B)),
+        (dist.Gamma(A, B), stats.gamma(A, scale=1 / B)),
+        (Beta(A, B), stats.beta(A, B)),
         (dist.Normal(A, B), stats.norm(A, B)),
     ],
-    ids=["student t", "inverse gamma", "normal"],
+    ids=["student t", "inverse gamma", "gamma", "beta", "normal"],
 )
 def test_scipy_gives_the_same(distribution: Any, expected: Any) -> None:
     for found, of_scipy in zip(mean_and_sd(distribution), (expected.mean(), expected.std()), strict=True):
