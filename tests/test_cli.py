@@ -16,7 +16,7 @@ from bayesnb.cli.tables import read_for
 QUICK = ["--warmup", "300", "--samples", "500"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def command():
     return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
 
@@ -36,13 +36,14 @@ TABLE = pd.DataFrame(
 )
 
 
-@pytest.fixture
-def fitted(command, tmp_path):
+@pytest.fixture(scope="module")
+def fitted(command, tmp_path_factory):
     """A file with a table, and one with the model that was fitted to it."""
-    TABLE.to_csv(tmp_path / "table.csv", index=False)
-    result = command("fit", tmp_path / "table.csv", "--target", "kind", "--out", tmp_path / "model.nc")
+    table = tmp_path_factory.mktemp("fitted") / "table.csv"
+    TABLE.to_csv(table, index=False)
+    result = command("fit", table, "--target", "kind", "--out", table.with_name("model.nc"))
     assert result.exit_code == 0, result.output
-    return tmp_path / "table.csv", tmp_path / "model.nc"
+    return table, table.with_name("model.nc")
 
 
 def every_fourth_penguin(folder):

@@ -14,6 +14,7 @@ import pytest
 from cases import Exponential
 
 import bayesnb as nb
+from bayesnb.arrays import namespace
 
 LABELS = np.array(["a", "b", "b"] * 6)
 X = np.random.default_rng(4).exponential(np.where(LABELS == "a", 1.0, 3.0)[:, None], (18, 2)).round(3)
@@ -31,10 +32,25 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Watched(Exponential):
-    """Waiting times whose formulas refuse to be evaluated in float32."""
+    """Waiting times whose formulas refuse to be evaluated in float32.
+
+    The formulas are NumPy's where the arrays are: JAX would compile them for every shape.
+    """
 
     def __hash__(self):
         return id(self)
+
+    def natural(self, parameters):
+        xp, _ = namespace(parameters["rate"])
+        return (-parameters["rate"],), -xp.log(parameters["rate"])
+
+    def log_normaliser(self):
+        xp, special = namespace(self.concentration, self.rate)
+        return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
+
+    def cell_log_predictive(self, x):
+        xp, _ = namespace(x, self.concentration, self.rate)
+        return xp.log(self.concentration / self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
     def power_scaled(self, statistics, power):
         after = self.update(statistics)

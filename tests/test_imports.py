@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,19 @@ def modules(root):
     return found
 
 
+@cache
+def statements(source):
+    """The import statements of a source, at its top or anywhere inside."""
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports(source, known):
-    """Modules that a source imports, at its top or anywhere inside."""
+    """Modules that a source imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in known else node.module for name in inner}
     return found & known.keys()
@@ -51,8 +58,8 @@ def test_no_module_imports_itself_through_others():
 
 def private_names(source):
     """Names with an underscore that a source imports from this package."""
-    tree = ast.walk(ast.parse(source))
-    found = [node for node in tree if isinstance(node, ast.ImportFrom) and node.module.startswith("bayesnb")]
+    found = [node for node in statements(source) if isinstance(node, ast.ImportFrom)]
+    found = [node for node in found if node.module.startswith("bayesnb")]
     return [alias.name for node in found for alias in node.names if alias.name.startswith("_")]
 
 

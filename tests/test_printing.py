@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import cache
 
 import numpy as np
 import numpyro.distributions as dist
@@ -96,10 +97,16 @@ RESULTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def result(posterior, model, data):
+    """A function that gives a result by name, computed once."""
+    return cache(lambda kind: RESULTS[kind](posterior, model, *data))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", RESULTS)
-def test_results_fit_eighty_columns_and_html_is_escaped(kind, posterior, model, data):
-    shown = RESULTS[kind](posterior, model, *data)
+def test_results_fit_eighty_columns_and_html_is_escaped(kind, result):
+    shown = result(kind)
     assert isinstance(shown, Printed)
     assert max(map(len, repr(shown).splitlines())) <= 80
     html = shown._repr_html_()
@@ -165,8 +172,8 @@ def test_an_sbc_shows_the_least_uniform_first(model, data):
 
 
 @pytest.mark.parametrize("kind", ["summary", "information", "telling", "row"])
-def test_a_result_that_is_a_frame_prints_all_columns_and_stays_a_frame(kind, posterior, model, data):
-    found = RESULTS[kind](posterior, model, *data)
+def test_a_result_that_is_a_frame_prints_all_columns_and_stays_a_frame(kind, result):
+    found = result(kind)
     frame = pd.DataFrame(found)
     shown = {"median", "median_of_others"} ^ set(frame.columns) if kind == "telling" else set(frame.columns)
     assert shown <= set(repr(found).split())
