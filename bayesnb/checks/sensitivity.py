@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -19,6 +18,7 @@ import scipy.special
 from bayesnb.arrays import in_float64, to_numpy
 from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
 from bayesnb.families.cdf import cdf, quantile
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.model.ways import or_closed_form
 from bayesnb.pictures.sensitivity import plot_sensitivity
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -333,8 +333,8 @@ def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]
 
 
 def _moments(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    with jax.enable_x64(True):
-        return np.asarray(marginal.mean), np.sqrt(np.asarray(marginal.variance))
+    mean, variance = mean_and_variance(marginal)
+    return mean, np.sqrt(variance)
 
 
 def _distance_per_doubling(

@@ -5,7 +5,7 @@ from functools import singledispatch
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.families.compiled import made
+from bayesnb.families.beta import Beta
 from bayesnb.families.gamma_vector import GammaVector
 
 __all__ = ["component_marginal", "dirichlet_marginal"]
@@ -32,4 +32,4 @@ def dirichlet_marginal(concentration: object) -> dist.Distribution:
     numbers = np.asarray(concentration)
     if numbers.shape[-1] == 1:
         return dist.Delta(np.ones_like(numbers))
-    return made(dist.Beta, numbers, numbers.sum(axis=-1, keepdims=True) - numbers)
+    return Beta(numbers, numbers.sum(axis=-1, keepdims=True) - numbers)

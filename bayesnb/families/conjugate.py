@@ -11,12 +11,12 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import to_numpy
 from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
 from bayesnb.families.cells import log_density_of_cells
 from bayesnb.families.compiled import compiled
 from bayesnb.families.components import component_marginal
 from bayesnb.families.count_table import ROWS_AN_ENTRY, CountTable
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.families.pit import independent_pit
 from bayesnb.families.predictive import CellPredictive
 from bayesnb.sparse import dense
@@ -164,7 +164,7 @@ class ConjugateFamily(Family):
                     "marginals() in the class"
                 )
             found[name] = marginal
-            return distribution.mean
+            return mean_and_variance(marginal)[0]
 
         self.prior(note)
         return found
@@ -201,8 +201,8 @@ class ConjugateFamily(Family):
 
     def mean(self) -> dict[str, Any]:
         """Mean of every parameter; infinite where it does not exist."""
-        with jax.enable_x64(True), np.errstate(divide="ignore"):
-            return to_numpy({name: marginal.mean for name, marginal in self.marginals().items()})
+        with jax.enable_x64(True):
+            return {name: mean_and_variance(marginal)[0] for name, marginal in self.marginals().items()}
 
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
         return given(self, statistics).mode()

@@ -174,7 +174,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         return {
             "mean": made(dist.StudentT, 2.0 * self.concentration, self.loc, scale),
-            "variance": made(dist.InverseGamma, self.concentration, self.rate),
+            "variance": dist.InverseGamma(self.concentration, self.rate),
         }
 
     def mode(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 import pandas as pd
 
 from bayesnb.families.compiled import log_density
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.pictures.choices import require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many, number_of_panels
@@ -143,8 +144,7 @@ def _panels(comparison: Marginals, shown: Collection[str]) -> list[tuple[str, np
     draws = comparison.sampled.draws()
     with jax.enable_x64(True):
         for site, marginal in comparison.exact.marginals().items():
-            with np.errstate(divide="ignore", invalid="ignore"):  # infinite with very few data
-                variance = np.asarray(marginal.variance)
+            _, variance = mean_and_variance(marginal)
             for index in np.ndindex(variance.shape):
                 if variance[index] == 0:
                     continue

@@ -13,6 +13,7 @@ from bayesnb.blocks.parameters import ModelParameters, draw_parameters
 from bayesnb.families.cdf import cdf, quantile
 from bayesnb.families.columns import of_column
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.model.inclusion import draw_averaged, feature_names, in_column_order, mixed, shared_families
 from bayesnb.model.sites import Site
 from bayesnb.posterior.data import Fitting
@@ -175,10 +176,7 @@ def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
 
 def _moments_of_mixture(weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution) -> dict[str, Any]:
     """Mean and standard deviation of a mixture of two distributions."""
-    # With very few data, some means and variances are infinite.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = [np.asarray(part.mean) for part in (own, shared)]
-        variances = [np.asarray(part.variance) for part in (own, shared)]
+    means, variances = zip(mean_and_variance(own), mean_and_variance(shared), strict=True)
     mean = _weighted(weight, *means)
     with np.errstate(invalid="ignore"):
         between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)

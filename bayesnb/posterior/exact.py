@@ -17,6 +17,7 @@ from bayesnb.families.cdf import quantile
 from bayesnb.families.columns import of_column
 from bayesnb.families.components import dirichlet_marginal
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import Site
@@ -214,9 +215,8 @@ def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
 
 def moments_of(marginal: dist.Distribution) -> dict[str, Any]:
     """Mean and standard deviation of the parameters that a distribution describes."""
-    # With very few data, some means and variances are infinite.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {"mean": marginal.mean, "sd": np.sqrt(marginal.variance)}
+    mean, variance = mean_and_variance(marginal)
+    return {"mean": mean, "sd": np.sqrt(variance)}
 
 
 def marginals_by_site(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -10,6 +9,7 @@ from scipy.special import ndtr
 
 from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
 from bayesnb.families.cdf import cdf
+from bayesnb.families.mean_and_variance import mean_and_variance
 from bayesnb.families.pit import pit
 from bayesnb.posterior.convergence import ess_of_mean
 from bayesnb.posterior.sampled import SampledPosterior
@@ -97,8 +97,8 @@ def _sites(sampled: SampledPosterior) -> Iterator[tuple[str, np.ndarray, slice]]
 
 
 def _mean_and_sd(marginal: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    with jax.enable_x64(True):
-        return np.asarray(marginal.mean).ravel(), np.sqrt(np.asarray(marginal.variance)).ravel()
+    mean, variance = mean_and_variance(marginal)
+    return mean.ravel(), np.sqrt(variance).ravel()
 
 
 def _uniform(
