@@ -1,11 +1,12 @@
 """Random keys for JAX and random generators for NumPy, both from one seed."""
 
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
-__all__ = ["as_key", "random_generator", "split"]
+__all__ = ["as_key", "random_generator", "split", "split_twice"]
 
 
 def as_key(key: Any) -> jax.Array:
@@ -34,6 +35,21 @@ def split(key: jax.Array, number: int) -> list[jax.Array]:
     """
     numbers = np.asarray(jax.random.key_data(jax.random.split(key, number)))
     return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers]
+
+
+def split_twice(key: jax.Array, number: int, parts: int) -> tuple[list[jax.Array], list[list[jax.Array]]]:
+    """The keys of `split`, and for each of them the keys of its own `split` into so many parts; in one program."""
+    implementation = jax.random.key_impl(key)
+    keys, of_each = (np.asarray(data) for data in _split_twice(key, number, parts))
+    wrapped = partial(jax.random.wrap_key_data, impl=implementation)
+    return [wrapped(own) for own in keys], [[wrapped(own) for own in parts] for parts in of_each]
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _split_twice(key: jax.Array, number: int, parts: int) -> tuple[jax.Array, jax.Array]:
+    keys = jax.random.split(key, number)
+    of_each = jax.vmap(partial(jax.random.split, num=parts))(keys)
+    return jax.random.key_data(keys), jax.random.key_data(of_each)
 
 
 def random_generator(key: Any) -> np.random.Generator:

@@ -50,7 +50,7 @@ class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
         return replace(self, concentration=self.concentration + statistics.n, rate=self.rate + statistics.total)
 
     def log_normaliser(self):
-        return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
+        return _log_gamma_normaliser(self.concentration, self.rate)
 
     def cell_log_predictive(self, x):
         return _log_lomax(x, self.concentration, self.rate)
@@ -60,6 +60,11 @@ class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
 @jax.jit
 def _log_lomax(x, concentration, rate):
     return jnp.log(concentration / rate) - (concentration + 1) * jnp.log1p(x / rate)
+
+
+@jax.jit
+def _log_gamma_normaliser(concentration, rate):
+    return gammaln(concentration) - concentration * jnp.log(rate)
 
 
 @jax.tree_util.register_dataclass

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 import bayesnb as nb
 from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.families.beta import Beta
 from bayesnb.families.cdf import quantile
 
 Spoil = Callable[[str, np.ndarray], np.ndarray]
@@ -60,7 +61,7 @@ def _sticks(dirichlet, u):
     """A Dirichlet vector from its components' shares of what those before them leave; the last number is not used."""
     a = np.asarray(dirichlet.concentration)
     rest = np.cumsum(a[..., ::-1], axis=-1)[..., ::-1]
-    share = np.concatenate([quantile(dist.Beta(a[..., :-1], rest[..., 1:]), u[..., :-1]), np.ones_like(u[..., :1])], -1)
+    share = np.concatenate([quantile(Beta(a[..., :-1], rest[..., 1:]), u[..., :-1]), np.ones_like(u[..., :1])], -1)
     left = np.cumprod(1 - share, axis=-1)
     return share * np.concatenate([np.ones_like(u[..., :1]), left[..., :-1]], axis=-1)
 

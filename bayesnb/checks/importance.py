@@ -3,15 +3,21 @@
 from typing import Any
 
 import arviz_stats
+import numpy as np
+import xarray as xr
+from arviz_base import dict_to_dataset
 from arviz_stats import ELPDDataLOO
+from scipy.special import logsumexp
 
 from bayesnb.checks.elpd import remark_on_draws
+from bayesnb.datatree import as_tree
 from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.progress import steps
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 
 __all__ = ["psis_loo"]
@@ -32,7 +38,7 @@ def psis_loo(
     """
     X, y = split_labels(X, y)
     table = as_table(X)
-    encode_labels(y, table.num_rows, posterior.classes)
+    codes = encode_labels(y, table.num_rows, posterior.classes)
     if (check_weights(sample_weight, table.num_rows) != 1.0).any():
         raise ValueError(
             "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only"
@@ -57,9 +63,24 @@ def psis_loo(
         )
     with steps("loo", 2, progress) as begin:
         begin("densities of the rows")
-        tree = posterior.to_datatree(table, y)
+        tree = _draws_and_densities(posterior, table, codes)
         begin("importance sampling")
         found = arviz_stats.loo(tree, var_name="y", pointwise=True)
     remarks = remark_on_draws(posterior.problem)
     found.warning = found.warning or bool(remarks)
     return found, remarks
+
+
+def _draws_and_densities(posterior: SampledPosterior, table: Table, codes: np.ndarray) -> xr.DataTree:
+    """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
+
+    ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
+    """
+    joint = posterior.log_joint_draws(table)
+    of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
+    parameters = [draws.reshape(*draws.shape[:2], -1) for draws in posterior.draws().values()]
+    groups = {
+        "posterior": dict_to_dataset({"parameters": np.concatenate(parameters, axis=-1)}),
+        "log_likelihood": dict_to_dataset({"y": of_label - logsumexp(joint, axis=-1)}, dims={"y": ["row"]}),
+    }
+    return as_tree(groups, {})

@@ -13,9 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.arrays import to_numpy
 from bayesnb.blocks.block import Block
-from bayesnb.checks.left_out_fixed_prior import LabelledRows, pieces_of
+from bayesnb.checks.left_out_fixed_prior import LabelledRows, pieces_of, weighted
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
@@ -110,8 +109,11 @@ def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[t
         side_by_side = dense(x[piece]).reshape(1, -1)
         cell = prior.statistics(side_by_side, np.ones((1, classes)))
         weights = np.where(some.codes == np.arange(classes)[:, None], some.weights, 0.0)
-        columns = 1 if block.is_joint else x.shape[1]
-        rest = (before - _weighted(cell, weights, columns)).without_rounding(before)
+        if block.is_joint:
+            own = weighted(cell, weights[:, 0], (0,))
+        else:
+            own = weighted(cell, np.repeat(weights, x.shape[1], axis=1), (0, 1))
+        rest = (before - own).without_rounding(before)
         impossible = ~np.asarray(prior.possible(rest))
         some.refuse(impossible.any(axis=0).reshape(len(some), -1), block)
         yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, side_by_side, len(some))
@@ -123,14 +125,3 @@ def _side_by_side(leaf: Any, num_rows: int) -> np.ndarray:
     classes, columns, *further = values.shape
     copies = np.broadcast_to(values[:, None], (classes, num_rows, columns, *further))
     return copies.reshape(classes, num_rows * columns, *further)
-
-
-def _weighted(cell: Statistics, weights: np.ndarray, columns: int) -> Statistics:
-    """The statistics of cells, each times the weight that its row has in each class (classes, rows)."""
-    if columns == 1 and weights.shape[1] == 1:
-        return to_numpy(_times(cell, weights[:, 0]))
-    return to_numpy(_times_each(cell, np.repeat(weights, columns, axis=1)))
-
-
-_times: Any = jax.jit(jax.vmap(lambda one, weight: one * weight))
-_times_each: Any = jax.jit(jax.vmap(_times))

@@ -7,19 +7,17 @@ of the row as its density. A family may define a faster way in `row_log_left_out
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import jax
 import numpy as np
 
-from bayesnb.arrays import to_numpy
 from bayesnb.blocks.block import Block
 from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
 
-__all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of"]
+__all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of", "weighted"]
 
 PIECE_CELLS = 2**16
 """Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
@@ -143,7 +141,7 @@ def _cells(
     once = prior.statistics(x, membership)
     taken = once
     if (weights != 1.0).any():
-        taken = to_numpy(_weighted(once, np.repeat(weights, repeats), axis))
+        taken = weighted(once, np.repeat(weights, repeats), (axis,))
     rest = (before - taken).without_rounding(before)
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
@@ -152,10 +150,24 @@ def _cells(
     return np.asarray(found).reshape(num_rows, -1), impossible
 
 
-@partial(jax.jit, static_argnums=2)
-def _weighted(cell: Statistics, weights: np.ndarray, axis: int) -> Statistics:
-    """The statistics of cells beside each other on an axis, each times its weight."""
-    return jax.vmap(lambda one, weight: one * weight, in_axes=(axis, 0), out_axes=axis)(cell, weights)
+def weighted(cells: Statistics, weights: np.ndarray, axes: tuple[int, ...]) -> Statistics:
+    """The statistics of cells that are side by side on some axes, each times its own weight.
+
+    Parameters
+    ----------
+    cells : Statistics
+    weights : array
+        Its axes are `axes` of every array of the statistics.
+    axes : tuple of int
+
+    Returns
+    -------
+    Statistics
+    """
+    # NumPy broadcasts weights against the last axes.
+    last = tuple(range(-len(axes), 0))
+    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), axes, last), cells) * weights
+    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, axes), product)
 
 
 def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from bayesnb.inference.base import Inference
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.inference.point import MAP, MLE
-from bayesnb.keys import as_key, random_generator, split
+from bayesnb.keys import as_key, random_generator, split_twice
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.simulate import total_counts
@@ -331,7 +331,7 @@ def _simulations(
     progress: bool | None,
 ) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
     """PIT values by site, leading axis the simulation; and the problems of each fit."""
-    prior_key, *keys = split(key, num_simulations + 1)
+    (prior_key, *_), (_, *keys) = split_twice(key, num_simulations + 1, 3)
     prior = model.draw_prior(random_generator(prior_key), (num_simulations,))
     by_name = model.sites.by_name(prior)
     for site, values in by_name.items():
@@ -342,7 +342,7 @@ def _simulations(
     hidden = not shows_progress(progress)
     for k in tqdm(range(num_simulations), desc="SBC", unit="fit", disable=hidden):
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
-        data_key, fit_key, draw_key = split(keys[k], 3)
+        data_key, fit_key, draw_key = keys[k]
         rng = random_generator(data_key)
         problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
         with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 """NumPyro's distributions and formulas of them, compiled as a whole where JAX can trace them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["compiled", "log_density", "made"]
 
 
 @in_float64
-def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
+def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
     """The value of a formula, in float64.
 
     NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
@@ -26,17 +26,19 @@ def compiled(formula: Callable[..., Any], *arguments: Any) -> Any:
         A function of a module, so that the second call with arguments of the same shapes compiles nothing.
     *arguments
         Families and arrays.
+    **settings
+        What is not an array, such as a shape; JAX compiles the formula again for other settings.
 
     Returns
     -------
     jax.Array
     """
     try:
-        return _traced(formula, *arguments)
+        return _traced(formula, tuple(settings.items()), *arguments)
     except (TypeError, ValueError, AttributeError):
         # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
         # may have attributes that JAX does not pass on. Their own errors come again.
-        return formula(*arguments)
+        return formula(*arguments, **settings)
 
 
 def made(kind: Callable[..., Any], *parameters: Any) -> Any:
@@ -81,6 +83,6 @@ def _log_density(distribution: dist.Distribution, x: Any) -> Any:
     return distribution.log_prob(x)
 
 
-@partial(jax.jit, static_argnums=0)
-def _traced(formula: Callable[..., Any], *arguments: Any) -> Any:
-    return formula(*arguments)
+@partial(jax.jit, static_argnums=(0, 1))
+def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
+    return formula(*arguments, **dict(settings))

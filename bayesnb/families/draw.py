@@ -13,6 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.combinations import CombinationOfCategories
+from bayesnb.families.compiled import compiled
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.inverse_wishart import draw_inverse_wishart
 
@@ -43,7 +44,11 @@ def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, .
 
 def _by_jax(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     key = jax.random.key(int(rng.integers(2**32)))
-    return distribution.sample(key, shape[: len(shape) - len(distribution.batch_shape)])
+    return compiled(_sample, distribution, key, sample_shape=shape[: len(shape) - len(distribution.batch_shape)])
+
+
+def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, ...]) -> Any:
+    return distribution.sample(key, sample_shape)
 
 
 _draw = singledispatch(_by_jax)

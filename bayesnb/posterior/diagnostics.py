@@ -161,24 +161,24 @@ def diagnose(
         By site, the name of each scalar parameter; by default the site and the index.
     """
     labels: list[str] = []
-    found: list[np.ndarray] = []
+    is_known: list[bool] = []
     for site, values in draws.items():
-        chains, steps = values.shape[:2]
-        flat = values.reshape(chains, steps, -1)
-        positions = (f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:]))
+        positions = [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
         labels += positions if names is None else names[site]
-        # A known parameter is constant and need not converge, as is the probability of a column's only category. Any
-        # other parameter whose draws are constant has not converged.
-        still = (flat == flat[:, :1]).all(axis=(0, 1))
-        constant = still & ((site in known) | (flat == 1.0).all(axis=(0, 1)))
-        of_site = np.full((3, flat.shape[2]), np.nan)
-        of_site[:, ~constant] = np.array([[np.inf], [0.0], [0.0]])
-        if steps >= 4 and not still.all():
-            of_site[:, ~still] = rhat_and_ess(flat[:, :, ~still])
-        if chains < 2 and steps >= 4:
-            of_site[0] = np.nan
-        found.append(of_site)
-    r_hat, ess_bulk, ess_tail = np.concatenate(found, axis=1)
+        is_known += [site in known] * len(positions)
+    flat = np.concatenate([values.reshape(*values.shape[:2], -1) for values in draws.values()], axis=2)
+    chains, steps = flat.shape[:2]
+    # A known parameter is constant and need not converge, as is the probability of a column's only category. Any other
+    # parameter whose draws are constant has not converged.
+    still = (flat == flat[:, :1]).all(axis=(0, 1))
+    constant = still & (is_known | (flat == 1.0).all(axis=(0, 1)))
+    found = np.full((3, len(labels)), np.nan)
+    found[:, ~constant] = np.array([[np.inf], [0.0], [0.0]])
+    if steps >= 4 and not still.all():
+        found[:, ~still] = rhat_and_ess(flat[:, :, ~still])
+    if chains < 2 and steps >= 4:
+        found[0] = np.nan
+    r_hat, ess_bulk, ess_tail = found
     return Diagnostics(
         labels=tuple(labels),
         r_hat=r_hat,

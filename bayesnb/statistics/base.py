@@ -31,6 +31,8 @@ class Statistics(ABC):
       `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
       `without_rounding`, `split` and `joined`.
     - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
+    - ``__mul__`` multiplies each number on its own, also by an array: leave-one-out moves the axes of classes and
+      columns behind the others, and gives a weight for each class and column.
     - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
       `Family.possible`, with which `forget` checks that some table could have the statistics that are left.
 

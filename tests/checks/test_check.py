@@ -46,6 +46,13 @@ def simulated(mixed):
     return X, y, nb.fit(mixed, X, y)
 
 
+@pytest.fixture(scope="module")
+def checked(simulated):
+    """A check of data that the model simulated."""
+    X, y, posterior = simulated
+    return check(posterior, X, y, num_replicates=100)
+
+
 def prior_p_values(mixed, tables):
     found = []
     for s in range(tables):
@@ -113,7 +120,7 @@ def test_right_data_sets_are_seldom_rejected(case):
 
 
 @pytest.mark.parametrize("broken", ["ignores the class", "sorts the cells", "keeps one sign", "draws other labels"])
-def test_wrong_replicates_are_noticed(mixed, simulated, monkeypatch, broken):
+def test_wrong_replicates_are_noticed(simulated, checked, monkeypatch, broken):
     X, y, posterior = simulated
     right = checking.replicate
 
@@ -129,7 +136,7 @@ def test_wrong_replicates_are_noticed(mixed, simulated, monkeypatch, broken):
         }[broken]
         return Rows(rows.labels, tuple(change(x) for x in rows.cells), rows.class_counts)
 
-    assert len(check(posterior, X, y, num_replicates=100).extreme) <= 2
+    assert len(checked.extreme) <= 2
     monkeypatch.setattr(checking, "replicate", wrong)
     found = check(posterior, X, y, num_replicates=100)
     if broken == "draws other labels":
@@ -138,10 +145,9 @@ def test_wrong_replicates_are_noticed(mixed, simulated, monkeypatch, broken):
         assert len(found.extreme) > 2
 
 
-def test_every_statistic_by_hand(simulated):
-    X, y, posterior = simulated
-    found = check(posterior, X, y, num_replicates=20)
-    observed = found.table["observed"]
+def test_every_statistic_by_hand(simulated, checked):
+    X, y, _ = simulated
+    observed = checked.table["observed"]
     a = X[y == "a"]
     words = a[["w1", "w2", "w3", "w4"]].to_numpy()
     assert observed["class_frequency[a]"] == pytest.approx((y == "a").mean())
@@ -298,18 +304,24 @@ def test_functions_get_arrays_and_sparse_tables():
     assert kinds[-1].sum(axis=1).tolist() == [3, 1]
 
 
-@pytest.mark.parametrize("kind", ["sampled", "point", "known"])
-def test_every_posterior_is_checked(kind):
+@pytest.fixture(scope="module")
+def gaussian():
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 80)
     X = rng.normal(y[:, None], 1.0, (80, 3))
+    exact = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
+    return X, y, exact, check(exact, X, y, num_replicates=300).table
+
+
+@pytest.mark.parametrize("kind", ["sampled", "point", "known"])
+def test_every_posterior_is_checked(kind, gaussian):
+    X, y, exact, theirs = gaussian
     model = nb.NaiveBayes(nb.Gaussian())
-    exact = nb.fit(model, X, y)
     if kind == "sampled":
         posterior = nb.from_samples(model, exact.draws(num_chains=2, num_draws=100), X=X, y=y)
     else:
         posterior = nb.fit(model, X, y, nb.MLE()) if kind == "point" else exact.plugin()
-    mine, theirs = (check(p, X, y, num_replicates=300).table for p in (posterior, exact))
+    mine = check(posterior, X, y, num_replicates=300).table
     assert abs(mine.loc["dependence", "p_value"] - theirs.loc["dependence", "p_value"]) < 0.15
     spread = mine.loc["mean[0, 1]", "replicated_sd"] / theirs.loc["mean[0, 1]", "replicated_sd"]
     # A point leaves out half of the variance of a replicated mean: the parameter's.
@@ -392,19 +404,18 @@ def test_a_statistic_without_its_columns_says_which_it_needs():
         check(posterior, weights, [0, 1])
 
 
-def test_a_check_shows_itself(simulated):
+def test_a_check_shows_itself(simulated, checked):
     X, y, posterior = simulated
-    found = check(posterior, X, y, num_replicates=40)
-    assert "replicated data sets" in repr(found)
-    assert "more in .table" in repr(found)
-    assert max(map(len, repr(found).splitlines())) <= 80
-    assert found._repr_html_().count("<tr") == 22
+    assert "replicated data sets" in repr(checked)
+    assert "more in .table" in repr(checked)
+    assert max(map(len, repr(checked).splitlines())) <= 80
+    assert checked._repr_html_().count("<tr") == 22
     assert "&lt;lambda&gt;" in check(posterior, X, y, statistics=lambda X, y: 0, num_replicates=2)._repr_html_()
 
 
-def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(simulated):
+def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(simulated, checked):
     X, y, posterior = simulated
-    found = check(posterior, X, y, num_replicates=100)
+    found = checked
     of_poisson = {"variance[visits, a]", "variance[visits, b]"}
     fitted = {
         label for label in found.table.index if label.partition("[")[0] in ("class_frequency", "mean", "variance")
@@ -464,9 +475,9 @@ def test_extreme_lines_name_a_next_step_that_exists(simulated):
     assert found.table.loc["dependence", "p_value_mcse"] == pytest.approx(0.5**0.5 / 100, rel=0.02)
 
 
-def test_the_plot_has_a_panel_for_each_statistic(simulated):
+def test_the_plot_has_a_panel_for_each_statistic(simulated, checked):
     X, y, posterior = simulated
-    found = check(posterior, X, y, num_replicates=40)
+    found = checked
     figure = found.plot(max_panels=6, panels_across=3)
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
     assert len(titles) == 6
@@ -478,8 +489,8 @@ def test_the_plot_has_a_panel_for_each_statistic(simulated):
     shape = check(posterior, X, y, statistics="shape", num_replicates=40)
     titles = [axis.get_title().split("\n") for axis in shape.plot().axes]
     assert titles[0][:2] == ["shape[height]", shape.table.loc["shape[height]", "detail"]]
-    figure.canvas.draw()
-    single.canvas.draw()
+    figure.draw_without_rendering()
+    single.draw_without_rendering()
     assert "dependence" in single.axes[0].get_title()
     undefined = check(posterior, X, y, statistics=lambda X, y: np.nan, num_replicates=2)
     with pytest.raises(ValueError, match="nothing to plot"):

@@ -4,6 +4,7 @@ import copy
 import pickle
 from dataclasses import replace
 
+import arviz_stats
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import scipy.sparse
 import xarray as xr
 from arviz_stats.utils import ELPDData
 from cases import CASES, CATEGORIES, with_holes
+from correlated import coins, correlated_draws
 from refitting import assert_same
 
 import bayesnb as nb
@@ -178,6 +180,18 @@ def test_draws_estimate_the_same(mixed, class_probs):
     error, effect = np.abs(estimate.elpd_i - truth.elpd_i), np.abs(in_sample - truth.elpd_i)
     assert error.mean() < 0.1 * effect.mean()
     assert truth.p == pytest.approx(in_sample.sum() - truth.elpd)
+
+
+def test_the_score_of_draws_is_that_of_arviz_for_the_whole_tree():
+    """Draws that depend on each other: ArviZ takes their effective number from all parameters."""
+    rng = np.random.default_rng(12)
+    model, X, y = coins(rng, columns=2)
+    draws = correlated_draws(nb.fit(model, X, y), rng, 400)
+    sampled = nb.from_samples(model, draws, X=X, y=y)
+    found = loo(sampled, X, y)
+    expected = arviz_stats.loo(sampled.to_datatree(X, y), var_name="y", pointwise=True)
+    assert found.elpd == pytest.approx(expected.elpd, rel=1e-12)
+    np.testing.assert_allclose(found.pareto_k, expected.pareto_k, rtol=1e-10)
 
 
 def test_arviz_compares_and_plots(mixed):

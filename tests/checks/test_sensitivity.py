@@ -12,9 +12,13 @@ from slow import cases_fast
 import bayesnb as nb
 from bayesnb.checks import sensitivity as module
 from bayesnb.checks.sensitivity import sensitivity
+from bayesnb.families.beta import Beta
 from bayesnb.families.draw import draw
+from bayesnb.families.mean_and_variance import mean_and_variance
 
 POWERS = (0.8, 1.25)
+
+A = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 40.0])
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +58,7 @@ def prior_to_the(power):
     )
 
 
+@jax.jit
 def log_prior(family, parameters):
     """Sum of the log densities of the sites that the family's prior declares."""
     total = 0.0
@@ -61,7 +66,7 @@ def log_prior(family, parameters):
     def note(name, distribution):
         nonlocal total
         value = parameters[name]
-        total = total + np.asarray(distribution.log_prob(value))
+        total = total + distribution.log_prob(value)
         return value
 
     family.prior(note)
@@ -77,9 +82,9 @@ def test_scaled_prior_times_likelihood_by_densities(case, power, rng, float64):
     differences = []
     for _ in range(6):
         parameters = case.family.update(statistics).prior(lambda _, distribution: draw(distribution, rng))
-        expected = power * log_prior(case.family, parameters)
+        expected = power * np.asarray(log_prior(case.family, parameters))
         likelihood = np.asarray(case.family.log_likelihood(parameters, statistics)).reshape(np.shape(expected))
-        differences.append(log_prior(scaled, parameters) - expected - likelihood)
+        differences.append(np.asarray(log_prior(scaled, parameters)) - expected - likelihood)
     np.testing.assert_allclose(differences - differences[0], 0.0, atol=1e-8)
 
 
@@ -321,7 +326,7 @@ def test_what_it_shows_of_itself(table):
 def test_quantiles_of_any_distribution():
     levels = np.array([[0.1], [0.5], [0.9]])
     for distribution in (
-        dist.Beta(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
+        Beta(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
         dist.Gamma(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
         dist.InverseGamma(np.array([0.5, 3.0]), np.array([2.0, 1.0])),
         dist.StudentT(np.array([1.5, 3.0]), np.array([2.0, 1.0]), np.array([3.0, 1.0])),
@@ -330,6 +335,21 @@ def test_quantiles_of_any_distribution():
         with jax.enable_x64(True):
             found = module.quantile(distribution, levels)
             np.testing.assert_allclose(module.cdf(distribution, found), np.broadcast_to(levels, (3, 2)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "reference"),
+    [
+        (dist.InverseGamma(A, 3.0 * A), stats.invgamma(A, scale=3.0 * A)),
+        (dist.StudentT(A, 2.0 * A, 3.0 * A), stats.t(A, 2.0 * A, 3.0 * A)),
+        (Beta(A, 3.0 * A), stats.beta(A, 3.0 * A)),
+        (dist.Gamma(A, 3.0 * A), stats.gamma(A, scale=1 / (3.0 * A))),
+    ],
+    ids=["InverseGamma", "StudentT", "Beta", "Gamma"],
+)
+def test_moments_are_infinite_where_they_do_not_exist(distribution, reference):
+    for found, expected in zip(mean_and_variance(distribution), reference.stats("mv"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 def drawn_sensitivities(figure):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -65,3 +66,19 @@ def moments_of(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
         mean = PROBS @ number
         return mean, PROBS @ number**2 - mean**2
     return np.asarray(distribution.mean), np.asarray(distribution.variance)
+
+
+class InNumPy(dist.Laplace):
+    """A distribution whose draws JAX cannot compile."""
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> np.ndarray:
+        seed = np.asarray(jax.random.key_data(key)).tolist()
+        return np.random.default_rng(seed).laplace(self.loc, self.scale, (*sample_shape, *self.batch_shape))
+
+
+@pytest.mark.parametrize("kind", [InNumPy, dist.Laplace])
+def test_other_distributions_draw_by_their_own_sampler(kind: Any) -> None:
+    found = draw(kind(A, B), np.random.default_rng(5), (7,))
+    key = jax.random.key(int(np.random.default_rng(5).integers(2**32)))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(found, kind(A, B).sample(key, (7,)), rtol=1e-13)
