@@ -5,7 +5,7 @@ from functools import singledispatch
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.families.compiled import made
+from bayesnb.families.beta import Beta
 from bayesnb.families.gamma_vector import GammaVector
 
 __all__ = ["component_marginal", "dirichlet_marginal"]
@@ -32,4 +32,6 @@ def dirichlet_marginal(concentration: object) -> dist.Distribution:
     numbers = np.asarray(concentration)
     if numbers.shape[-1] == 1:
         return dist.Delta(np.ones_like(numbers))
-    return made(dist.Beta, numbers, numbers.sum(axis=-1, keepdims=True) - numbers)
+    rest = numbers.sum(axis=-1, keepdims=True) - numbers
+    # The rest may be rounded to zero, of which the checks of parameters would say that it is not positive.
+    return Beta(numbers, rest, validate_args=False)

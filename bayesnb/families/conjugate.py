@@ -164,7 +164,7 @@ class ConjugateFamily(Family):
                     "marginals() in the class"
                 )
             found[name] = marginal
-            return distribution.mean
+            return marginal.mean
 
         self.prior(note)
         return found
