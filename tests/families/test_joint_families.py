@@ -143,9 +143,7 @@ def test_missing_cells_need_a_method(table):
     np.testing.assert_allclose(given[:4], np.tile(NORMAL.logpdf(holes[:4])[:, None], 2), rtol=1e-9)
     assert np.isnan(given[4]).all()
     with pytest.raises(NotImplementedError, match="Cloud does not say how cells of a row are integrated out: define"):
-        jax.eval_shape(
-            lambda key: numpyro.handlers.seed(posterior.model.program, key)(holes, y), jax.random.key(0)
-        )
+        jax.eval_shape(lambda key: numpyro.handlers.seed(posterior.model.program, key)(holes, y), jax.random.key(0))
 
 
 def test_errors_name_the_block_and_its_columns():
