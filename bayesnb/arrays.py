@@ -80,7 +80,9 @@ def log_beta(a: Any, b: Any) -> Any:
     xp, special = namespace(a, b)
     if xp is np:
         return special.betaln(a, b)
-    return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b)
+    # One call of the function, whose derivatives are long formulas, compiles in a third of the time of three.
+    of_a, of_b, of_sum = special.gammaln(jnp.stack(jnp.broadcast_arrays(a, b, a + b)))
+    return of_a + of_b - of_sum
 
 
 def log_rising(a: Any, x: Any) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 import scipy.stats
-from jax.scipy.special import gammaln, xlog1py, xlogy
+from jax.scipy.special import gammaln
 from numpyro.distributions import constraints
 
 import bayesnb as nb
+from bayesnb.arrays import namespace
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.zero_or import ZeroOr
 from bayesnb.statistics.counts import class_sums, observed_weight
@@ -176,9 +177,18 @@ class Coins(nb.ConjugateFamily):
         }
 
 
-@jax.jit
+# By SciPy where the arrays are NumPy's, so that the families that are not the page's example compile little.
 def _log_beta(a, b):
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+    _, special = namespace(a, b)
+    return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b)
+
+
+def _xlogy(x, y):
+    return namespace(x, y)[1].xlogy(x, y)
+
+
+def _xlog1py(x, y):
+    return namespace(x, y)[1].xlog1py(x, y)
 
 
 class _Dirichlet(nb.ConjugateFamily):
@@ -205,12 +215,9 @@ class _Dirichlet(nb.ConjugateFamily):
         return _log_norm(self.concentration + statistics.total) - _log_norm(self.concentration)
 
 
-@jax.jit
 def _log_norm(a):
-    return gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1))
-
-
-_xlogy, _xlog1py = jax.jit(xlogy), jax.jit(xlog1py)
+    _, special = namespace(a)
+    return special.gammaln(a).sum(axis=-1) - special.gammaln(a.sum(axis=-1))
 
 
 @jax.tree_util.register_dataclass

@@ -12,10 +12,12 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.families.bins import Binned
 from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.compiled import compiled
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.inverse_wishart import draw_inverse_wishart
+from bayesnb.families.zero_or import ZeroOr
 
 __all__ = ["draw", "log_gammas"]
 
@@ -131,6 +133,23 @@ def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tu
     entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     combinations = distribution.combinations
     return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
+
+
+@_draw.register
+def _(distribution: Binned, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    codes = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
+    return distribution.bins.draws(codes, rng.uniform(size=shape))
+
+
+@_draw.register
+def _(distribution: ZeroOr, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    is_nonzero = rng.uniform(size=shape) < np.asarray(distribution.nonzero_prob)
+    return np.where(is_nonzero, _draw(distribution.other.expand(distribution.batch_shape), rng, shape), 0.0)
+
+
+@_draw.register
+def _(distribution: dist.VonMises, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return rng.vonmises(distribution.loc, distribution.concentration, shape)
 
 
 @_draw.register

@@ -336,14 +336,17 @@ class TestHeavyRows:
 @pytest.mark.parametrize("case", cases_fast(BY_CELLS, {"categorical"}))
 def test_the_predictive_distribution_of_numpyro(case, rng):
     family = case.family.update(case.family.statistics(case.cells(rng, 30), membership(rng, 30)))
-    predictive = family.predictive()
-    assert predictive.batch_shape == (CLASSES, 3)
     x = case.cells(rng, 5)
-    densities = jax.jit(lambda x: family.predictive().log_prob(x[:, None]))(x)
-    np.testing.assert_allclose(np.asarray(densities).sum(-1), family.row_log_predictive(x), rtol=1e-6)
-    drawn = np.asarray(jax.jit(lambda key: family.predictive().sample(key, (4000,)))(jax.random.key(3)))
-    values = jax.jit(lambda key: case.predictive(family).sample(key, (4000,)))(jax.random.key(4))
-    for mine, other in zip(drawn.reshape(4000, -1).T, np.asarray(values).reshape(4000, -1).T, strict=True):
+
+    @jax.jit
+    def found(x, keys):
+        mine, other = family.predictive(), case.predictive(family)
+        assert mine.batch_shape == (CLASSES, 3)
+        return mine.log_prob(x[:, None]), mine.sample(keys[0], (4000,)), other.sample(keys[1], (4000,))
+
+    densities, *drawn = map(np.asarray, found(x, (jax.random.key(3), jax.random.key(4))))
+    np.testing.assert_allclose(densities.sum(-1), family.row_log_predictive(x), rtol=1e-6)
+    for mine, other in zip(*(values.reshape(4000, -1).T for values in drawn), strict=True):
         assert stats.ks_2samp(mine, other, method="asymp").pvalue > 1e-5
 
 

@@ -10,6 +10,7 @@ import pytest
 from bayesnb.families.draw import draw
 from bayesnb.families.gamma_poisson import GammaPoisson
 from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.zero_or import ZeroOr
 
 DRAWS = 4000
 
@@ -44,6 +45,8 @@ PROBS = VECTORS / VECTORS.sum(axis=-1, keepdims=True)
         GammaPoisson(A, B),
         dist.MultinomialProbs(PROBS, total_count=9),
         dist.DirichletMultinomial(VECTORS, total_count=9),
+        ZeroOr(A / 5, dist.Normal(A, B)),
+        ZeroOr(A / 5, dist.Normal(A[0], B[0])),
         dist.Laplace(A, B),
     ],
     ids=lambda distribution: type(distribution).__name__,
