@@ -32,4 +32,6 @@ def dirichlet_marginal(concentration: object) -> dist.Distribution:
     numbers = np.asarray(concentration)
     if numbers.shape[-1] == 1:
         return dist.Delta(np.ones_like(numbers))
-    return Beta(numbers, numbers.sum(axis=-1, keepdims=True) - numbers)
+    rest = numbers.sum(axis=-1, keepdims=True) - numbers
+    # The rest may be rounded to zero, of which the checks of parameters would say that it is not positive.
+    return Beta(numbers, rest, validate_args=False)
