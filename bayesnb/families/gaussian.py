@@ -172,9 +172,10 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def marginals(self) -> dict[str, dist.Distribution]:
         scale = sqrt(self.rate / (self.concentration * self.kappa))
+        # The hyperparameters are valid.
         return {
-            "mean": TDistribution(2.0 * self.concentration, self.loc, scale),
-            "variance": dist.InverseGamma(self.concentration, self.rate),
+            "mean": TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
+            "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
         }
 
     def mode(self) -> dict[str, Any]:
