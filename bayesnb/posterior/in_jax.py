@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 
 from bayesnb.device import encoded, log_joint_of_blocks
 from bayesnb.families.base import Family
@@ -49,7 +50,7 @@ def function_of_array(
         )
         for block in model.blocks
     ]
-    of_rows = partial(_log_joint, density, families, places, arrays)
+    of_rows = Partial(_log_joint, Partial(density), families, places, arrays)
 
     def log_joint(x: Any) -> Any:
         cells = _as_numbers(x)
@@ -93,25 +94,35 @@ def _as_numbers(x: Any) -> Any:
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _in_float64(of_rows: Callable[[Any], Any], rows: Any) -> Any:
+def _in_float64(of_rows: Partial, rows: Any) -> Any:
     """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
     with jax.enable_x64(True):
-        return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
+        return _values(of_rows, rows)
 
 
 @_in_float64.defjvp
-def _(of_rows: Callable[[Any], Any], at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
+def _(of_rows: Partial, at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
     # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
     (rows,), (direction,) = at, along
     with jax.enable_x64(True):
-        found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
-        classes = jnp.eye(found.shape[-1])
-        (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
-        found, slopes = found.astype(rows.dtype), slopes.astype(rows.dtype)
+        found, slopes = _values_and_slopes(of_rows, rows)
     return found, jnp.einsum("crj,rj->rc", slopes, direction)
 
 
-@partial(jax.jit, static_argnums=0)
+@jax.jit
+def _values(of_rows: Partial, rows: Any) -> Any:
+    return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
+
+
+@jax.jit
+def _values_and_slopes(of_rows: Partial, rows: Any) -> tuple[Any, Any]:
+    """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
+    found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
+    classes = jnp.eye(found.shape[-1])
+    (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
+    return found.astype(rows.dtype), slopes.astype(rows.dtype)
+
+
 def _log_joint(
     density: Callable[[Any, Sequence[Any]], Any],
     families: Sequence[Family],

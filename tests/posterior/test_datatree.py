@@ -29,16 +29,22 @@ def flowers():
 
 
 @pytest.fixture(scope="module")
-def posteriors(flowers):
-    X, y = flowers
-    model = nb.NaiveBayes({"height": nb.Gaussian(), "colour": nb.Categorical(), "petals": nb.Poisson()})
-    return {"exact": nb.fit(model, X, y), "sampled": nb.fit(model, X, y, nb.NUTS(), key=1)}
+def flags():
+    """Three columns of zeros and ones and two classes, as in other tests that sample: they share a compiled sampler."""
+    rng = np.random.default_rng(11)
+    return rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
 
 
 @pytest.fixture(scope="module")
-def trees(posteriors, flowers):
-    X, y = flowers
-    return {kind: posterior.to_datatree(X, y, predictions=X[:5]) for kind, posterior in posteriors.items()}
+def posteriors(flowers, flags):
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "colour": nb.Categorical(), "petals": nb.Poisson()})
+    return {"exact": nb.fit(model, *flowers), "sampled": nb.fit(nb.Bernoulli(2.0, 2.0), *flags, nb.NUTS(), key=1)}
+
+
+@pytest.fixture(scope="module")
+def trees(posteriors, flowers, flags):
+    tables = {"exact": flowers, "sampled": flags}
+    return {kind: posteriors[kind].to_datatree(X, y, predictions=X[:5]) for kind, (X, y) in tables.items()}
 
 
 EVERYWHERE = {
@@ -48,16 +54,16 @@ EVERYWHERE = {
     "mcse": lambda tree: az.mcse(tree),
     "loo of the label": lambda tree: az.loo(tree, var_name="y"),
     "psense_summary": lambda tree: azs.psense_summary(tree, likelihood_var_names="joint"),
-    "plot_trace_dist": lambda tree: az.plot_trace_dist(tree, var_names=["height_mean"]),
+    "plot_trace_dist": lambda tree: az.plot_trace_dist(tree, var_names=["class_prob"]),
     "plot_rank": lambda tree: az.plot_rank(tree, var_names=["class_prob"]),
-    "plot_forest": lambda tree: az.plot_forest(tree, var_names=["petals_rate"]),
-    "plot_dist": lambda tree: az.plot_dist(tree, var_names=["petals_rate"]),
+    "plot_forest": lambda tree: az.plot_forest(tree, var_names=["class_prob"]),
+    "plot_dist": lambda tree: az.plot_dist(tree, var_names=["class_prob"]),
     "plot_prior_posterior": lambda tree: az.plot_prior_posterior(tree, var_names=["class_prob"]),
     "plot_ppc_dist": lambda tree: az.plot_ppc_dist(tree, var_names=["y"], kind="ecdf"),
     "plot_ppc_pava": lambda tree: az.plot_ppc_pava(tree, data_type="categorical"),
     "plot_ppc_rootogram": lambda tree: az.plot_ppc_rootogram(tree, var_names=["y"]),
     "plot_ppc_tstat": lambda tree: az.plot_ppc_tstat(tree, t_stat="mean"),
-    "plot_psense_dist": lambda tree: az.plot_psense_dist(tree, var_names=["petals_rate"], likelihood_var_names="joint"),
+    "plot_psense_dist": lambda tree: az.plot_psense_dist(tree, var_names=["class_prob"], likelihood_var_names="joint"),
 }
 
 
@@ -83,23 +89,24 @@ def test_arviz_functions_of_samplers_and_of_several_models(trees, posteriors, fl
     mpl.pyplot.close("all")
 
 
-def test_groups_and_labels(trees, posteriors, flowers):
+def test_groups_and_labels(trees, posteriors, flowers, flags):
     X, _ = flowers
-    tree = trees["sampled"]
+    tree = trees["exact"]
     assert set(tree.children) == {
-        "posterior", "prior", "log_prior", "sample_stats", "log_likelihood", "observed_data", "constant_data",
+        "posterior", "prior", "log_prior", "log_likelihood", "observed_data", "constant_data",
         "posterior_predictive", "prior_predictive", "predictions",
     }  # fmt: skip
-    assert "sample_stats" not in trees["exact"].children
+    assert set(trees["sampled"].children) == {*tree.children, "sample_stats"}
     assert tree.posterior["colour_prob"].dims == ("chain", "draw", "class", "colour_category")
     assert tree.predictions["proba"].dims == ("chain", "draw", "row", "class")
     assert tree.predictions.coords["class"].values.tolist() == ["aster", "broom", "crocus"]
     assert tree.observed_data.attrs["classes"] == ["aster", "broom", "crocus"]
     np.testing.assert_array_equal(tree.constant_data["height"], X["height"])
     assert tree.attrs["modeling_interface"] == "bayesnb"
-    assert "NUTS" in tree.attrs["inference"]
-    frequencies = (tree.posterior_predictive["y"] == 0).mean(("chain", "draw")).values
-    np.testing.assert_allclose(frequencies, posteriors["sampled"].proba_draws(X)[..., 0].mean((0, 1)), atol=0.04)
+    assert "NUTS" in trees["sampled"].attrs["inference"]
+    for kind, rows in (("exact", X), ("sampled", flags[0])):
+        frequencies = (trees[kind].posterior_predictive["y"] == 0).mean(("chain", "draw")).values
+        np.testing.assert_allclose(frequencies, posteriors[kind].proba_draws(rows)[..., 0].mean((0, 1)), atol=0.04)
 
 
 def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
@@ -129,7 +136,7 @@ def test_fewer_draws_keep_their_statistics(posteriors):
     full = posteriors["sampled"].to_datatree()
     kept = np.linspace(0, 999, 10).round().astype(int)
     np.testing.assert_array_equal(tree.sample_stats["lp"], full.sample_stats["lp"][:2, kept])
-    np.testing.assert_array_equal(tree.posterior["height_mean"], full.posterior["height_mean"][:2, kept])
+    np.testing.assert_array_equal(tree.posterior["x_prob"], full.posterior["x_prob"][:2, kept])
 
 
 def test_count_vectors_are_one_variable_and_half_data_are_refused():
