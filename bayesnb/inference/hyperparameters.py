@@ -16,7 +16,9 @@ from bayesnb.arrays import to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
+from bayesnb.families.compiled import compiled
 from bayesnb.families.draw import draw
+from bayesnb.inference.coordinates.base import unconstrained
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.statistics.counts import ClassCounts
@@ -55,7 +57,7 @@ class ChainHyperparameters:
         self._line = np.concatenate(
             [np.zeros((num_chains, 0))]
             + [
-                np.reshape(biject_to(prior.support).inv(jnp.asarray(value)), (num_chains, -1))
+                np.reshape(compiled(unconstrained, prior.support, value), (num_chains, -1))
                 for prior, value in zip(self._hyperpriors, drawn, strict=True)
             ],
             axis=1,
