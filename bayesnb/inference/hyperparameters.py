@@ -1,7 +1,6 @@
 """Draws of learned hyperparameters given statistics, the parameters integrated out."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
@@ -68,12 +67,17 @@ class ChainHyperparameters:
         """The hyperparameters by name, leading axis the chain."""
         return self._at(self._line)[0]
 
-    def priors(self) -> list[tuple[ClassPrior, tuple[Family, ...]]]:
-        """The prior of each chain."""
+    def priors(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        """Class prior and families of all chains, leading axis the chain."""
         if not self._hyperpriors:
-            return [(self._model.class_prior, self._model.families)] * len(self._line)
-        prior = self._model.learned.given(self.values)
-        return [jax.tree.map(itemgetter(s), prior) for s in range(len(self._line))]
+            return self._same_for_all
+        return self._model.learned.given(self.values)
+
+    @cached_property
+    def _same_for_all(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        number = len(self._line)
+        prior = self._model.class_prior, self._model.families
+        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), prior)
 
     def with_numbers(self, problem: Problem) -> list[Problem]:
         """The problem with the hyperparameters of each chain in place of the hyperpriors."""
@@ -84,13 +88,12 @@ class ChainHyperparameters:
             for s in range(len(self._line))
         ]
 
-    def move(self, parts: Sequence[ModelStatistics], rng: np.random.Generator) -> None:
-        """Move all hyperparameters once, given the statistics of each chain."""
+    def move(self, statistics: ModelStatistics, rng: np.random.Generator) -> None:
+        """Move all hyperparameters once, given statistics whose class axis holds the classes of all chains."""
         if not self._hyperpriors:
             return
-        together = ModelStatistics.joined(parts)
         for moved in self._moves:
-            self._line = self._slice(self._line, moved, together, rng)
+            self._line = self._slice(self._line, moved, statistics, rng)
 
     def _slice(
         self, line: np.ndarray, moved: np.ndarray, statistics: ModelStatistics, rng: np.random.Generator

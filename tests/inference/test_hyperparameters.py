@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.inference.hyperparameters import ChainHyperparameters
 from bayesnb.inference.relabel import exchangeable
 from bayesnb.posterior.collapsed import CollapsedPosterior
@@ -64,6 +65,7 @@ def means_by_quadrature(labels, *, shared):
         pytest.param(GIBBS, KIND, True, id="Gibbs, shared", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), False, id="Gibbs, labels", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels", marks=pytest.mark.slow),
+        pytest.param(nb.NUTS(), list("aabbbab"), True, id="NUTS, shared, labels"),
         pytest.param(nb.NUTS(), KIND, False, id="NUTS", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, True, id="NUTS, shared", marks=pytest.mark.slow),
     ],
@@ -116,8 +118,9 @@ def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
     problem = read_table(nb.NaiveBayes(nb.Poisson(hyperprior, 1.0)), EGGS, list("aabbbab"))
     rng = np.random.default_rng(0)
     chains = ChainHyperparameters(problem.resolved, 3000, rng)
+    statistics = ModelStatistics.joined([problem.statistics] * 3000)
     for _ in range(12):
-        chains.move([problem.statistics] * 3000, rng)
+        chains.move(statistics, rng)
     log_prior = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
     evidence = np.stack([log_evidence_of_eggs(EGGS[[0, 1, 5], 0]), log_evidence_of_eggs(EGGS[[2, 3, 4, 6], 0])])
     of_classes = [log_prior + evidence.sum(axis=0)] if shared else log_prior + evidence
