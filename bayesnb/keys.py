@@ -8,7 +8,7 @@ import numpy as np
 __all__ = ["as_key", "random_generator", "split"]
 
 FEWEST = 16
-"""Fewest keys that are drawn at a time."""
+"""Smallest number of keys that are split at a time."""
 
 
 def as_key(key: Any) -> jax.Array:
@@ -33,9 +33,9 @@ def as_key(key: Any) -> jax.Array:
 def split(key: jax.Array, number: int) -> list[jax.Array]:
     """The keys of `jax.random.split`.
 
-    JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that a power
-    of two is drawn. To unpack an array of keys, JAX compiles a program of as many outputs as there are keys. NumPy needs
-    none.
+    JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that their
+    number is a power of two. To unpack an array of keys, JAX compiles a program of as many outputs as there are keys.
+    NumPy needs none.
     """
     enough = max(FEWEST, 2 ** (number - 1).bit_length())
     numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))
