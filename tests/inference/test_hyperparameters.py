@@ -21,7 +21,7 @@ CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])
 KIND = ["a", "a", "a", "b", "b", None, None]
 GRID = np.exp(np.linspace(-6, 5, 1500))
-GIBBS = nb.Gibbs(num_warmup=50, num_samples=200, num_chains=4)
+GIBBS = nb.Gibbs(num_warmup=50, num_samples=100, num_chains=8)
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 
@@ -98,10 +98,10 @@ def test_the_concentration_of_the_classes_is_learned_too():
 
 def test_the_density_that_gibbs_reports_has_hyperparameters():
     """Up to a constant, which the labelled rows add."""
-    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 20, 2), key=3)
+    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 5, 8), key=3)
     draws = posterior.draws()
     difference = []
-    for at in np.ndindex(2, 20):
+    for at in np.ndindex(8, 5):
         a, rate, prob = (draws[name][at] for name in ("x_concentration", "x_rate", "class_prob"))
         expected = stats.gamma.logpdf(a, 2.0) + stats.gamma.logpdf(rate, a).sum()
         for x, label in zip(EGGS[:, 0], KIND, strict=True):
@@ -133,7 +133,7 @@ def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
 def test_classes_that_share_no_hyperparameter_move_side_by_side():
     def moves(family, **options):
         model = read_table(nb.NaiveBayes(family, **options), np.tile(EGGS, 2), KIND).resolved
-        chains = ChainHyperparameters(model, 3, np.random.default_rng(0))
+        chains = ChainHyperparameters(model, 8, np.random.default_rng(0))
         return chains._owner.tolist(), [moved.tolist() for moved in chains._moves]
 
     assert moves(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)) == ([0], [[True]])
