@@ -6,6 +6,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from arviz_stats.base import array_stats
+from cases import Exponential
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
@@ -65,7 +66,7 @@ def means_by_quadrature(labels, *, shared):
         pytest.param(GIBBS, KIND, True, id="Gibbs, shared", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), False, id="Gibbs, labels", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels", marks=pytest.mark.slow),
-        pytest.param(nb.NUTS(), list("aabbbab"), True, id="NUTS, shared, labels"),
+        pytest.param(nb.NUTS(), list("aabbbab"), True, id="NUTS, shared, labels", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, False, id="NUTS", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, True, id="NUTS, shared", marks=pytest.mark.slow),
     ],
@@ -81,6 +82,21 @@ def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared
     )
     assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
     np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
+
+
+def test_nuts_agrees_with_quadrature_where_all_rows_have_labels():
+    """Known class probabilities and a short formula of the evidence, which compile fast."""
+    waits, labels = EGGS + 0.5, np.array(list("aabbbab"))
+    model = nb.NaiveBayes(Exponential(dist.Gamma(2.0, 1.0), 1.0), class_probs=[0.5, 0.5])
+    draws = nb.fit(model, waits, labels, nb.NUTS(), key=2).draws()
+    n, total = (np.array([function(waits[labels == label]) for label in "ab"]) for function in (len, np.sum))
+    density = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
+    for of_class, sum_of_class in zip(n, total, strict=True):
+        density += gammaln(GRID + of_class) - gammaln(GRID) - (GRID + of_class) * np.log(1 + sum_of_class)
+    weight = np.exp(density - logsumexp(density))
+    assert np.abs(z_scores(draws["x_concentration"], weight @ GRID)).max() < CRITICAL_Z
+    rate = [weight @ (GRID + of_class) / (1 + of_sum) for of_class, of_sum in zip(n, total, strict=True)]
+    assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
 
 
 def test_the_concentration_of_the_classes_is_learned_too():
