@@ -8,6 +8,9 @@ import numpy as np
 
 __all__ = ["as_key", "random_generator", "split", "split_twice"]
 
+FEWEST = 16
+"""Smallest number of keys that are split at a time."""
+
 
 def as_key(key: Any) -> jax.Array:
     """A JAX key from an int seed or a JAX key.
@@ -31,10 +34,13 @@ def as_key(key: Any) -> jax.Array:
 def split(key: jax.Array, number: int) -> list[jax.Array]:
     """The keys of `jax.random.split`.
 
-    To unpack an array of keys, JAX compiles a program of as many outputs as there are keys. NumPy needs none.
+    JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that their
+    number is a power of two. To unpack an array of keys, JAX compiles a program of as many outputs as there are keys.
+    NumPy needs none.
     """
-    numbers = np.asarray(jax.random.key_data(jax.random.split(key, number)))
-    return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers]
+    enough = max(FEWEST, 2 ** (number - 1).bit_length())
+    numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))
+    return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers[:number]]
 
 
 def split_twice(key: jax.Array, number: int, parts: int) -> tuple[list[jax.Array], list[list[jax.Array]]]:

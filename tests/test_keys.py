@@ -7,12 +7,12 @@ import pytest
 from bayesnb.keys import as_key, split, split_twice
 
 
-@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
-def test_split_keys_are_those_of_jax(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "number"), [("threefry2x32", 3), ("threefry2x32", 17), ("rbg", 3)])
+def test_split_keys_are_those_of_jax(kind: str, number: int) -> None:
     key = jax.random.key(7, impl=kind)
-    expected = jax.random.split(key, 3)
-    found = split(key, 3)
-    assert [own.dtype for own in found] == [expected.dtype] * 3
+    expected = jax.random.split(key, number)
+    found = split(key, number)
+    assert [own.dtype for own in found] == [expected.dtype] * number
     np.testing.assert_array_equal([jax.random.key_data(own) for own in found], jax.random.key_data(expected))
 
 

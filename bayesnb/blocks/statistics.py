@@ -40,14 +40,9 @@ class ModelStatistics:
     def __mul__(self, factor: float) -> Self:
         return type(self)(self.classes * factor, tuple(block * factor for block in self.blocks))
 
-    def split(self, parts: int) -> list[Self]:
-        """Statistics of each of several groups of classes, as many classes in each, in their order."""
-        blocks = zip(*(block.split(parts) for block in self.blocks), strict=True)
-        return [type(self)(*part) for part in zip(self.classes.split(parts), blocks, strict=True)]
-
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Statistics of all classes of several groups: `split` backwards."""
+        """Statistics of all classes of several groups, the classes of the first group first."""
         blocks = zip(*(part.blocks for part in parts), strict=True)
         classes = ClassCounts.joined([part.classes for part in parts])
         return cls(classes, tuple(type(of_parts[0]).joined(of_parts) for of_parts in blocks))

@@ -631,7 +631,7 @@ class Family(Params, ABC):
 
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
-        return {field.name: getattr(self, field.name) for field in _array_fields(self)}
+        return {name: getattr(self, name) for name in _field_names(type(self), static=False)}
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
         """The same family with other values of some hyperparameters, by the names of `hyperparameters`."""
@@ -639,7 +639,7 @@ class Family(Params, ABC):
 
     def settings(self) -> dict[str, Any]:
         """The static fields by name: constants of the likelihood, and what the table's cells may be."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.metadata.get("static")}
+        return {name: getattr(self, name) for name in _field_names(type(self), static=True)}
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         """The same family with each hyperparameter as an array for every class and column.
@@ -738,8 +738,10 @@ def _as_tuples(categories: Any) -> tuple:
     return tuple(categories) if isinstance(categories, Sequence | np.ndarray) else categories
 
 
-def _array_fields(family: Family) -> list[Any]:
-    return [field for field in fields(family) if not field.metadata.get("static")]
+@cache
+def _field_names(kind: type[Family], *, static: bool) -> tuple[str, ...]:
+    """Names of the static fields of a class of families, or of the others."""
+    return tuple(field.name for field in fields(kind) if bool(field.metadata.get("static")) == static)
 
 
 def _short(value: Any) -> str:

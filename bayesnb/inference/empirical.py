@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.statistics import ModelStatistics, log_evidence
+from bayesnb.families.compiled import compiled
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.base import Inference
+from bayesnb.inference.coordinates.base import unconstrained
 from bayesnb.keys import random_generator
 from bayesnb.model.learned import LearnedPrior
 from bayesnb.model.ways import ways_to_posterior
@@ -89,7 +89,7 @@ class EmpiricalBayes(Inference):
         learned = replace(problem, model=source).resolved.learned
         drawn = learned.draw_hyperparameters(random_generator(key), (STARTS,))
         starts = {
-            name: np.asarray(biject_to(prior.support).inv(jnp.asarray(drawn[name])))
+            name: np.asarray(compiled(unconstrained, prior.support, drawn[name]))
             for name, prior in learned.hyperpriors.items()
         }
         ends = [
@@ -103,20 +103,27 @@ class EmpiricalBayes(Inference):
         return ExactPosterior(numbers, self)
 
 
-Point = dict[str, Any]
+Point = dict[str, np.ndarray]
 """Hyperparameters on the unconstrained scale, by name."""
 
 
 def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
     """Local maximum of the log evidence from a start: its value and its place."""
-    line, unravel = ravel_pytree(start)
+    ends = np.cumsum([value.size for value in start.values()])[:-1]
+
+    def lined_up(point: Point) -> np.ndarray:
+        return np.concatenate([np.ravel(point[name]) for name in start])
+
+    def apart(line: np.ndarray) -> Point:
+        parts = zip(start.items(), np.split(line, ends), strict=True)
+        return {name: part.reshape(value.shape) for (name, value), part in parts}
 
     def descend(line: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _log_evidence(learned, statistics, unravel(jnp.asarray(line)))
-        return -float(value), -np.asarray(ravel_pytree(gradient)[0])
+        value, gradient = _log_evidence(learned, statistics, apart(line))
+        return -float(value), -lined_up(gradient)
 
-    found = minimize(descend, np.asarray(line), jac=True, method="L-BFGS-B", options={"gtol": 1e-7, "ftol": 1e-14})
-    return -float(found.fun), unravel(jnp.asarray(found.x))
+    found = minimize(descend, lined_up(start), jac=True, method="L-BFGS-B", options={"gtol": 1e-7, "ftol": 1e-14})
+    return -float(found.fun), apart(found.x)
 
 
 def _require_maximum(
@@ -127,7 +134,8 @@ def _require_maximum(
     for name, value in point.items():
         for label, index in zip(labels[name], np.ndindex(np.shape(value)), strict=True):
             for step in (STEP, -STEP):
-                moved = {**point, name: jnp.asarray(value).at[index].add(step)}
+                moved = {**point, name: value.copy()}
+                moved[name][index] += step
                 if float(_log_evidence(learned, statistics, moved)[0]) > top - FALL:
                     here, there = (float(_constrained(learned, p)[name][index]) for p in (point, moved))
                     raise ValueError(

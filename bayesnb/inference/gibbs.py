@@ -25,13 +25,11 @@ from bayesnb.posterior.collapsed import CollapsedPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.problem import Problem
 from bayesnb.progress import shows_progress, tqdm
+from bayesnb.statistics.counts import ClassCounts
 from bayesnb.validate import whole_number
 from bayesnb.warn import warn
 
 __all__ = ["Gibbs"]
-
-Parts = list[ModelStatistics]
-"""Statistics of all rows, those of each chain."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +135,14 @@ class Gibbs(Inference):
             shape = (self.num_chains, self.num_samples)
             return draw_parameters(problem.posterior_classes, problem.posterior_families, rng, shape), np.zeros(shape)
         hyperparameters = ChainHyperparameters(problem.resolved, self.num_chains, rng)
-        parts, sweep = self._sweeps(problem, hyperparameters, rng)
+        statistics, sweep = self._sweeps(problem, hyperparameters, rng)
         kept, of_rows = [], []
         total = self.num_warmup + self.num_samples
         with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
             for number in range(total):
-                hyperparameters.move(parts, rng)
-                parameters = _draw_given(hyperparameters, parts, rng)
-                parts, of_sweep = sweep(parameters)
+                hyperparameters.move(statistics, rng)
+                parameters = _draw_given(hyperparameters, statistics, rng)
+                statistics, of_sweep = sweep(parameters)
                 if number >= self.num_warmup:
                     kept.append(parameters)
                     of_rows.append(of_sweep)
@@ -153,14 +151,15 @@ class Gibbs(Inference):
 
     def _sweeps(
         self, problem: Problem, hyperparameters: ChainHyperparameters, rng: np.random.Generator
-    ) -> tuple[Parts, Callable[[ModelParameters], tuple[Parts, np.ndarray]]]:
-        """The statistics of each chain at the start, and a draw of the labels.
+    ) -> tuple[ModelStatistics, Callable[[ModelParameters], tuple[ModelStatistics, np.ndarray]]]:
+        """The statistics at the start, and a draw of the labels.
 
-        The draw takes parameters and gives the statistics of each chain, and the log density of the unlabelled rows.
+        The draw takes parameters and gives the statistics, and the log density of the unlabelled rows in each chain.
+        The class axis of the statistics holds the classes of all chains, those of the first chain first.
         """
         rows, model = problem.unlabelled, problem.resolved
+        known = ModelStatistics.joined([problem.statistics] * self.num_chains)
         if rows is None:
-            known = [problem.statistics] * self.num_chains
             return known, lambda parameters: (known, np.zeros(self.num_chains))
         starts = np.stack([first_responsibilities(chain, rng) for chain in hyperparameters.with_numbers(problem)])
         # Each piece of the rows has a stream of random numbers of its own, so that draws do not depend on the threads.
@@ -168,17 +167,13 @@ class Gibbs(Inference):
 
         def count(responsibilities: np.ndarray, cells: tuple[Any, ...], here: slice, stream: Any) -> ModelStatistics:
             labels = _draw_labels(responsibilities, rows.weights[here], stream)
-            # The families get one class axis with the classes of all chains.
             return model.count(cells, np.moveaxis(labels, 0, 1).reshape(labels.shape[1], -1))
-
-        def by_chain(counted: ModelStatistics) -> Parts:
-            return [problem.statistics + part for part in counted.split(self.num_chains)]
 
         def begin(piece: tuple[slice, Any]) -> ModelStatistics:
             here, stream = piece
             return count(starts[:, here], rows.cells(here), here, stream)
 
-        def sweep(parameters: ModelParameters) -> tuple[Parts, np.ndarray]:
+        def sweep(parameters: ModelParameters) -> tuple[ModelStatistics, np.ndarray]:
             def of_piece(piece: tuple[slice, Any]) -> tuple[ModelStatistics, np.ndarray]:
                 here, stream = piece
                 cells = rows.cells(here)
@@ -186,9 +181,9 @@ class Gibbs(Inference):
                 return count(responsibilities, cells, here, stream), density @ rows.weights[here]
 
             counted, of_rows = reduce(added, in_order(of_piece, pieces))
-            return by_chain(counted), of_rows
+            return known + counted, of_rows
 
-        return by_chain(reduce(add, in_order(begin, pieces))), sweep
+        return known + reduce(add, in_order(begin, pieces)), sweep
 
     def _warn(self, posterior: SampledPosterior) -> None:
         problems = posterior.diagnostics.problems()
@@ -217,13 +212,20 @@ def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.rand
     return labels
 
 
-def _draw_given(hyperparameters: ChainHyperparameters, parts: Parts, rng: np.random.Generator) -> ModelParameters:
+def _draw_given(
+    hyperparameters: ChainHyperparameters, statistics: ModelStatistics, rng: np.random.Generator
+) -> ModelParameters:
     """A draw of all parameters for each chain, given its hyperparameters and its statistics."""
-    given = [updated(*prior, part) for prior, part in zip(hyperparameters.priors(), parts, strict=True)]
-    class_prior, families = jax.tree.map(lambda *leaves: np.stack(leaves), *given)
+    class_prior, families = hyperparameters.priors()
+    num_chains = len(jax.tree.leaves(class_prior)[0])
+    classes = ClassCounts(statistics.classes.n.reshape(num_chains, -1))
+    num_classes = classes.n.shape[1]
+    # The families get one class axis with the classes of all chains, as the statistics have it.
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
+    class_prior, flat = updated(class_prior, flat, replace(statistics, classes=classes))
+    families = jax.tree.map(lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]), flat)
     drawn = draw_parameters(class_prior, families, rng, hyperparameters=hyperparameters.values)
-    num_classes = drawn.class_prob.shape[-1]
-    return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, (len(parts), num_classes)))
+    return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, classes.n.shape))
 
 
 def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:

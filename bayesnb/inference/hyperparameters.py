@@ -1,7 +1,6 @@
 """Draws of learned hyperparameters given statistics, the parameters integrated out."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
@@ -16,7 +15,9 @@ from bayesnb.arrays import to_numpy
 from bayesnb.blocks.class_prior import ClassPrior
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.families.base import Family
+from bayesnb.families.compiled import compiled
 from bayesnb.families.draw import draw
+from bayesnb.inference.coordinates.base import unconstrained
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 from bayesnb.statistics.counts import ClassCounts
@@ -55,7 +56,7 @@ class ChainHyperparameters:
         self._line = np.concatenate(
             [np.zeros((num_chains, 0))]
             + [
-                np.reshape(biject_to(prior.support).inv(jnp.asarray(value)), (num_chains, -1))
+                np.reshape(compiled(unconstrained, prior.support, value), (num_chains, -1))
                 for prior, value in zip(self._hyperpriors, drawn, strict=True)
             ],
             axis=1,
@@ -66,12 +67,17 @@ class ChainHyperparameters:
         """The hyperparameters by name, leading axis the chain."""
         return self._at(self._line)[0]
 
-    def priors(self) -> list[tuple[ClassPrior, tuple[Family, ...]]]:
-        """The prior of each chain."""
+    def priors(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        """Class prior and families of all chains, leading axis the chain."""
         if not self._hyperpriors:
-            return [(self._model.class_prior, self._model.families)] * len(self._line)
-        prior = self._model.learned.given(self.values)
-        return [jax.tree.map(itemgetter(s), prior) for s in range(len(self._line))]
+            return self._same_for_all
+        return self._model.learned.given(self.values)
+
+    @cached_property
+    def _same_for_all(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        number = len(self._line)
+        prior = self._model.class_prior, self._model.families
+        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), prior)
 
     def with_numbers(self, problem: Problem) -> list[Problem]:
         """The problem with the hyperparameters of each chain in place of the hyperpriors."""
@@ -82,13 +88,12 @@ class ChainHyperparameters:
             for s in range(len(self._line))
         ]
 
-    def move(self, parts: Sequence[ModelStatistics], rng: np.random.Generator) -> None:
-        """Move all hyperparameters once, given the statistics of each chain."""
+    def move(self, statistics: ModelStatistics, rng: np.random.Generator) -> None:
+        """Move all hyperparameters once, given statistics whose class axis holds the classes of all chains."""
         if not self._hyperpriors:
             return
-        together = ModelStatistics.joined(parts)
         for moved in self._moves:
-            self._line = self._slice(self._line, moved, together, rng)
+            self._line = self._slice(self._line, moved, statistics, rng)
 
     def _slice(
         self, line: np.ndarray, moved: np.ndarray, statistics: ModelStatistics, rng: np.random.Generator

@@ -155,11 +155,15 @@ class NUTS(Inference):
         bar = tqdm(desc="NUTS: compiling", unit="step", disable=not shows_progress(self.progress))
         with bar, jax.enable_x64(True):
             arguments = target.arguments
-            keys = jax.random.split(chain_key, self.num_chains)
+            keys = split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
             compiled = {"program": target.program, "settings": settings, "vectorised": _vectorised()}
             given = {"coordinates": beginning.coordinates, "arguments": arguments, **compiled}
-            states = _begin(beginning.points, beginning.variance, keys, **given)
+            start, points = partial(_begin, variance=beginning.variance, **given), beginning.points
+            if given["vectorised"]:
+                states = [start(points, jnp.stack(keys))]
+            else:
+                states = [start(jax.tree.map(itemgetter(c), points), key) for c, key in enumerate(keys)]
             sites, stats = self._run(partial(_advance, **given), states, settings, bar)
         return sites, _rename(stats, self.max_tree_depth)
 
@@ -244,24 +248,25 @@ def _vectorised() -> bool:
 @partial(jax.jit, static_argnames=("program", "settings", "vectorised"))
 def _begin(
     points: dict[str, Any],
-    variance: dict[str, Any],
     keys: jax.Array,
+    variance: dict[str, Any],
     coordinates: Coordinates,
     arguments: tuple[Any, ...],
     program: Callable,
     settings: _Settings,
     vectorised: bool,
-) -> list[Any]:
-    """States before the first step: of each chain, or of all chains in one with a leading axis."""
+) -> Any:
+    """State of one chain before its first step, or that of all chains with a leading axis."""
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(program, arguments, coordinates, settings)
         # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
         unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
-        return init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
+        state = init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
+        # No step reads the energy of the step before. Without it, the momentum that it needs is not compiled.
+        return state._replace(energy=jnp.zeros(()))
 
-    together = jax.vmap(one_chain)(points, keys)
-    return [together] if vectorised else [jax.tree.map(itemgetter(c), together) for c in range(len(keys))]
+    return jax.vmap(one_chain)(points, keys) if vectorised else one_chain(points, keys)
 
 
 def _with_good_paths(state: Any) -> Any:

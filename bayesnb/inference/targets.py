@@ -89,8 +89,9 @@ class Target(ABC):
         """Arguments of the program, numbers in float64."""
 
         def convert(leaf: Any) -> Any:
-            array = jnp.asarray(leaf)
-            return array.astype(jnp.float64) if jnp.issubdtype(array.dtype, jnp.floating) else array
+            array = np.asarray(leaf)
+            # JAX's asarray compiles a program for each shape.
+            return jax.device_put(array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array)
 
         return jax.tree.map(convert, self._arguments())
 

@@ -97,9 +97,8 @@ class _Weights:
         precisions = np.stack([prior.precision for prior in priors])
         log_normalisers = np.array([prior.log_normaliser for prior in priors])
         given = self.likelihood
-        return jax.tree.map(
-            jnp.asarray,
-            (given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers),
+        return jax.device_put(
+            (given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers)
         )
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:

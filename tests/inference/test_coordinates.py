@@ -42,10 +42,26 @@ def begin_with(prior, posterior=None):
     return begin(walks, {"site"} if posterior is not None else (), np.random.default_rng(0), 50)
 
 
-def along(function, z):
+@partial(jax.jit, static_argnums=0)
+def _along(function, z, *given):
+    return jax.jvp(lambda z: function(z, *given), (z,), (jnp.full_like(z, 2.0),))
+
+
+def along(function, z, *given):
     """Values and derivatives as samplers take them, both from the function's rule for derivatives."""
-    value, change = jax.jit(lambda z: jax.jvp(function, (z,), (jnp.full_like(z, 2.0),)))(z)
+    value, change = _along(function, z, *given)
     return value, jax.tree.map(lambda changed: np.asarray(changed) / 2, change)
+
+
+@jax.jit
+def plainly_bent(z, excess):
+    """The formula of the bend, its derivative, and the derivative of the logarithm of that."""
+
+    def plain(z):
+        return jnp.log(jnp.log1p(jnp.exp(z))) - excess * jnp.log1p(jnp.exp(-z))
+
+    slope = jax.grad(plain)
+    return jax.vmap(lambda z: (plain(z), slope(z), jax.grad(lambda z: jnp.log(slope(z)))(z)))(z)
 
 
 class TestBend:
@@ -56,17 +72,10 @@ class TestBend:
         z = self.Z
         u, log_slope = map(np.asarray, jax.jit(bend)(z, excess))
         near = np.abs(z) <= 30
-
-        def plain(z):
-            return jnp.log(jnp.log1p(jnp.exp(z))) - excess * jnp.log1p(jnp.exp(-z))
-
-        def slopes(function, at):
-            return np.asarray(jax.jit(jax.vmap(jax.grad(function)))(at))
-
-        np.testing.assert_allclose(u[near], jax.jit(plain)(z[near]), rtol=1e-12)
-        np.testing.assert_allclose(log_slope[near], np.log(slopes(plain, z[near])), rtol=1e-9, atol=1e-9)
-        curvature = slopes(lambda z: jnp.log(jax.grad(plain)(z)), z[near])
-        values, (slope, by_hand) = along(lambda z: bend(z, excess), z)
+        plain, slopes, curvature = plainly_bent(z[near], excess)
+        np.testing.assert_allclose(u[near], plain, rtol=1e-12)
+        np.testing.assert_allclose(log_slope[near], np.log(slopes), rtol=1e-9, atol=1e-9)
+        values, (slope, by_hand) = along(bend, z, excess)
         np.testing.assert_allclose(values, [u, log_slope], rtol=1e-12)
         np.testing.assert_allclose(by_hand[near], curvature, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(slope, np.exp(log_slope), rtol=1e-12)
@@ -93,30 +102,35 @@ class TestBend:
 
 
 def by_autodiff(z, free):
-    """Log density of z: that of the free numbers of a site, and the determinant of an automatic Jacobian.
+    """Values and log densities of points z, by the free numbers of a site and the determinant of an automatic Jacobian.
 
     `free` gives of a point the free numbers, and their log density.
     """
 
     @jax.jit
+    @jax.vmap
     def all_of(z):
         return *free(z), jax.jacfwd(lambda z: free(z)[0])(z)
 
     values, log_density, jacobian = all_of(z)
     assert values.shape == z.shape
-    return log_density + np.linalg.slogdet(jacobian)[1]
+    return values, log_density + np.linalg.slogdet(jacobian)[1]
 
 
-def log_density_at(coordinate, z, prior):
-    return jax.jit(lambda z: coordinate.at(z, prior).log_density)(z)
+@jax.jit
+def positions(coordinate, z, prior):
+    return jax.vmap(lambda z: coordinate.at(z, prior))(z)
+
+
+def three_points(size):
+    return np.stack([np.random.default_rng(seed).normal(size=size) for seed in range(3)])
 
 
 class TestDensities:
     """Each coordinate's density against the prior's and an automatic Jacobian, at points far and near."""
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_bent_simplex(self, seed):
-        z = np.random.default_rng(seed).normal(size=4) * 3
+    def test_bent_simplex(self):
+        z = three_points(4) * 3
         prior, total = dist.Dirichlet(CONCENTRATION), 3.7
         coordinate = BentSimplex(EXCESS, total, None)
 
@@ -126,13 +140,13 @@ class TestDensities:
             prob = jnp.exp(u - s)
             return jnp.append(prob[:-1], s), prior.log_prob(prob) + total * s - jnp.exp(s)
 
-        np.testing.assert_allclose(log_density_at(coordinate, z, prior), by_autodiff(z, free))
+        found = positions(coordinate, z, prior).log_density
+        np.testing.assert_allclose(found, by_autodiff(z, free)[1])
         known = BentSimplex(EXCESS, total, gammaln(CONCENTRATION.sum()) - gammaln(CONCENTRATION).sum())
-        np.testing.assert_allclose(log_density_at(known, z, prior), log_density_at(coordinate, z, prior))
+        np.testing.assert_allclose(positions(known, z, prior).log_density, found)
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_bent_beta(self, seed):
-        z = np.random.default_rng(seed).normal(size=2) * 3
+    def test_bent_beta(self):
+        z = three_points(2) * 3
         prior, total = dist.Beta(0.3, 0.02), 1.3
         coordinate = BentSimplex(EXCESS[:2], total, None)
 
@@ -141,49 +155,49 @@ class TestDensities:
             s = jax.scipy.special.logsumexp(u)
             return jnp.stack([jnp.exp(u[0] - s), s]), prior.log_prob(jnp.exp(u[0] - s)) + total * s - jnp.exp(s)
 
-        position = jax.jit(lambda z: coordinate.at(z, prior))(z)
-        np.testing.assert_allclose(position.log_density, by_autodiff(z, free), rtol=1e-9)
-        np.testing.assert_allclose(position.stored, jax.jit(free)(z)[0][0])
+        position = positions(coordinate, z, prior)
+        values, log_density = by_autodiff(z, free)
+        np.testing.assert_allclose(position.log_density, log_density, rtol=1e-9)
+        np.testing.assert_allclose(position.stored, values[:, 0])
         np.testing.assert_allclose(np.exp(position.value.log) + np.exp(position.value.log_rest), 1.0)
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_sticks_and_logits(self, seed):
-        z = np.random.default_rng(seed).normal(size=3) * 2
+    def test_sticks_and_logits(self):
+        z = three_points(3) * 2
         prior, coordinate = dist.Dirichlet(CONCENTRATION), Sticks(None)
 
         def free(z):
             prob = jnp.exp(coordinate.at(z, prior).value.log)
             return prob[:-1], prior.log_prob(prob)
 
-        np.testing.assert_allclose(log_density_at(coordinate, z, prior), by_autodiff(z, free))
+        np.testing.assert_allclose(positions(coordinate, z, prior).log_density, by_autodiff(z, free)[1])
         beta, logit = dist.Beta(2.0, 3.0), Logit(None)
 
         def of_beta(z):
             prob = jax.nn.sigmoid(z)
             return prob, beta.log_prob(prob).sum()
 
-        np.testing.assert_allclose(log_density_at(logit, z, beta), by_autodiff(z, of_beta))
+        np.testing.assert_allclose(positions(logit, z, beta).log_density, by_autodiff(z, of_beta)[1])
 
     @pytest.mark.parametrize("kind", [dist.Gamma, dist.InverseGamma])
     def test_bent_gamma(self, kind):
-        z, prior = np.array([-3.0, 0.2, 4.0]), kind(np.array([0.2, 1.0, 5.0]), 0.7)
+        z, prior = np.array([[-3.0, 0.2, 4.0]]), kind(np.array([0.2, 1.0, 5.0]), 0.7)
         coordinate = BentGamma(np.array([True, True, False]), np.array([4.0, 0.0, 0.0]), np.log(1.9), None)
 
         def free(z):
             value = coordinate.at(z, prior).value
             return value, prior.log_prob(value).sum()
 
-        np.testing.assert_allclose(log_density_at(coordinate, z, prior), by_autodiff(z, free))
+        np.testing.assert_allclose(positions(coordinate, z, prior).log_density, by_autodiff(z, free)[1])
 
     def test_anchored(self):
-        z, prior = np.array([-1.0, 0.5]), dist.Normal(np.array([2.0, 1.0]), np.array([3.0, 0.1]))
+        z, prior = np.array([[-1.0, 0.5]]), dist.Normal(np.array([2.0, 1.0]), np.array([3.0, 0.1]))
         coordinate = Anchored(np.array([7.0, 1.0]), np.array([0.5, 0.01]))
 
         def free(z):
             value = coordinate.at(z, prior).value
             return value, prior.log_prob(value).sum()
 
-        np.testing.assert_allclose(log_density_at(coordinate, z, prior), by_autodiff(z, free))
+        np.testing.assert_allclose(positions(coordinate, z, prior).log_density, by_autodiff(z, free)[1])
 
     @pytest.mark.parametrize("tuning", [(0.5, 1.0), pytest.param((20.0, 7.0), marks=pytest.mark.slow), (0.0, 0.2)])
     def test_quadrature_gives_the_moments_of_the_posterior_whatever_the_tuning_is(self, tuning):
@@ -192,13 +206,9 @@ class TestDensities:
         coordinate, prior = BentSimplex(np.full(2, excess), total, None), dist.Dirichlet(np.full(2, 0.3))
         line = np.linspace(-90, 60, 501)
 
-        @jax.jit
-        @jax.vmap
-        def density(z):
-            position = coordinate.at(z, prior)
-            return position.log_density + 2 * position.value.log[0], position.value.log
-
-        log_density, log_prob = density(np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2))
+        position = positions(coordinate, np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2), prior)
+        log_prob = np.asarray(position.value.log)
+        log_density = position.log_density + 2 * log_prob[:, 0]
         weight = np.exp(log_density - logsumexp(log_density))
         np.testing.assert_allclose(weight @ np.exp(log_prob), np.array([2.3, 0.3]) / 2.6, rtol=2e-4)
         np.testing.assert_allclose(weight @ log_prob, digamma([2.3, 0.3]) - digamma(2.6), rtol=1e-3)
@@ -428,10 +438,11 @@ def test_a_weight_below_one_is_seen_in_the_tails():
     # Along z, the density of log(1 - p) far to the left goes like exp(0.06 log(1 - p)).
     ends = []
     for z in (-3.0, -6.0):
-        point = {**points, "0.prob": jnp.asarray([[[3.0, z]]])}
-        position = jax.jit(lambda z: coordinate.at(z, dist.Beta(0.01, 0.01)))(point["0.prob"])
-        slope = np.log(jax.jit(jax.grad(lambda z: bend(z, coordinate.excess[0, 0, 1])[0]))(z))
-        ends.append((float(position.value.log_rest[0, 0]), -float(log_density(point)) - float(slope)))
+        point = np.array([[[3.0, z]]])
+        (position,) = positions(coordinate, point[None], dist.Beta(0.01, 0.01)).value.log_rest
+        slope = along(bend, np.array([z]), coordinate.excess[0, 0, 1])[1][0]
+        density = -float(log_density({**points, "0.prob": point}))
+        ends.append((float(position[0, 0]), density - float(np.log(slope[0]))))
     (first, at_first), (second, at_second) = ends
     assert second < -60
     np.testing.assert_allclose((at_first - at_second) / (first - second), 0.06, rtol=1e-3)
@@ -489,11 +500,12 @@ def test_a_drawn_value_keeps_its_logarithms():
 
 def test_a_probability_from_its_logarithms_lies_between_zero_and_one(float64):
     log, log_rest = np.array([[np.log(0.2), np.log(0.8)], [np.log(0.9), np.log(0.1)], [-1e-20, -46.0], [-1e4, -0.0]]).T
-    found = np.asarray(LogProbability(jnp.asarray(log), jnp.asarray(log_rest)).prob)
+    prob = jax.jit(lambda *logs: LogProbability(*logs).prob)
+    found = np.asarray(prob(log, log_rest))
     np.testing.assert_allclose(found[:3], [0.2, 0.9, 1.0], rtol=1e-15)
     assert found[2] < 1
     assert 0 < found[3] < 1e-300
-    simplex = np.asarray(LogProbability(jnp.asarray([0.0, -1e4])).prob)
+    simplex = np.asarray(prob(np.array([0.0, -1e4])))
     assert simplex[0] == 1.0
     assert 0 < simplex[1] < 1e-300
 

@@ -6,10 +6,12 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from arviz_stats.base import array_stats
+from cases import Exponential
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.inference.hyperparameters import ChainHyperparameters
 from bayesnb.inference.relabel import exchangeable
 from bayesnb.posterior.collapsed import CollapsedPosterior
@@ -20,7 +22,7 @@ CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])
 KIND = ["a", "a", "a", "b", "b", None, None]
 GRID = np.exp(np.linspace(-6, 5, 1500))
-GIBBS = nb.Gibbs(num_warmup=50, num_samples=200, num_chains=4)
+GIBBS = nb.Gibbs(num_warmup=50, num_samples=100, num_chains=8)
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 
@@ -64,6 +66,7 @@ def means_by_quadrature(labels, *, shared):
         pytest.param(GIBBS, KIND, True, id="Gibbs, shared", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), False, id="Gibbs, labels", marks=pytest.mark.slow),
         pytest.param(GIBBS, list("aabbbab"), True, id="Gibbs, shared, labels", marks=pytest.mark.slow),
+        pytest.param(nb.NUTS(), list("aabbbab"), True, id="NUTS, shared, labels", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, False, id="NUTS", marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), KIND, True, id="NUTS, shared", marks=pytest.mark.slow),
     ],
@@ -81,6 +84,21 @@ def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared
     np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
 
 
+def test_nuts_agrees_with_quadrature_where_all_rows_have_labels():
+    """Known class probabilities and a short formula of the evidence, which compile fast."""
+    waits, labels = EGGS + 0.5, np.array(list("aabbbab"))
+    model = nb.NaiveBayes(Exponential(dist.Gamma(2.0, 1.0), 1.0), class_probs=[0.5, 0.5])
+    draws = nb.fit(model, waits, labels, nb.NUTS(), key=2).draws()
+    n, total = (np.array([function(waits[labels == label]) for label in "ab"]) for function in (len, np.sum))
+    density = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
+    for of_class, sum_of_class in zip(n, total, strict=True):
+        density += gammaln(GRID + of_class) - gammaln(GRID) - (GRID + of_class) * np.log(1 + sum_of_class)
+    weight = np.exp(density - logsumexp(density))
+    assert np.abs(z_scores(draws["x_concentration"], weight @ GRID)).max() < CRITICAL_Z
+    rate = [weight @ (GRID + of_class) / (1 + of_sum) for of_class, of_sum in zip(n, total, strict=True)]
+    assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
+
+
 def test_the_concentration_of_the_classes_is_learned_too():
     labels = list("aaaabbbbbbbbbbbb")
     X = np.tile([[1.0], [0.0]], (8, 1))
@@ -96,10 +114,10 @@ def test_the_concentration_of_the_classes_is_learned_too():
 
 def test_the_density_that_gibbs_reports_has_hyperparameters():
     """Up to a constant, which the labelled rows add."""
-    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 20, 2), key=3)
+    posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), EGGS, KIND, nb.Gibbs(5, 5, 8), key=3)
     draws = posterior.draws()
     difference = []
-    for at in np.ndindex(2, 20):
+    for at in np.ndindex(8, 5):
         a, rate, prob = (draws[name][at] for name in ("x_concentration", "x_rate", "class_prob"))
         expected = stats.gamma.logpdf(a, 2.0) + stats.gamma.logpdf(rate, a).sum()
         for x, label in zip(EGGS[:, 0], KIND, strict=True):
@@ -116,8 +134,9 @@ def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
     problem = read_table(nb.NaiveBayes(nb.Poisson(hyperprior, 1.0)), EGGS, list("aabbbab"))
     rng = np.random.default_rng(0)
     chains = ChainHyperparameters(problem.resolved, 3000, rng)
+    statistics = ModelStatistics.joined([problem.statistics] * 3000)
     for _ in range(12):
-        chains.move([problem.statistics] * 3000, rng)
+        chains.move(statistics, rng)
     log_prior = stats.gamma.logpdf(GRID, 2.0) + np.log(GRID)
     evidence = np.stack([log_evidence_of_eggs(EGGS[[0, 1, 5], 0]), log_evidence_of_eggs(EGGS[[2, 3, 4, 6], 0])])
     of_classes = [log_prior + evidence.sum(axis=0)] if shared else log_prior + evidence
@@ -130,7 +149,7 @@ def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
 def test_classes_that_share_no_hyperparameter_move_side_by_side():
     def moves(family, **options):
         model = read_table(nb.NaiveBayes(family, **options), np.tile(EGGS, 2), KIND).resolved
-        chains = ChainHyperparameters(model, 3, np.random.default_rng(0))
+        chains = ChainHyperparameters(model, 8, np.random.default_rng(0))
         return chains._owner.tolist(), [moved.tolist() for moved in chains._moves]
 
     assert moves(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)) == ([0], [[True]])

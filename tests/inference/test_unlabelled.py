@@ -71,7 +71,8 @@ def waits_table():
 
 TABLES = {"mixed": mixed_table, "counts": counts_table, "waits": waits_table}
 SHORT = nb.Gibbs(num_warmup=5, num_samples=20, num_chains=2)
-LONG = nb.Gibbs(num_warmup=50, num_samples=750, num_chains=8)
+LONG = nb.Gibbs(num_warmup=50, num_samples=200, num_chains=30)
+"""Many chains, because the chains of a sweep move together."""
 CLASSES = {"mixed": ["a", "b"], "counts": ["u", "v", "w"], "waits": ["a", "b"]}
 
 

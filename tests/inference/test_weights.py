@@ -27,12 +27,12 @@ def test_the_density_is_likelihood_times_prior(num_weights, rng, float64):
     likelihood, around = labelled(rng, num_weights)
     arguments = _Weights(likelihood, around).arguments
     given = [part.prior for part in around.parts]
+    density = jax.jit(lambda sites: log_density(_program, arguments, {}, sites)[0])
     for _ in range(3):
         point = np.concatenate([rng.uniform(0.1, 3.0, num_weights), rng.normal(size=3)])
         sites = {"weight": point[:num_weights], "offset": point[num_weights:]}
-        found = jax.jit(lambda sites: log_density(_program, arguments, {}, sites)[0])(sites)
         expected = likelihood.value_and_gradient(point)[0] + logsumexp([prior.log_density(point) for prior in given])
-        assert float(found) == pytest.approx(expected, rel=1e-10)
+        assert float(density(sites)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_spread_follows_its_probabilities_given_the_weights(rng):

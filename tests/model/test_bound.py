@@ -7,7 +7,6 @@ import pickle
 import warnings
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
@@ -285,6 +284,13 @@ class TestClasses:
         np.testing.assert_allclose(found.model.class_prior.probs, [0.8, 0.2])
 
 
+def traced(program, *args, **options):
+    """Sites of a program by name; traced by JAX, which compiles nothing."""
+    found = {}
+    jax.eval_shape(lambda: found.update(numpyro.handlers.trace(program).get_trace(*args, **options)))
+    return found
+
+
 class TestEverythingTakesOne:
     def test_estimator(self, fitted):
         estimator = clone(NaiveBayesClassifier(fitted.model))
@@ -318,10 +324,7 @@ class TestEverythingTakesOne:
 
     def test_program(self, fitted):
         def sites(program, X, y):
-            found = set()
-            seeded = numpyro.handlers.trace(numpyro.handlers.seed(program, 0))
-            jax.eval_shape(lambda: found.update(seeded.get_trace(X, y)))  # traced, not drawn
-            return found - {"row"}
+            return traced(numpyro.handlers.seed(program, 0), X, y).keys() - {"row"}
 
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -332,13 +335,13 @@ class TestEverythingTakesOne:
 def test_a_program_draws_count_vectors_of_given_totals():
     model = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
     values = {
-        "class_prob": jnp.array([0.5, 0.5]),
-        "x_prob": jnp.full((2, 2), 0.5),
-        "y": jnp.zeros(3, int),
-        "x": jnp.array([[7, 0]] * 3),
+        "class_prob": np.array([0.5, 0.5]),
+        "x_prob": np.full((2, 2), 0.5),
+        "y": np.zeros(3, int),
+        "x": np.array([[7, 0]] * 3),
     }
     program = numpyro.handlers.substitute(model.program, values)
-    assert numpyro.handlers.trace(program).get_trace(num_rows=3, total_count=7)["x"]["fn"].total_count == 7
+    assert traced(program, num_rows=3, total_count=7)["x"]["fn"].total_count == 7
     with pytest.raises(ValueError, match="block 'x' holds count vectors: give total_count, their totals, to draw them"):
         program(num_rows=3)
 
