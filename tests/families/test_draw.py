@@ -44,7 +44,6 @@ PROBS = VECTORS / VECTORS.sum(axis=-1, keepdims=True)
         GammaPoisson(A, B),
         dist.MultinomialProbs(PROBS, total_count=9),
         dist.DirichletMultinomial(VECTORS, total_count=9),
-        ZeroOr(A / 5, dist.Normal(A, B)),
         ZeroOr(A / 5, dist.Normal(A[0], B[0])),
         dist.Laplace(A, B),
     ],
@@ -68,3 +67,10 @@ def moments_of(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
         mean = PROBS @ number
         return mean, PROBS @ number**2 - mean**2
     return np.asarray(distribution.mean), np.asarray(distribution.variance)
+
+
+def test_numbers_other_than_zero_are_drawn_for_each_place(rng: np.random.Generator) -> None:
+    """Also where the places of a column share their parameters, and NumPyro draws."""
+    drawn = draw(ZeroOr(np.ones((2, 3)), dist.Laplace(A[:1], B[:1])), rng, (5,))
+    assert drawn.shape == (5, 2, 3)
+    assert (drawn[:, 0] != drawn[:, 1]).all()
