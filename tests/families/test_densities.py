@@ -406,3 +406,9 @@ def test_vectors_of_counts_in_an_array_of_any_shape(rng):
     assert drawn.shape == (4, 2, 3)
     np.testing.assert_array_equal(drawn.sum(axis=-1), 12)
     assert (drawn[prob == 0.0] == 0).all()
+
+
+def test_a_category_with_all_the_weight_has_a_marginal():
+    """The concentration of the others is lost in the sum of all."""
+    (marginal,) = nb.Categorical(np.array([[[1e20, 1.0]]])).marginals().values()
+    np.testing.assert_allclose(marginal.mean, [[[1.0, 1e-20]]])

@@ -45,7 +45,6 @@ PROBS = VECTORS / VECTORS.sum(axis=-1, keepdims=True)
         GammaPoisson(A, B),
         dist.MultinomialProbs(PROBS, total_count=9),
         dist.DirichletMultinomial(VECTORS, total_count=9),
-        ZeroOr(A / 5, dist.Normal(A, B)),
         ZeroOr(A / 5, dist.Normal(A[0], B[0])),
         dist.Laplace(A, B),
     ],
@@ -85,3 +84,10 @@ def test_other_distributions_draw_by_their_own_sampler(kind: Any) -> None:
     key = jax.random.key(int(np.random.default_rng(5).integers(2**32)))
     with jax.enable_x64(True):
         np.testing.assert_allclose(found, kind(A, B).sample(key, (7,)), rtol=1e-13)
+
+
+def test_numbers_other_than_zero_are_drawn_for_each_place(rng: np.random.Generator) -> None:
+    """Also where the places of a column share their parameters, and NumPyro draws."""
+    drawn = draw(ZeroOr(np.ones((2, 3)), dist.Laplace(A[:1], B[:1])), rng, (5,))
+    assert drawn.shape == (5, 2, 3)
+    assert (drawn[:, 0] != drawn[:, 1]).all()
