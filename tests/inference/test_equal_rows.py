@@ -74,9 +74,9 @@ def enumerated():
 
 
 def test_gibbs_agrees_with_a_sum_over_all_labels_of_rows_that_are_equal(monkeypatch):
-    posterior = fitted(nb.Gibbs(num_warmup=100, num_samples=200, num_chains=80), monkeypatch, grouped=True)
+    posterior = fitted(nb.Gibbs(num_warmup=100, num_samples=500, num_chains=32), monkeypatch, grouped=True)
     draws = posterior.parameters
-    line = np.concatenate([draws.class_prob, draws.blocks[0]["prob"].reshape(80, 200, -1)], axis=-1)
+    line = np.concatenate([draws.class_prob, draws.blocks[0]["prob"].reshape(32, 500, -1)], axis=-1)
     mean, square = enumerated()
     for values, expected in ((line, mean), (line**2, square)):
         error = array_stats.mcse(values, chain_axis=0, draw_axis=1, method="mean")

@@ -81,6 +81,8 @@ def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared
         np.abs(z_scores(draws["x_concentration"], hyperparameter[:1] if shared else hyperparameter)).max() < CRITICAL_Z
     )
     assert np.abs(z_scores(draws["x_rate"], rate)).max() < CRITICAL_Z
+    # Standard errors are large if chains disagree.
+    np.testing.assert_allclose(draws["x_rate"].mean(axis=(0, 1))[:, 0], rate, rtol=0.2)
     np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
 
 
