@@ -314,7 +314,7 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
     x, weight = _gauss_legendre(np.clip(np.concatenate([breaks, ends], axis=-1), first, end))
     counts = np.concatenate([np.arange(SUMMED), *summed])
     parts = [(counts, np.ones(len(counts)))]
-    parts += [([at - 0.5, at + 0.5], np.array([-sign, sign]) / 24) for at, sign in slopes]
+    parts += [(np.array([at - 0.5, at + 0.5]), np.array([-sign, sign]) / 24) for at, sign in slopes]
     # All numbers together: JAX compiles the density once.
     for values, weights in parts:
         shape = (*x.shape[:2], len(values))
