@@ -38,8 +38,8 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if wrong := _not_a_number(X):
             raise type(error)(f"{wrong}; {error}") from error
         raise
-    # scikit-learn leaves dates, and lists that hold any object, as they are.
-    if checked.dtype.kind in "mMO" and (wrong := _not_a_number(checked)):
+    # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
+    if checked.dtype.kind in "mMO" and (wrong := _not_a_number(X)):
         raise TypeError(wrong)
     return checked
 

@@ -36,6 +36,9 @@ NEAR = 0.1
 SETTLED = 1e-12
 """Expected gain below which the search ends, a millionth of a standard deviation from the maximum."""
 
+ROUNDED = 1e-6
+"""Expected gain below which the search ends where a step has not lowered it: what is left is rounding of the slopes."""
+
 
 @in_float64
 def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_prior: bool) -> dict[str, np.ndarray]:
@@ -64,9 +67,11 @@ def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_p
     of = partial(_expansion, family, statistics, float(with_prior))
     z = np.nan_to_num(np.asarray(_coordinates(family, dict(start))), posinf=0.0, neginf=0.0)
     height, gradient, hessian = map(np.asarray, of(z))
+    settled, before = np.zeros(height.shape, bool), np.full(height.shape, np.inf)
     for _ in range(MAX_STEPS):
         step, curvature, gain = _step(gradient, hessian)
-        settled = gain <= SETTLED
+        settled |= (gain <= SETTLED) | ((gain <= ROUNDED) & (gain >= before))
+        step, before = np.where(settled, 0.0, step), gain
         if (settled | (np.abs(z) > FARTHEST).any(axis=0)).all():
             break
         for _ in range(30):
