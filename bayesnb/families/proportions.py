@@ -97,7 +97,7 @@ class Beta(Concentrated):
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> dist.Distribution:
-        return dist.BetaProportion(mean, concentration)
+        return beta.Beta(mean * concentration, (1 - mean) * concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
         xp, _ = namespace(x)
