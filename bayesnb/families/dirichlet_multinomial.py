@@ -126,7 +126,7 @@ class DirichletMultinomial(Family):
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
-        return _Counts(concentration, total_count=total_count)
+        return _DirichletMultinomial(concentration, total_count=total_count)
 
     def draw_sparse(
         self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
@@ -402,7 +402,7 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     return np.clip(step, -LONGEST_STEP, LONGEST_STEP) if climbs else None
 
 
-class _Counts(dist.DirichletMultinomial):
+class _DirichletMultinomial(dist.DirichletMultinomial):
     """NumPyro's distribution, whose own constructor makes JAX arrays of NumPy's: a few programs for every shape."""
 
     def __init__(self, concentration: Any, total_count: Any = 1, *, validate_args: bool | None = None) -> None:
