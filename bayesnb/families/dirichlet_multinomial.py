@@ -126,7 +126,7 @@ class DirichletMultinomial(Family):
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
-        return dist.DirichletMultinomial(concentration, total_count=total_count)
+        return _DirichletMultinomial(concentration, total_count=total_count)
 
     def draw_sparse(
         self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
@@ -400,3 +400,15 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     step = across * (of_sum * (alpha @ scaled) / (1 + of_sum * (alpha @ across))) - scaled
     climbs = np.isfinite(step).all() and step @ gradient > 0
     return np.clip(step, -LONGEST_STEP, LONGEST_STEP) if climbs else None
+
+
+class _DirichletMultinomial(dist.DirichletMultinomial):
+    """NumPyro's distribution, whose own constructor makes JAX arrays of NumPy's: a few programs for every shape."""
+
+    def __init__(self, concentration: Any, total_count: Any = 1, *, validate_args: bool | None = None) -> None:
+        xp, _ = namespace(concentration)
+        size = np.shape(concentration)[-1]
+        shape = np.broadcast_shapes(np.shape(concentration)[:-1], np.shape(total_count))
+        self.concentration, self.total_count, self.total_count_max = concentration, total_count, None
+        self._dirichlet = dist.Dirichlet(xp.broadcast_to(concentration, (*shape, size)), validate_args=False)
+        dist.Distribution.__init__(self, shape, (size,), validate_args=validate_args)

@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import namespace, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.compiled import made
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distances import distances, distances_on_device, log_det
 from bayesnb.families.gaussian import FARTHEST, Gaussian
@@ -251,13 +252,14 @@ class MultivariateGaussian(ConjugateFamily):
     def predictive(self) -> dist.Distribution:
         df = self.df[..., 0] - self.scale.shape[-1] + 1
         matrix = predictive_matrix(self) / df[..., None, None]
-        return dist.MultivariateStudentT(df, self.loc, jax.numpy.linalg.cholesky(matrix))
+        return dist.MultivariateStudentT(df, self.loc, jax.numpy.linalg.cholesky(matrix), validate_args=False)
 
     def marginals(self) -> dict[str, dist.Distribution]:
         df = self.df - self.scale.shape[-1] + 1
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
+        spread = sqrt(squares / (df * self.kappa))
         return {
-            "mean": dist.StudentT(np.broadcast_to(df, squares.shape), self.loc, sqrt(squares / (df * self.kappa))),
+            "mean": made(dist.StudentT, np.broadcast_to(df, squares.shape), self.loc, spread),
             "covariance": CovarianceElement(self.df, self.scale),
         }
 
@@ -330,16 +332,17 @@ class MultivariateGaussian(ConjugateFamily):
 
 
 # NumPyro takes a dozen operations to make one of these distributions. JAX would compile each of them for every shape.
+# The checks of arguments take more, and JAX would compile these also within a compiled function.
 
 
 @jax.jit
 def _inverse_wishart(df: Any, scale: Any) -> dist.Distribution:
-    return dist.InverseWishart(df, scale_matrix=scale)
+    return dist.InverseWishart(df, scale_matrix=scale, validate_args=False)
 
 
 @jax.jit
 def _normal(mean: Any, covariance: Any) -> dist.Distribution:
-    return dist.MultivariateNormal(mean, covariance_matrix=covariance)
+    return dist.MultivariateNormal(mean, covariance_matrix=covariance, validate_args=False)
 
 
 def _of_each_class(name: str, value: Any, num_classes: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 
+from bayesnb.families.compiled import compiled
 from bayesnb.inference.coordinates.base import Coordinate, Drawn, Position
 
 __all__ = ["Anchored", "AnchoredVector"]
@@ -68,7 +69,7 @@ class AnchoredVector(Coordinate):
         return Position(value, value, log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(_solved(prior.scale_tril, drawn.value - self.centre)) / self.ratio
+        return np.asarray(compiled(_solved, prior.scale_tril, drawn.value - self.centre)) / self.ratio
 
 
 def _solved(factor: Any, vector: Any) -> Any:
