@@ -29,7 +29,7 @@ class Statistics(ABC):
     - The leading axis of every array is the class.
     - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
       `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
-      `without_rounding`, `split` and `joined`.
+      `without_rounding` and `joined`.
     - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
     - ``__mul__`` multiplies each number on its own, also by an array: leave-one-out moves the axes of classes and
       columns behind the others, and gives a weight for each class and column.
@@ -90,15 +90,9 @@ class Statistics(ABC):
         """Whether both may be statistics of the same rows, added in any order."""
         return close(self, other)
 
-    def split(self, parts: int) -> list[Self]:
-        """Statistics of each of several groups of classes, as many classes in each, in their order."""
-        leaves, structure = jax.tree.flatten(self)
-        by_part = [np.reshape(leaf, (parts, len(leaf) // parts, *np.shape(leaf)[1:])) for leaf in leaves]
-        return [jax.tree.unflatten(structure, [leaf[i] for leaf in by_part]) for i in range(parts)]
-
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Statistics of all classes of several groups, the classes of the first group first: `split` backwards."""
+        """Statistics of all classes of several groups, the classes of the first group first."""
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
     @abstractmethod

@@ -52,10 +52,6 @@ class Tally:
             np.pad(weight[kept], (0, missing)),
         )
 
-    def kept(self, which: np.ndarray, place: np.ndarray) -> Self:
-        """Some of the entries, at other places."""
-        return self.of(place[which], np.asarray(self.number)[which], np.asarray(self.weight)[which])
-
     def __add__(self, other: Self) -> Self:
         both = ((self.place, other.place), (self.number, other.number), (self.weight, other.weight))
         return self.of(*(np.concatenate(pair) for pair in both))

@@ -45,11 +45,6 @@ class Occurrences(Statistics):
     def without_rounding(self, before: Self) -> Self:
         return type(self)(clear_rounding(self.n, before.n), self.values.without_rounding(before.values))
 
-    def split(self, parts: int) -> list[Self]:
-        n = np.split(np.asarray(self.n), parts)
-        part, place = np.divmod(np.asarray(self.values.place), n[0].size)
-        return [type(self)(n[i], self.values.kept(part == i, place)) for i in range(parts)]
-
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         sizes = [np.size(part.n) for part in parts]

@@ -19,6 +19,7 @@ from scipy.special import i0e
 from slow import names_fast
 
 import bayesnb as nb
+import bayesnb.families.maximum as maximum_module
 from bayesnb.families.cdf import cdf
 from bayesnb.families.circle import Direction, Winding, nearest_turn
 from bayesnb.families.concentrated import Concentrated
@@ -235,6 +236,21 @@ class TestEstimates:
         expected = resolved.maximum_a_posteriori(statistics)
         for key in expected:
             np.testing.assert_allclose(wrapped(found[key]) if key == "loc" else found[key], expected[key], rtol=1e-5)
+
+    def test_slopes_with_rounding_errors_settle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Slopes of large terms are sums that cancel: the gain expected of them does not vanish at the maximum."""
+        rng, exact = np.random.default_rng(4), maximum_module._expansion
+
+        def rounded(*arguments: Any) -> tuple[Any, ...]:
+            height, gradient, hessian = exact(*arguments)
+            return height, gradient + rng.choice([-1e-4, 1e-4], np.shape(gradient)), hessian
+
+        X = cells_of("gamma")
+        expected = nb.fit(nb.Gamma(), X, Y, nb.MLE()).mean()
+        monkeypatch.setattr(maximum_module, "_expansion", rounded)
+        found = nb.fit(nb.Gamma(), X, Y, nb.MLE()).mean()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4)
 
     def test_no_step_is_longer_than_the_longest(self) -> None:
         gradient, hessian = np.array([100.0, 0.5]).reshape(1, 1, 2), np.full((1, 1, 1, 2), -1.0)
