@@ -12,11 +12,8 @@ help: ## show the targets
 demo: .venv/demo ## fit the Palmer penguins in closed form and with NUTS, and compare
 	$(BIN)/bayesnb compare penguins --target species --drop year --out demo
 
-# For the tests XLA compiles without its costly passes, a quarter less time for a NUTS test. The slow suite has them on.
-QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-
 test: .venv/test ## run the tests (three minutes on two cores, two when run again)
-	$(QUICKLY) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 test-slow: .venv/test ## run the long statistical suites too
 	$(BIN)/python -m pytest --numprocesses 2
@@ -88,4 +85,4 @@ bench-gpu: .venv/test ## check and time tables on JAX's device (first .venv/bin/
 	$(BIN)/python tests/benchmarks/gpu.py --write
 
 mutants: .venv/mutants ## change single expressions and count the changes that the tests notice; options in ARGS
-	$(QUICKLY) $(BIN)/python tests/mutation $(ARGS)
+	$(BIN)/python tests/mutation $(ARGS)

@@ -531,9 +531,9 @@ class TestCounts:
         np.add.at(found, (counted.values.place, counted.values.number.astype(int)), counted.values.weight)
         np.testing.assert_allclose(found, np.stack([np.bincount(codes, own, minlength=50) for own in weight.T]))
         assert counted.combinations.tolist() == sorted(set(codes[weight.any(axis=1)]))
-        once, twice = count_combinations(codes, np.hstack([weight, 2 * weight])).split(2)
-        assert once.same_rows(counted)
-        assert twice.same_rows(counted * 2.0)
+        both = count_combinations(codes, np.hstack([weight, 2 * weight]))
+        assert both.same_rows(type(counted).joined([counted, counted * 2.0]))
+        assert not both.same_rows(type(counted).joined([counted, counted]))
         assert (counted - counted).without_rounding(counted).combinations.size == 0
 
     def test_codes_move_with_the_categories(self):
