@@ -5,7 +5,6 @@ likelihoods are declared once, as NumPyro distributions. Distributions that are 
 ``sample``.
 """
 
-from functools import singledispatch
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.bins import Binned
+from bayesnb.families.by_class import by_class
 from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.compiled import compiled
 from bayesnb.families.gamma_vector import GammaVector
@@ -53,7 +53,7 @@ def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, 
     return distribution.sample(key, sample_shape)
 
 
-_draw = singledispatch(_by_jax)
+_draw = by_class("sample")(_by_jax)
 
 
 @_draw.register

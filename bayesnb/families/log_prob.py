@@ -4,7 +4,6 @@ JAX compiles a density for every shape, which takes longer than NumPy takes for 
 that priors are declared with are registered here. All others are compiled.
 """
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,8 @@ import numpyro.distributions as dist
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from bayesnb.arrays import HALF_LOG_2_PI, log_rising
+from bayesnb.families import beta
+from bayesnb.families.by_class import by_class
 from bayesnb.families.compiled import log_density
 from bayesnb.families.gamma_vector import GammaVector
 
@@ -34,10 +35,11 @@ def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
         return np.asarray(_log_prob(distribution, np.asarray(x)))
 
 
-_log_prob = singledispatch(log_density)
+_log_prob = by_class("log_prob")(log_density)
 
 
-@_log_prob.register
+@_log_prob.register(dist.Beta)
+@_log_prob.register(beta.Beta)
 def _(distribution: dist.Beta, x: Any) -> Any:
     a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
     return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)

@@ -1,11 +1,10 @@
 """Mean and variance of NumPyro's distributions, by NumPy where JAX would compile several operations for each shape."""
 
-from functools import singledispatch
-
 import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
+from bayesnb.families.by_class import by_class
 
 __all__ = ["mean_and_sd", "mean_of", "variance_of"]
 
@@ -15,7 +14,7 @@ def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray
     return mean_of(distribution), np.sqrt(variance_of(distribution))
 
 
-@singledispatch
+@by_class("mean")
 @in_float64
 def mean_of(distribution: dist.Distribution) -> np.ndarray:
     """Mean of each number, float64; infinite where it does not exist."""
@@ -56,7 +55,7 @@ def _(distribution: dist.StudentT) -> np.ndarray:
     return np.where(np.asarray(distribution.df) > 1, distribution.loc, np.inf)
 
 
-@singledispatch
+@by_class("variance")
 @in_float64
 def variance_of(distribution: dist.Distribution) -> np.ndarray:
     """Variance of each number, float64; infinite or NaN where it does not exist."""
