@@ -15,7 +15,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import log_and_log_rest
 from bayesnb.families.table import TableFamily
-from bayesnb.statistics.base import Statistics
+from bayesnb.statistics.base import ROUNDING, Statistics
 from bayesnb.statistics.counts import Counts, count_cells, count_trues
 
 __all__ = ["Bernoulli"]
@@ -90,7 +90,7 @@ class Bernoulli(TableFamily):
         return namespace(self.concentration1)[0].stack([self.concentration0, self.concentration1], axis=-1)
 
     def by_value(self, statistics: Counts) -> Any:
-        return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
+        return namespace(statistics.n)[0].stack([_zeros(statistics), statistics.total], axis=-1)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
         return count_cells(x, membership)
@@ -104,8 +104,7 @@ class Bernoulli(TableFamily):
         return count_cells(x, membership)
 
     def update(self, statistics: Counts) -> Self:
-        ones, zeros = statistics.total, statistics.n - statistics.total
-        return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
+        return type(self)(self.concentration1 + statistics.total, self.concentration0 + _zeros(statistics))
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
@@ -125,3 +124,9 @@ class Bernoulli(TableFamily):
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
+
+
+def _zeros(counted: Counts) -> Any:
+    """Weight of the zeros; of a column of ones none, though their weights may be added up in another order."""
+    rest = counted.n - counted.total
+    return namespace(rest)[0].where(rest <= ROUNDING * counted.n, 0.0, rest)

@@ -328,6 +328,17 @@ def test_all_ones_leave_no_zero_of_negative_weight():
         np.testing.assert_array_equal(counted.total, np.broadcast_to(counted.n, counted.total.shape))
 
 
+def test_all_ones_of_many_columns_have_no_zero():
+    """The matrix product that sums the weights of ones rounds otherwise than the sum of all weights."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X, y, row = rng.integers(0, 2, (5000, 5)), rng.integers(0, 2, 5000), rng.uniform(0.1, 1.0, 5000)
+        X[y == 0, 1] = 1
+        fitted = BernoulliNB(alpha=0).fit(X, y, sample_weight=row)
+        assert fitted.posterior_.families[0].concentration0[0, 1] < 1e-300
+        assert fitted.predict_proba([[1, 0, 1, 1, 1]])[0, 0] < 1e-300
+
+
 def test_all_ones_under_a_concentration_of_zero():
     for row in np.random.default_rng(0).uniform(0.01, 2.0, (10, 12)):
         fitted = BernoulliNB(alpha=0).fit(np.ones((12, 1)), [0, 1] * 6, sample_weight=row)
