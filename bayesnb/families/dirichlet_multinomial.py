@@ -403,7 +403,15 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
 
 
 class _DirichletMultinomial(dist.DirichletMultinomial):
-    """NumPyro's distribution, whose own constructor makes JAX arrays of NumPy's: a few programs for every shape."""
+    """NumPyro's distribution of words, of which some may have the concentration zero, as an estimate may give.
+
+    NumPyro's own constructor makes JAX arrays of NumPy's, and so compiles a few programs for every shape.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        **dist.DirichletMultinomial.arg_constraints,
+        "concentration": constraints.independent(constraints.nonnegative, 1),
+    }
 
     def __init__(self, concentration: Any, total_count: Any = 1, *, validate_args: bool | None = None) -> None:
         xp, _ = namespace(concentration)

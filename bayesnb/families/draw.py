@@ -41,7 +41,9 @@ def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, .
     """
     concentration = np.asarray(concentration)
     shape = concentration.shape if shape is None else shape
-    return np.log(rng.standard_gamma(concentration + 1, shape)) + np.log(rng.uniform(size=shape)) / concentration
+    log_whole = np.log(rng.standard_gamma(concentration + 1, shape))
+    with np.errstate(divide="ignore"):  # a concentration of zero gives zero, whose logarithm is -inf
+        return log_whole + np.log(rng.uniform(size=shape)) / concentration
 
 
 def _by_jax(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
@@ -191,6 +193,6 @@ def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tupl
 @_draw.register
 def _(distribution: dist.DirichletMultinomial, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     concentration = np.broadcast_to(distribution.concentration, (*shape, *distribution.event_shape))
-    prob = draw(dist.Dirichlet(concentration), rng)
+    prob = draw(dist.Dirichlet(concentration, validate_args=False), rng)
     counts = rng.multinomial(np.asarray(distribution.total_count), prob / prob.sum(-1, keepdims=True), shape)
     return counts.astype(float)

@@ -644,6 +644,22 @@ class TestLife:
             assert np.abs((mine.mean(axis=0) - theirs.mean()) / error).max() < 5
             np.testing.assert_allclose(np.cov(mine.T), theirs.cov(), rtol=0.1, atol=0.1)
 
+    def test_a_word_of_concentration_zero_is_never_drawn(self):
+        """An estimate of maximum likelihood gives such words. The others are those of a model without the word."""
+        x = np.random.default_rng(0).negative_binomial(1, 0.2, (40, 4))
+        x[:20, 1] = 0
+        y = np.repeat(["a", "b"], 20)
+        fitted = nb.fit(nb.DirichletMultinomial(), x, y, nb.MLE())
+        alpha = fitted.mean()["x_concentration"][0]
+        assert alpha[1] == 0
+        simulated, labels = fitted.simulate(20_000, key=1, total_count=12)
+        mine = simulated[labels == "a"]
+        assert (mine[:, 1] == 0).all()
+        theirs = stats.dirichlet_multinomial(np.delete(alpha, 1), 12)
+        error = np.sqrt(np.diag(theirs.cov()) / len(mine))
+        assert np.abs((np.delete(mine.mean(axis=0), 1) - theirs.mean()) / error).max() < 5
+        assert 0 <= nb.check(fitted, x, y).table["p_value"].min() <= 1
+
     def test_prior_and_posterior_simulate(self, two_words):
         x, _, sampled = two_words
         model = sampled.model
