@@ -334,6 +334,9 @@ def test_parts_as_text_and_as_html():
         (1.0, np.nan, "1±nan"),
         (1e-9, 2.345e-11, "1e-09±2.3e-11"),
         (3e12, 2e10, "3e+12±2e+10"),
+        (1.5e7, 10.0, "1.5e+07±10"),
+        (9.5e6, 10.0, "9500000±10"),
+        (0.0, 1.5e7, "0±1.5e+07"),
     ],
 )
 def test_a_mean_is_as_precise_as_its_sd(mean, sd, text):

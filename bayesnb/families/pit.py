@@ -62,7 +62,7 @@ def _(distribution: dist.Beta, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
     # Near one, 1 - x has more digits than x.
     rest = 1 - x
-    low, high = (1 - scipy.special.betainc(b, a, np.clip(rest + step, 0.0, 1.0)) for step in (HALF_STEP, -HALF_STEP))
+    low, high = (1 - scipy.special.betainc(b, a, np.maximum(rest + step, 0.0)) for step in (HALF_STEP, -HALF_STEP))
     return np.where(x == 0, 0.0, low), np.where(x == 0, scipy.special.betainc(a, b, SMALLEST), high)
 
 

@@ -341,3 +341,12 @@ def test_the_printed_form_fits_the_width():
         assert text.endswith("… and 10 more in .annotators")
     shown = [float(line.split()[-3]) for line in text.split("\n")[-21:-1]]
     assert shown == sorted(shown, reverse=True)
+
+
+def test_columns_of_the_posterior_are_found_by_name(drawn):
+    """A table with a column for each annotator and label."""
+    posterior = drawn.posterior
+    names = posterior.model.schema.columns
+    table = pd.DataFrame(np.eye(len(names)), columns=pd.MultiIndex.from_tuples(names))
+    expected = posterior.predict_proba(table.to_numpy())
+    np.testing.assert_allclose(posterior.predict_proba(table.iloc[:, ::-1]), expected, rtol=1e-12)

@@ -435,6 +435,10 @@ class TestDraws:
         found = np.exp(log_density_of_cells(CombinationOfCategories(prob, combinations), every))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
+    def test_the_only_combination_that_is_not_held_is_drawn(self):
+        distribution = CombinationOfCategories(np.tile([0.0, 0.0, 0.0, 1.0], (50, 1)), Combinations((0, 1, 2), (2, 2)))
+        assert draw(distribution, np.random.default_rng(2)).tolist() == [[1, 1]] * 50
+
     @pytest.mark.usefixtures("float64")
     def test_a_density_of_the_observed_cells_sums_over_the_others(self):
         """Several vectors of probabilities against several rows, each with its own missing cells."""

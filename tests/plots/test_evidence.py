@@ -146,6 +146,17 @@ def test_other_libraries_draw_points_and_intervals(penguins, backend):
         nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend, ax=object())
 
 
+def test_another_backend_gets_the_numbers_of_explain(penguins, monkeypatch):
+    posterior, X = penguins
+    monkeypatch.setattr("bayesnb.plots.evidence.forest", lambda rows, **options: rows)
+    (rows,) = nb.plot_evidence(posterior, X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30, sort=False, backend="bokeh")
+    table = posterior.explain(X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30)
+    for feature in ("bill_length_mm", "island"):
+        (i,) = (i for i, name in enumerate(rows.names) if name.startswith(feature))
+        found = rows.points[0].values[i], rows.lower[i], rows.upper[i]
+        assert found == pytest.approx(table.loc[feature, ["log_odds", "lower", "upper"]].tolist())
+
+
 def test_telling_features_refuse_what_does_not_fit(penguins):
     frame = nb.telling_features(penguins[0], 1, num_draws=5)
     with pytest.raises(ValueError, match=r"\['num'\] are for a posterior"):

@@ -294,6 +294,21 @@ def test_joint_blocks_of_the_model_grow(table):
     assert grouping.table["total"].iloc[-1] == pytest.approx(gain, abs=1e-8)
 
 
+def test_degrees_of_freedom_of_one_class_may_be_the_default(table):
+    """Three, the default of a block of two columns, for one class only: the merged block keeps those of the other."""
+    frame, y = table
+    classes = len(np.unique(y))
+    df = np.full((classes, 1), 6.0)
+    df[0] = 3.0
+    features = {
+        "size": (nb.MultivariateGaussian(loc=0.1, kappa=0.3, df=df, scale=1.4 * np.eye(2)), ["width", "length"]),
+        "depth": nb.Gaussian(loc=0.1, kappa=0.3, concentration=(df - 1) / 2, rate=0.7),
+    }
+    grouping = nb.group_columns(nb.NaiveBayes(features), frame[["length", "width", "depth"]], y)
+    block, _ = grouping.model.features["length & width & depth"]
+    np.testing.assert_allclose(block.df, df + 1)
+
+
 def test_categories_that_are_listed_stay(table):
     frame, y = table
     listed = ["red", "blue", "green", "white"]

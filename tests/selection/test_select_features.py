@@ -158,6 +158,15 @@ def test_copies_of_a_column_are_dropped_and_the_first_one_stays():
     assert found.table["elpd_label"].iloc[-1] == pytest.approx(expected, **SCORES)
 
 
+def test_a_column_without_a_cell_changes_no_score_and_is_no_step(table):
+    frame, y = table
+    X = frame[["height", "width", "old"]]
+    expected = nb.select_features(nb.NaiveBayes.from_frame(X), X, y).table
+    features = {**nb.NaiveBayes.from_frame(X).features, "empty": (nb.Bernoulli(), None)}
+    found = nb.select_features(nb.NaiveBayes(features), X.assign(empty=np.nan), y).table
+    pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
+
+
 def test_the_order_of_columns_and_rows_does_not_matter(table):
     X, y = table
     expected = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
