@@ -179,7 +179,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
             f"{name} is {a_type(y)}, {shortened(y)}: give a value for each row, in the order of the rows, a "
             "list or an array"
         )
-    if isinstance(table := nw.from_native(y, allow_series=True, pass_through=True), nw.DataFrame | nw.LazyFrame):
+    if isinstance(table := nw.from_native(y, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
     labels = as_labels(y)
     if labels.ndim != 1:

@@ -507,7 +507,8 @@ def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
     case = CASES[few.name]
     X = np.append(few.cells, np.nan)[:, None]
     model = nb.NaiveBayes(case.family, class_probs=[1.0])
-    inference = nb.NUTS(num_warmup=500, num_samples=2000, progress=False)
+    # At 0.8 one or two of 8,000 draws diverge under half of the keys where there is one cell of a VonMises column.
+    inference = nb.NUTS(num_warmup=500, num_samples=2000, target_accept_prob=0.9, progress=False)
     posterior = nb.fit(model, X, ["c"] * len(X), inference, key=4, classes=["c"])
     assert posterior.sample_stats["diverging"].sum() == 0
     assert np.nanmin(posterior.diagnostics.ess_bulk) > 800

@@ -517,7 +517,7 @@ class TestSampled:
     def test_many_words_mix_well_although_all_concentrations_move_together(self):
         X, y = nb.datasets.federalist()
         madison = (y == "Madison").to_numpy()
-        sampled = nb.fit(nb.DirichletMultinomial(), X[madison], y[madison], nb.NUTS(num_samples=500), key=1)
+        sampled = nb.fit(nb.DirichletMultinomial(), X[madison], y[madison], nb.NUTS(num_samples=800), key=1)
         total = sampled.draws()["x_concentration"].sum(axis=-1)
         assert sampled.diagnostics.divergences == 0
         assert float(array_stats.ess(total[..., 0], method="bulk")) > 800

@@ -60,8 +60,8 @@ class Logged(nb.ExponentialFamily, nb.ConjugateFamily):
 
 
 def _log_normal(x, loc, variance):
-    xp, _ = namespace(x)
-    return -0.5 * ((xp.log(x) - loc) ** 2 / variance + np.log(2 * np.pi * variance)) - xp.log(x)
+    xp, _ = namespace(x, variance)
+    return -0.5 * ((xp.log(x) - loc) ** 2 / variance + xp.log(2 * np.pi * variance)) - xp.log(x)
 
 
 FAMILIES = {"gaussian": nb.Gaussian(), "logged": Logged(0.5, 2.0), "exponential": Exponential(2.0, 3.0)}

@@ -1021,7 +1021,7 @@ class TestNoClosedForm:
         self, case: Sampled, posterior: Any, rows: np.ndarray, verb: str, error: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(globals(), "LABELS", self.y)
-        told = error.format(name=type(case.family).__name__)
+        told = error.format(name=case.family.family_name)
         with pytest.raises((TypeError, ValueError), match=re.escape(told)):
             VERBS[verb](posterior, rows)
 
@@ -1041,12 +1041,12 @@ class TestNoClosedForm:
         if case.estimates:
             assert all(np.isfinite(value).all() for value in VERBS[verb](posterior, rows).values())
             return
-        told = error.format(name=type(case.family).__name__)
+        told = error.format(name=case.family.family_name)
         with pytest.raises((TypeError, ValueError), match=re.escape(told)):
             VERBS[verb](posterior, rows)
 
     def test_exact_says_so(self, case: Sampled, rows: np.ndarray) -> None:
-        name = type(case.family).__name__
+        name = case.family.family_name
         advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.estimates else "")
         with pytest.raises(ValueError, match=f"{name}.*{advice}$"):
             nb.fit(case.family, rows, self.y)
