@@ -150,6 +150,8 @@ class GaussianNB(Estimator):
         n_past: float, mu: Any, var: Any, X: np.ndarray, sample_weight: Any = None
     ) -> tuple[Any, Any]:
         """Mean and variance after more rows. scikit-learn's own tests call it by this private name."""
+        if X.shape[0] == 0:
+            return mu, var
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         past = Moments(np.full((1, X.shape[1]), float(n_past)), np.broadcast_to(mu, (1, X.shape[1])), n_past * var)
         total = past + moments(np.asarray(X, dtype=np.float64), weight[:, None])

@@ -164,7 +164,9 @@ def diagnose(
     is_known: list[bool] = []
     for site, values in draws.items():
         positions = [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
-        labels += positions if names is None else names[site]
+        # A family of the user's may not name the axes of its parameters.
+        of_site = positions if names is None else names[site]
+        labels += of_site if len(of_site) == len(positions) else positions
         is_known += [site in known] * len(positions)
     flat = np.concatenate([values.reshape(*values.shape[:2], -1) for values in draws.values()], axis=2)
     chains, steps = flat.shape[:2]

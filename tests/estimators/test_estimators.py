@@ -634,6 +634,7 @@ def test_no_more_rows_leave_a_mean_and_a_variance_as_they_are():
     mean, variance = np.array([1.0, 2.0]), np.array([0.5, 4.0])
     found = GaussianNB._update_mean_variance(3, mean, variance, np.empty((0, 2)))
     np.testing.assert_array_equal(found, [mean, variance])
+    assert GaussianNB._update_mean_variance(0, 0.0, 1.0, np.empty((0, 2))) == (0.0, 1.0)
 
 
 def test_categories_by_their_largest_number_up_to_the_limit(monkeypatch):

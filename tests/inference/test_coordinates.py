@@ -425,6 +425,8 @@ def test_families_from_outside_profit():
         flat = values.reshape(4, -1)
         assert abs(flat.mean() - expected) < 4 * array_stats.mcse(flat, chain_axis=0, draw_axis=1)
     assert sampled.diagnostics.divergences == 0
+    labels = ["tries_prob[0, 0]", *(f"share_prob[0, 0, {k}]" for k in range(3))]
+    assert [label for label in sampled.diagnostics.labels if "prob" in label and "class" not in label] == labels
 
 
 def test_a_weight_below_one_is_seen_in_the_tails():
