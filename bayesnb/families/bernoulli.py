@@ -129,4 +129,4 @@ class Bernoulli(TableFamily):
 def _zeros(counted: Counts) -> Any:
     """Weight of the zeros; of a column of ones none, though their weights may be added up in another order."""
     rest = counted.n - counted.total
-    return namespace(rest)[0].where(rest <= ROUNDING * counted.n, 0.0, rest)
+    return namespace(rest)[0].where(abs(rest) <= ROUNDING * counted.n, 0.0, rest)
