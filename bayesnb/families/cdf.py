@@ -11,13 +11,13 @@ import numpyro.distributions as dist
 import scipy.special
 from scipy.stats import vonmises
 
-from bayesnb.families.by_class import by_class
 from bayesnb.families.compiled import compiled
+from bayesnb.families.dispatch import dispatch
 
 __all__ = ["cdf", "ends", "quantile"]
 
 
-@by_class("cdf")
+@dispatch("cdf")
 def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
     """Cumulative distribution function, float64."""
     return np.asarray(compiled(_cdf, distribution, x))
@@ -60,7 +60,7 @@ def _(distribution: dist.VonMises, x: Any) -> np.ndarray:
     return vonmises.cdf(x - loc, concentration) - vonmises.cdf(-np.pi - loc, concentration)
 
 
-@by_class("icdf")
+@dispatch("icdf")
 def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     """Inverse of the cumulative distribution function, float64.
 

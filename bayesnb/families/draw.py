@@ -12,9 +12,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.families.bins import Binned
-from bayesnb.families.by_class import by_class
 from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.compiled import compiled
+from bayesnb.families.dispatch import dispatch
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.inverse_wishart import draw_inverse_wishart
 from bayesnb.families.zero_or import ZeroOr
@@ -55,7 +55,7 @@ def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, 
     return distribution.sample(key, sample_shape)
 
 
-_draw = by_class("sample")(_by_jax)
+_draw = dispatch("sample")(_by_jax)
 
 
 @_draw.register

@@ -12,8 +12,8 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from bayesnb.arrays import HALF_LOG_2_PI, log_rising
 from bayesnb.families import beta
-from bayesnb.families.by_class import by_class
 from bayesnb.families.compiled import log_density
+from bayesnb.families.dispatch import dispatch
 from bayesnb.families.gamma_vector import GammaVector
 
 __all__ = ["log_prob"]
@@ -35,7 +35,7 @@ def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
         return np.asarray(_log_prob(distribution, np.asarray(x)))
 
 
-_log_prob = by_class("log_prob")(log_density)
+_log_prob = dispatch("log_prob")(log_density)
 
 
 @_log_prob.register(dist.Beta)

@@ -4,7 +4,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.arrays import in_float64
-from bayesnb.families.by_class import by_class
+from bayesnb.families.dispatch import dispatch
 
 __all__ = ["mean_and_sd", "mean_of", "variance_of"]
 
@@ -14,7 +14,7 @@ def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray
     return mean_of(distribution), np.sqrt(variance_of(distribution))
 
 
-@by_class("mean")
+@dispatch("mean")
 @in_float64
 def mean_of(distribution: dist.Distribution) -> np.ndarray:
     """Mean of each number, float64; infinite where it does not exist."""
@@ -55,7 +55,7 @@ def _(distribution: dist.StudentT) -> np.ndarray:
     return np.where(np.asarray(distribution.df) > 1, distribution.loc, np.inf)
 
 
-@by_class("variance")
+@dispatch("variance")
 @in_float64
 def variance_of(distribution: dist.Distribution) -> np.ndarray:
     """Variance of each number, float64; infinite or NaN where it does not exist."""

@@ -6,8 +6,8 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from bayesnb.families.by_class import by_class
 from bayesnb.families.cdf import cdf, quantile
+from bayesnb.families.dispatch import dispatch
 from bayesnb.families.draw import draw
 from bayesnb.families.log_prob import log_prob
 from bayesnb.families.mean_variance import mean_of, variance_of
@@ -32,7 +32,7 @@ class Disc(Round):
 
 
 def test_a_formula_serves_subclasses_that_inherit_the_method():
-    @by_class("area")
+    @dispatch("area")
     def area(shape: Any) -> str:
         return shape.area()
 

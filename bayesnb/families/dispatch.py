@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import singledispatch, wraps
 from typing import Any
 
-__all__ = ["by_class"]
+__all__ = ["dispatch"]
 
 
-def by_class(method: str) -> Callable[[Callable[..., Any]], Any]:
+def dispatch(method: str) -> Callable[[Callable[..., Any]], Any]:
     """A decorator like `functools.singledispatch`, for a function that does what a method of distributions does.
 
     A formula that is registered for a class also serves its subclasses, unless they define the method themselves.
