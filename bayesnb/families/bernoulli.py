@@ -15,7 +15,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.log_probability import log_and_log_rest
 from bayesnb.families.table import TableFamily
-from bayesnb.statistics.base import ROUNDING, Statistics
+from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import Counts, count_cells, count_trues
 
 __all__ = ["Bernoulli"]
@@ -90,10 +90,12 @@ class Bernoulli(TableFamily):
         return namespace(self.concentration1)[0].stack([self.concentration0, self.concentration1], axis=-1)
 
     def by_value(self, statistics: Counts) -> Any:
-        return namespace(statistics.n)[0].stack([_zeros(statistics), statistics.total], axis=-1)
+        return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
-        return count_cells(x, membership)
+        # The sums of the same weights, of the ones and of all cells, may be rounded in different orders.
+        counted = count_cells(x, membership)
+        return counted.with_all_ones(counted.n)
 
     def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
         if x.dtype == bool and isinstance(x, np.ndarray):
@@ -101,10 +103,11 @@ class Bernoulli(TableFamily):
         return super().statistics_by_class(x, codes, num_classes)
 
     def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        return count_cells(x, membership)
+        return self.statistics(x, membership)
 
     def update(self, statistics: Counts) -> Self:
-        return type(self)(self.concentration1 + statistics.total, self.concentration0 + _zeros(statistics))
+        ones, zeros = statistics.total, statistics.n - statistics.total
+        return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
@@ -124,9 +127,3 @@ class Bernoulli(TableFamily):
     def story(self) -> tuple[str, list[str]]:
         a, b = format_number(self.concentration1), format_number(self.concentration0)
         return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
-
-
-def _zeros(counted: Counts) -> Any:
-    """Weight of the zeros; of a column of ones none, though their weights may be added up in another order."""
-    rest = counted.n - counted.total
-    return namespace(rest)[0].where(abs(rest) <= ROUNDING * counted.n, 0.0, rest)

@@ -27,7 +27,7 @@ def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable)
     *arguments
         Families and arrays.
     **settings
-        What is not an array, such as a shape; JAX compiles the formula again for other settings.
+        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
 
     Returns
     -------

@@ -90,9 +90,18 @@ class Counts(Statistics):
         cleared = super().without_rounding(before)
         if cleared.total.shape != cleared.n.shape:
             return cleared
-        # Of zeros and ones that are all ones, the total is the weight, and no zero of weight -1e-17 is left over.
-        all_ones = np.abs(cleared.total - cleared.n) <= ROUNDING * before.n
-        return replace(cleared, total=np.where(all_ones, cleared.n, cleared.total))
+        return cleared.with_all_ones(before.n)
+
+    def with_all_ones(self, weight: Any) -> Self:
+        """Of zeros and ones that are all ones, the total is `n`; no zero of a weight like -1e-17 is left over.
+
+        Parameters
+        ----------
+        weight : array, shape (classes, columns)
+            A difference of total and `n` is a rounding error where it is small beside this weight.
+        """
+        all_ones = abs(self.total - self.n) <= ROUNDING * weight
+        return replace(self, total=namespace(self.total)[0].where(all_ones, self.n, self.total))
 
     def pooled(self) -> Self:
         return jax.tree.map(lambda leaf: leaf.sum(axis=0, keepdims=True), self)

@@ -337,6 +337,9 @@ def test_all_ones_of_many_columns_have_no_zero():
         fitted = BernoulliNB(alpha=0).fit(X, y, sample_weight=row)
         assert fitted.posterior_.families[0].concentration0[0, 1] < 1e-300
         assert fitted.predict_proba([[1, 0, 1, 1, 1]])[0, 0] < 1e-300
+        estimate = nb.fit(nb.Bernoulli(), X, y, nb.MLE(), sample_weight=row)
+        assert estimate.mean()["x_prob"][0, 1] == 1
+        assert estimate.predict_proba([[1, 0, 1, 1, 1]])[0, 0] == 0
 
 
 def test_all_ones_under_a_concentration_of_zero():
