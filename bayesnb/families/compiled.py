@@ -1,4 +1,4 @@
-"""NumPyro's distributions and formulas of them, compiled as a whole where JAX can trace them."""
+"""Formulas of NumPyro's distributions, compiled as a whole where JAX can trace them."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64, to_numpy
+from bayesnb.arrays import in_float64
 
-__all__ = ["compiled", "log_density", "made"]
+__all__ = ["compiled", "log_density"]
 
 
 @in_float64
@@ -39,26 +39,6 @@ def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable)
         # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
         # may have attributes that JAX does not pass on. Their own errors come again.
         return formula(*arguments, **settings)
-
-
-def made(kind: Callable[..., Any], *parameters: Any) -> Any:
-    """A distribution of NumPyro whose parameters are valid, with NumPy arrays in it.
-
-    NumPyro checks parameters with several operations, and combines them with others. JAX would compile each of them for
-    every shape. In a compiled function the checks are left out, and the rest is one program.
-
-    Parameters
-    ----------
-    kind : callable
-        A class of distributions.
-    *parameters
-        Its parameters, numbers that are known to be valid.
-
-    Returns
-    -------
-    numpyro.distributions.Distribution
-    """
-    return to_numpy(compiled(kind, *parameters))
 
 
 def log_density(distribution: dist.Distribution, x: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpyro.distributions as dist
 
 from bayesnb.arrays import namespace, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
-from bayesnb.families.compiled import made
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distances import distances, distances_on_device, log_det
 from bayesnb.families.gaussian import FARTHEST, Gaussian
@@ -25,6 +24,7 @@ from bayesnb.families.multivariate_t import (
     refitted,
 )
 from bayesnb.families.student_t import default_rate, too_narrow
+from bayesnb.families.t_distribution import TDistribution
 from bayesnb.statistics.moments import Moments
 from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
@@ -259,7 +259,7 @@ class MultivariateGaussian(ConjugateFamily):
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
         spread = sqrt(squares / (df * self.kappa))
         return {
-            "mean": made(dist.StudentT, np.broadcast_to(df, squares.shape), self.loc, spread),
+            "mean": TDistribution(df, self.loc, spread, validate_args=False),
             "covariance": CovarianceElement(self.df, self.scale),
         }
 

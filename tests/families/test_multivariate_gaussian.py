@@ -16,7 +16,7 @@ from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.checks.left_out import leave_one_out
-from bayesnb.families.compiled import log_density, made
+from bayesnb.families.compiled import compiled, log_density
 from bayesnb.families.distances import distances, distances_on_device
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
 from bayesnb.inference.coordinates.base import Drawn
@@ -455,7 +455,7 @@ class TestCoordinates:
 @pytest.mark.usefixtures("float64")
 def test_the_coordinate_of_two_covariances(rng):
     """The density of its value times the determinant of its derivative, by differences."""
-    z, prior = rng.normal(size=(2, 3)), made(partial(dist.InverseWishart, validate_args=False), 4.0, SCALE[:2, :2])
+    z, prior = rng.normal(size=(2, 3)), compiled(partial(dist.InverseWishart, validate_args=False), 4.0, SCALE[:2, :2])
     coordinate = ScaledCovariance(np.linalg.cholesky(SCALE[:2, :2] * np.array([0.5, 3.0])[:, None, None]))
     position = jax.jit(coordinate.at)
     at = position(z, prior)
