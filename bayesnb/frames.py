@@ -30,7 +30,7 @@ class PrintedFrame(Printed, pd.DataFrame):
     """
 
     # pandas copies these when it pickles a frame; other attributes of a frame would be columns.
-    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero"]
+    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero", "note"]
 
     def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = (), *, zero: float = 0.0) -> None:
         super().__init__(frame)

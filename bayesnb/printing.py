@@ -199,7 +199,15 @@ class DataTable:
 
 
 class Printed:
-    """An object that prints itself, as text and as HTML."""
+    """An object that prints itself, as text and as HTML.
+
+    Attributes
+    ----------
+    note : str, default ""
+        A sentence below the others.
+    """
+
+    note: str = ""
 
     @abstractmethod
     def _parts(self) -> Sequence[Piece]:
@@ -210,10 +218,13 @@ class Printed:
 
     def __format__(self, width: str) -> str:
         """The text in lines of a width, as in ``format(model, "60")``; without one, in those of the terminal."""
-        return as_text(self._parts(), int(width)) if width else str(self)
+        return as_text(self._whole(), int(width)) if width else str(self)
 
     def _repr_html_(self) -> str:
-        return "".join(part.html() for part in self._parts())
+        return "".join(part.html() for part in self._whole())
+
+    def _whole(self) -> list[Piece]:
+        return [*self._parts(), *([Paragraph(self.note)] if self.note else [])]
 
 
 def as_text(parts: Sequence[Piece], width: int) -> str:

@@ -220,7 +220,8 @@ def compare(
     >>> print(nb.compare(exact, nb.from_samples(nb.Bernoulli(), shuffled, X=X, y=y)).verdict[:52])
     NO, the samples do not agree with the closed form: t
     """
-    exact, sampled = _comparable(posterior_of(exact, "exact"), posterior_of(sampled, "sampled"), error_rate)
+    of_features = (posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative)
+    exact, sampled = _comparable(*of_features, error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key, progress=progress)
@@ -247,8 +248,6 @@ def compare(
 
 def _comparable(exact: Posterior, sampled: Posterior, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
     """Both posteriors, if they can be compared."""
-    for posterior in (exact, sampled):
-        posterior.require_model("compare")
     if not isinstance(exact, ExactPosterior):
         raise TypeError(f"exact is {a_type(exact)}: give a closed-form posterior, nb.fit(model, X, y)")
     if not isinstance(sampled, SampledPosterior):

@@ -122,6 +122,16 @@ def remark_on_draws(problem: Problem | None) -> list[str]:
     ]
 
 
+def remark_on_weights(posterior: Any) -> list[str]:
+    """Warning that weights of features were also learned from the rows that are left out."""
+    if posterior.generative is posterior:
+        return []
+    return [
+        "weights of features were learned from all rows and are kept when rows are left out, so that the score tends "
+        "to be slightly too high; scikit-learn's cross_val_score learns them anew for each fold"
+    ]
+
+
 def warn_of(remarks: Sequence[str]) -> None:
     """Issue the warnings."""
     for remark in remarks:

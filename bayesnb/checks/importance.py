@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from bayesnb.checks.elpd import remark_on_draws
 from bayesnb.datatree import as_tree
 from bayesnb.model.ways import has_closed_form, or_closed_form
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.base import Posterior
 from bayesnb.progress import steps
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
@@ -27,7 +27,7 @@ MIN_DRAWS = 25
 
 
 def psis_loo(
-    posterior: SampledPosterior, X: Any, y: Any, sample_weight: Any, progress: bool | None
+    posterior: Posterior, X: Any, y: Any, sample_weight: Any, progress: bool | None
 ) -> tuple[ELPDDataLOO, list[str]]:
     """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
@@ -50,7 +50,7 @@ def psis_loo(
             "left to estimate by leaving rows out"
             + ("; nb.loo_scores of the closed form, nb.fit(model, X, y), has the elpd of the features" * exact)
         )
-    number = posterior.num_chains * posterior.num_draws
+    number = posterior.draws()["class_prob"][..., 0].size
     if number < MIN_DRAWS:
         raise ValueError(
             f"there {'is 1 draw' if number == 1 else f'are {number} draws'}: importance sampling needs at least "
@@ -71,7 +71,7 @@ def psis_loo(
     return found, remarks
 
 
-def _draws_and_densities(posterior: SampledPosterior, table: Table, codes: np.ndarray) -> xr.DataTree:
+def _draws_and_densities(posterior: Posterior, table: Table, codes: np.ndarray) -> xr.DataTree:
     """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
 
     ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.

@@ -11,7 +11,14 @@ from arviz_stats import ELPDDataLOOKFold
 
 from bayesnb.arrays import log
 from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.checks.elpd import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, warn_of
+from bayesnb.checks.elpd import (
+    by_row,
+    elpd_fields,
+    remark_on_impossible_rows,
+    remark_on_labels,
+    remark_on_weights,
+    warn_of,
+)
 from bayesnb.checks.gathered_warnings import GatheredWarnings
 from bayesnb.checks.left_out import read_rows, require_exact
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
@@ -161,12 +168,12 @@ def kfold(
         training = problem.take_away(rows.count(members))
         with gathered.of_fold(name):
             try:
-                rest = quiet.fit(training, key=next(fold_keys))
+                rest = fitted.weighing(quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:
                 raise ValueError(f"without fold {name}: {error}") from error
         pointwise[members], impossible[members] = rows.score(rest, members)
     gathered.issue()
-    remarks = remark_on_labels(problem, pointwise) + remark_on_impossible_rows(impossible)
+    remarks = remark_on_labels(problem, pointwise) + remark_on_impossible_rows(impossible) + remark_on_weights(fitted)
     warn_of(remarks)
     return ELPDDataLOOKFold(
         **elpd_fields(pointwise, in_sample, remarks),

@@ -1,5 +1,6 @@
 """Predictions of each row from the other rows, for posteriors in closed form."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,6 +9,7 @@ import numpy as np
 from bayesnb.arrays import in_float64, log
 from bayesnb.checks.left_out_averaged import averaged_features
 from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
+from bayesnb.checks.left_out_draws import sampled_features
 from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows
 from bayesnb.model.ways import has_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -16,6 +18,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.reading.cells import Cells
 from bayesnb.reading.normalise import log_normalised
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
@@ -24,7 +27,18 @@ from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import a_type
 
-__all__ = ["LeftOut", "leave_one_out", "read_rows", "refuse_weights", "require_exact"]
+__all__ = [
+    "LeftOut",
+    "Weighable",
+    "leave_one_out",
+    "of_features_without",
+    "read_rows",
+    "refuse_weights",
+    "require_exact",
+]
+
+type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
+"""Posteriors whose features have densities of their own given the other rows."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +75,27 @@ class LeftOut:
         """Position of each row's class, shape (rows,)."""
         return self.rows.codes
 
-    def set(self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray) -> None:
-        """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D)."""
+    def set(
+        self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray, weighted: np.ndarray | None = None
+    ) -> None:
+        """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D).
+
+        If features have weights, the labels follow from `weighted`, the log of the weighted product.
+        """
         own = np.arange(len(in_sample)), self.codes[rows]
-        self.log_proba[rows] = log_normalised(log_joint)
+        self.log_proba[rows] = log_normalised(log_joint if weighted is None else weighted)
         self.of_label[rows], self.joint[rows] = self.log_proba[rows][own], log_joint[own]
         self.in_sample[rows] = in_sample
 
 
 @in_float64
-def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any) -> LeftOut:
-    """Every row predicted from the others."""
+def leave_one_out(
+    posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, X: Any, y: Any, sample_weight: Any
+) -> LeftOut:
+    """Every row predicted from the others; weights of features are kept."""
     table, rows = read_rows(posterior, X, y, sample_weight)
-    if isinstance(posterior, AveragedPosterior):
-        return _of_average(posterior, table, rows)
+    if not isinstance(posterior, ExactPosterior):
+        return _by_feature(posterior, table, rows)
     left_out = LeftOut.empty(rows)
     log_class_prob = log(posterior.class_probs())
     blocks = fitted_blocks(posterior)
@@ -93,19 +114,57 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any,
     return left_out
 
 
-def _of_average(posterior: AveragedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
-    """As `leave_one_out`; averages each feature's two hypotheses with their weights without the row."""
-    refuse_weights(rows, "posteriors averaged over features")
+def _by_feature(posterior: AveragedPosterior | WeightedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
+    """As `leave_one_out`; adds up the densities of single features."""
     left_out = LeftOut.empty(rows)
-    of_features = averaged_features(posterior)
+    of_features = of_features_without(posterior.generative, rows)
     for where, chunk in posterior.model.encode(table):
         some = rows.take(where)
         in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
         log_joint = np.array(log_class_probs_without(posterior, some))
-        for piece, _, densities in of_features(chunk, some):
-            log_joint[piece] += densities.sum(axis=-1)
-        left_out.set(where, log_joint, in_sample)
+        weighted = log_joint + (posterior.feature_weights.offset if isinstance(posterior, WeightedPosterior) else 0.0)
+        for piece, i, j, densities in of_features(chunk, some):
+            log_joint[piece] += densities
+            weighted[piece] += posterior.weighed(i, j, densities)
+        left_out.set(where, log_joint, in_sample, weighted)
     return left_out
+
+
+type Found = Iterator[tuple[slice, int, int, np.ndarray]]
+"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
+
+
+def of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+    """What gives the log density of each feature of encoded rows, each row given the others."""
+    if isinstance(posterior, ExactPosterior):
+        return _of_blocks(posterior)
+    if isinstance(posterior, SampledPosterior):
+        refuse_weights(rows, "draws")
+        return sampled_features(posterior)
+    refuse_weights(rows, "posteriors averaged over features")
+    return _averaged_features(posterior)
+
+
+def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    blocks = [block.features() for block in fitted_blocks(posterior)]
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, block) in enumerate(features):
+                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
+
+    return of_features
+
+
+def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    averaged = averaged_features(posterior)
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for piece, i, densities in averaged(chunk, some):
+            for j in range(densities.shape[-1]):
+                yield piece, i, j, densities[..., j]
+
+    return of_features
 
 
 def refuse_weights(rows: LabelledRows, kind: str) -> None:
@@ -149,15 +208,16 @@ def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple
     return table, LabelledRows(codes, weights, np.arange(table.num_rows), posterior.classes)
 
 
-def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosterior:
-    """Raise an error for posteriors without a closed form.
+def require_exact(given: Any, verb: str) -> Any:
+    """The posterior that was given, with its weights of features if it has any; an error if it has no closed form.
 
     Raises
     ------
     TypeError, ValueError
     """
+    posterior = given.generative if isinstance(given, Posterior) else given
     if isinstance(posterior, ExactPosterior | AveragedPosterior):
-        return posterior
+        return given
     if isinstance(posterior, PointPosterior):
         closed = "nb.fit(model, X, y) for the closed form, " if has_closed_form(posterior.model) else ""
         raise ValueError(
@@ -169,11 +229,5 @@ def require_exact(posterior: Any, verb: str) -> ExactPosterior | AveragedPosteri
         raise ValueError(
             f"{verb} takes rows away from a closed form, which draws do not have: use loo, {closed}or "
             "nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
-        )
-    if isinstance(posterior, WeightedPosterior):
-        raise ValueError(
-            f"{verb} leaves rows out of a posterior, and weights of features were learned from all rows together: give "
-            "posterior.unweighted; scikit-learn's cross_val_predict scores weights, with "
-            'NaiveBayesClassifier(feature_weights="each")'
         )
     raise TypeError(f"posterior is {a_type(posterior)}: give what nb.fit(model, X, y) returns")

@@ -1,22 +1,19 @@
 """Log densities of each feature of rows given the other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.checks.left_out import leave_one_out, read_rows, refuse_weights
-from bayesnb.checks.left_out_averaged import averaged_features
-from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
-from bayesnb.checks.left_out_draws import sampled_features
+from bayesnb.checks.left_out import Weighable, leave_one_out, of_features_without, read_rows
+from bayesnb.checks.left_out_blocks import log_class_probs_without
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.model.inclusion import feature_names, positions_of_features
 from bayesnb.parallel import in_order
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.reading.cells import Cells
 from bayesnb.reading.host import HostChunks
 from bayesnb.rows import PIECE_CELLS, row_pieces
@@ -24,13 +21,11 @@ from bayesnb.sparse import stacked
 from bayesnb.tables.columns import first_few
 from bayesnb.tables.table import Table
 
-__all__ = ["FeaturesLeftOut", "Weighable", "all_features_left_out", "features_left_out"]
+__all__ = ["FeaturesLeftOut", "all_features_left_out", "features_left_out"]
 
 
 ROWS = 5000
 """Rows of a table of which some are kept that are computed at a time."""
-
-type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
 
 
 @dataclass(frozen=True)
@@ -149,7 +144,7 @@ def features_left_out(
     places = np.arange(len(rows)) if kept is None else kept(table, rows)
     log_density = np.empty((len(places), len(rows.classes), len(names)))
     log_class_prob = np.empty(log_density.shape[:2])
-    of_features = _of_features(posterior, rows)
+    of_features = of_features_without(posterior, rows)
     positions = positions_of_features(posterior.model.blocks)
 
     def compute(where: slice, chunk: Cells) -> None:
@@ -191,39 +186,3 @@ def all_features_left_out(
     impossible = np.isneginf(log_class_prob)
     log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
     return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, left_out.rows)
-
-
-type Found = Iterator[tuple[slice, int, int, np.ndarray]]
-"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
-
-
-def _of_features(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
-    if isinstance(posterior, ExactPosterior):
-        return _of_blocks(posterior)
-    if isinstance(posterior, SampledPosterior):
-        refuse_weights(rows, "draws")
-        return sampled_features(posterior)
-    refuse_weights(rows, "posteriors averaged over features")
-    return _of_average(posterior)
-
-
-def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    blocks = [block.features() for block in fitted_blocks(posterior)]
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, (columns, block) in enumerate(features):
-                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
-
-    return of_features
-
-
-def _of_average(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    averaged = averaged_features(posterior)
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for piece, i, densities in averaged(chunk, some):
-            for j in range(densities.shape[-1]):
-                yield piece, i, j, densities[..., j]
-
-    return of_features

@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 from arviz_stats import ELPDDataLOO
 
-from bayesnb.checks.elpd import ExactELPD, by_row, elpd_fields, remark_on_labels, remark_on_maxima, warn_of
+from bayesnb.checks.elpd import (
+    ExactELPD,
+    by_row,
+    elpd_fields,
+    remark_on_labels,
+    remark_on_maxima,
+    remark_on_weights,
+    warn_of,
+)
 from bayesnb.checks.importance import psis_loo
 from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
 from bayesnb.posterior.averaged import AveragedPosterior
@@ -97,7 +105,7 @@ def elpd_and_remarks(
     posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior, SampledPosterior):
+    if isinstance(posterior.generative, SampledPosterior):
         return psis_loo(posterior, X, y, sample_weight, progress)
     left_out = leave_one_out(require_exact(posterior, "loo"), X, y, sample_weight)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
@@ -107,7 +115,7 @@ def elpd_and_remarks(
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
     problem = posterior.require_data("loo")
-    return remark_on_labels(problem, left_out.of_label) + remark_on_maxima(problem)
+    return remark_on_labels(problem, left_out.of_label) + remark_on_maxima(problem) + remark_on_weights(posterior)
 
 
 def loo_scores(

@@ -24,7 +24,7 @@ from bayesnb.pictures.sensitivity import plot_sensitivity
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.validate import a_type
@@ -136,8 +136,9 @@ SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
 """The diagnoses as a printed table has them, the worst first."""
 
 
+@of_features
 def sensitivity(
-    posterior: ExactPosterior | Fitted,
+    posterior: Posterior,
     X: Any = None,
     *,
     prior: tuple[float, float] = (0.8, 1.25),
@@ -196,7 +197,7 @@ def sensitivity(
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """
-    posterior = _require_exact(posterior_of(posterior))
+    posterior = _require_exact(posterior)
     prior, likelihood = _powers("prior", prior), _powers("likelihood", likelihood)
     with np.errstate(all="ignore"):  # moments that do not exist
         scaled = {
@@ -214,7 +215,6 @@ def sensitivity(
 
 
 def _require_exact(posterior: Posterior) -> ExactPosterior:
-    posterior.require_model("sensitivity")
     if isinstance(posterior, SampledPosterior):
         raise TypeError(
             "the posterior is sampled, and sensitivity scales a closed form: weight the draws with "

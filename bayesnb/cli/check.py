@@ -36,4 +36,6 @@ def check_command(
             result.table.to_csv(out)
         rest = "more: --out FILE writes all" if out is None else f"more in {out}"
         say(as_text(result.parts(rest), width()))
+        if result.note:
+            say(result.note)
     raise typer.Exit(1 if result.extreme else 0)

@@ -8,6 +8,8 @@ import typer
 from bayesnb.cli.console import errors_in_a_line, say
 from bayesnb.cli.models import fit_exactly
 from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
+from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.selection.weights import weighted_or_plain
 
 __all__ = ["fit_command"]
 
@@ -22,13 +24,17 @@ def fit_command(
     categorical: CategoricalColumns = None,
     missing: MissingText = None,
 ) -> None:
-    """Fit a model in closed form and write the posterior.
+    """Fit a model in closed form, learn a weight for each feature, and write the posterior.
 
-    The labels choose a family for each column. bayesnb predict, bayesnb check and nb.load read the posterior.
+    The labels choose a family for each column. No weights are learned from one class or for more than 2,000 features.
+    bayesnb predict, bayesnb check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
     """
     with errors_in_a_line():
-        posterior, _, _ = fit_exactly(table, target, drop, categorical, missing)
+        posterior = weighted_or_plain(*fit_exactly(table, target, drop, categorical, missing))
+        if isinstance(posterior, WeightedPosterior):
+            say("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
+            say(posterior.weights.to_string(float_format="%.2f"))
         posterior.save(out)
         say(f"wrote {out}")

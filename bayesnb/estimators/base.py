@@ -171,11 +171,12 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             else:
                 if feature_names is not None:
                     self._require_same_names(table)
-                problem = self._extend(self._problem, table)
-                weight = self._weight(sample_weight, table)
-                problem, counted = count_more(problem, table, labels, weight)
-                self._settle(problem.add(counted, decay=self.decay))
+                self._add(table, labels, self._weight(sample_weight, table))
         return self
+
+    def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
+        self._settle(problem.add(counted, decay=self.decay))
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.

@@ -3,14 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.estimators.base import Estimator
 from bayesnb.estimators.read import read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.inference.point import MAP, MLE
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.problem import Problem
-from bayesnb.selection.weights import weight_features
+from bayesnb.selection.weights import weight_features, weighted_or_plain
 from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.supported import within_support
 from bayesnb.tables.table import Table
@@ -36,11 +38,13 @@ class NaiveBayesClassifier(Estimator):
         for all columns, such as ``model__concentration``.
     inference, predictive, feature_inclusion, unlabelled, decay, random_state
         As for `BernoulliNB`.
-    feature_weights : {"each", "shared"}, optional
-        Whether to learn a weight for each feature, or one that all share, as `bayesnb.weight_features` does, so that
-        dependent features do not make the probabilities overconfident. The weights are learned from all rows together:
-        `partial_fit` and `forget` are errors. It needs a label for every row, an inference that gives more than a
-        point estimate, and ``predictive="exact"``.
+    feature_weights : {"auto", "each", "shared"} or None, default "auto"
+        Whether to learn a weight for each feature ("each"), or one that all share ("shared"), as
+        `bayesnb.weight_features` does, so that dependent features do not make the probabilities overconfident. "auto"
+        learns a weight for each feature where it can, and says nothing where it cannot: with one class, rows without a
+        label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
+        beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
+        take draws too. None is naive Bayes. `weights_` has the weights.
 
     Attributes
     ----------
@@ -48,6 +52,8 @@ class NaiveBayesClassifier(Estimator):
         As for `BernoulliNB`.
     model_ : BoundModel
         The model with all defaults replaced by the numbers used.
+    weights_ : pandas.DataFrame
+        The weight of each feature, as `WeightedPosterior.weights`; only if weights were learned.
 
     See Also
     --------
@@ -71,7 +77,7 @@ class NaiveBayesClassifier(Estimator):
         inference: Any = "exact",
         predictive: str = "exact",
         feature_inclusion: Any = None,
-        feature_weights: str | None = None,
+        feature_weights: str | None = "auto",
         unlabelled: Any = None,
         decay: float = 1.0,
         random_state: Any = None,
@@ -85,30 +91,38 @@ class NaiveBayesClassifier(Estimator):
         self.decay = decay
         self.random_state = random_state
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
-    ) -> Self:
-        self._refuse_weights("partial_fit")
-        return super().partial_fit(X, y, classes, sample_weight, feature_names=feature_names)
+    @property
+    def weights_(self) -> Any:
+        """The weight of each feature."""
+        check_is_fitted(self)
+        if not isinstance(self.posterior_, WeightedPosterior):
+            raise AttributeError("no weights of features were learned: `feature_weights` says when they are")
+        return self.posterior_.weights
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._refuse_weights("forget")
-        return super().forget(X, y, sample_weight)
+        """Remove rows that were fitted. The result equals that of one fit to the remaining rows, but for the weights.
+
+        Weights of features stay as they are. All else is as for `BernoulliNB`.
+        """
+        before = self._posterior()
+        super().forget(X, y, sample_weight)
+        self.posterior_ = before.weighing(self.posterior_)
+        return self
+
+    def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        before = self.posterior_
+        super()._add(table, labels, weight)
+        self.posterior_ = before.weighing(self.posterior_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
-        if self.feature_weights is None:
-            super()._start(table, labels, sample_weight)
-            return
         self._check_weighing(labels)
         super()._start(table, labels, sample_weight)
-        self.posterior_ = weight_features(
-            self.posterior_,
-            table,
-            labels,
-            shared=self.feature_weights == "shared",
-            sample_weight=self._weight(sample_weight, table),
-            key=self._key(),
-        )
+        options = {"sample_weight": self._weight(sample_weight, table), "key": self._key()}
+        if self.feature_weights in ("each", "shared"):
+            shared = self.feature_weights == "shared"
+            self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
+        elif self.feature_weights == "auto" and self.predictive == "exact" and not np.ma.is_masked(labels):
+            self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
 
     def _check_weighing(self, labels: np.ndarray) -> None:
         """Refuse parameters with which no weights can be learned.
@@ -118,8 +132,10 @@ class NaiveBayesClassifier(Estimator):
         ValueError
         """
         asked = f"feature_weights={self.feature_weights!r}"
+        if self.feature_weights in (None, "auto"):
+            return
         if self.feature_weights not in ("each", "shared"):
-            raise ValueError(f'{asked}: give "each", "shared" or None')
+            raise ValueError(f'{asked}: give "auto", "each", "shared" or None')
         if np.ma.is_masked(labels):
             raise ValueError(
                 f"{asked} takes rows with a label, and some have none ({self.unlabelled!r}): leave these rows out, or "
@@ -129,13 +145,6 @@ class NaiveBayesClassifier(Estimator):
             raise ValueError(f'{asked} weighs the exact densities of features: use predictive="exact"')
         if isinstance(self._inference(), MAP | MLE):
             raise ValueError(f'{asked} leaves rows out of a posterior: use inference="exact" or "nuts"')
-
-    def _refuse_weights(self, verb: str) -> None:
-        if self.feature_weights is not None:
-            raise ValueError(
-                f"{verb} adds or removes rows, and feature_weights={self.feature_weights!r} are learned from all rows "
-                "together: use fit with all rows, or feature_weights=None"
-            )
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)

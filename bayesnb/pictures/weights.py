@@ -41,7 +41,7 @@ def plot_weights(
 
     Parameters
     ----------
-    posterior : WeightedPosterior
+    posterior : WeightedPosterior or fitted estimator
     features : sequence, optional
         Features to show, by default all.
     sort : bool, default True
@@ -82,6 +82,7 @@ def plot_weights(
     >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
     >>> figure = weighted.plot(max_features=5)
     """
+    posterior = getattr(posterior, "posterior_", posterior)
     require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
     table = posterior.weights
     if features is not None:

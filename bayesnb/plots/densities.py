@@ -13,7 +13,7 @@ from bayesnb.pictures.style import HATCHES, LINES, MARKERS, TINY
 from bayesnb.pictures.text import line_number, shorten_to, text_width, wrap_to
 from bayesnb.plots.column_densities import ColumnDensities, column_densities, shown_columns
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
@@ -34,8 +34,9 @@ TALL_NAME = 0.9
 """Inches of a category's name, if the names are too wide to be side by side."""
 
 
+@of_features
 def plot_densities(
-    posterior: Posterior | Fitted,
+    posterior: Posterior,
     X: Any = None,
     y: Any = None,
     *,
@@ -117,8 +118,6 @@ def plot_densities(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_densities(posterior, X, y, features=["island", "body_mass_g"])
     """
-    posterior = posterior_of(posterior)
-    posterior.require_model("plot_densities")
     if (X is None) != (y is None):
         raise ValueError("X and y go together: give both for histograms by class, or neither")
     at = _features(posterior, features)

@@ -21,7 +21,7 @@ from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import LINES, TINY, muted
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.point import PointPosterior
 from bayesnb.validate import whole_number
 
@@ -98,8 +98,9 @@ class _Curve:
         return float(max(first, median - reach)), float(min(last, median + reach))
 
 
+@of_features
 def plot_prior_posterior(
-    posterior: Posterior | Fitted,
+    posterior: Posterior,
     *,
     sites: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
@@ -164,7 +165,6 @@ def plot_prior_posterior(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_prior_posterior(posterior, sites=["bill_length_mm_mean", "island_prob"])
     """
-    posterior = posterior_of(posterior)
     if isinstance(posterior, PointPosterior):
         raise ValueError(
             f"a point estimate has no density: use {ways_to_posterior(posterior.model)}, or mean() for the values of "

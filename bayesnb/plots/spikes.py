@@ -15,7 +15,7 @@ from bayesnb.pictures.shown import how_many
 from bayesnb.pictures.style import SMALL, background, muted, text_color
 from bayesnb.pictures.text import line_height, line_number, text_width, wrap_to
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.validate import whole_number
 
@@ -36,8 +36,9 @@ BESIDE = 1.0
 """Inches beside a panel, for its numbers and the name of its class."""
 
 
+@of_features
 def plot_spikes(
-    posterior: Posterior | Fitted,
+    posterior: Posterior,
     block: Any = None,
     *,
     classes: Sequence[Any] | None = None,
@@ -108,8 +109,6 @@ def plot_spikes(
     >>> posterior = nb.fit(nb.Bernoulli(), X, y, feature_names=["buy", "cat", "the"])
     >>> figure = nb.plot_spikes(posterior, num_labels=1)
     """
-    posterior = posterior_of(posterior)
-    posterior.require_model("plot_spikes")
     position = _position(posterior, block)
     whole = posterior.model.blocks[position]
     if label not in LABELS:

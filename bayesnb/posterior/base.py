@@ -60,18 +60,10 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     adds_up: ClassVar[bool] = True
     """Whether `log_joint_of` is the sum of the log class probabilities and `feature_log_density` of all features."""
 
-    def require_model(self, verb: str) -> None:
-        """Raise an error if the posterior belongs to no distribution of the features.
-
-        Parameters
-        ----------
-        verb : str
-            What needs the distribution, for the error.
-
-        Raises
-        ------
-        ValueError
-        """
+    @property
+    def generative(self) -> Any:
+        """The posterior of the features given the class: without weights of features, which act on the labels only."""
+        return self
 
     @abstractmethod
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
@@ -86,6 +78,10 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         x : array or CSR array, shape (rows, columns)
             Cells of the block.
         """
+
+    def weighed(self, i: int, j: int, log_density: np.ndarray) -> np.ndarray:
+        """Log densities of a feature, times its weight; without weights of features as they are."""
+        return log_density
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:

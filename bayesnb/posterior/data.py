@@ -119,7 +119,7 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("update")
         problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.add(counted, decay=decay), key=key)
+        return self.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
@@ -142,7 +142,11 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.take_away(counted), key=key)
+        return self.weighing(inference.fit(problem.take_away(counted), key=key))
+
+    def weighing(self, posterior: Any) -> Any:
+        """Another posterior of the same features with the weights of this one; itself if this one has none."""
+        return posterior
 
     def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
         """The problem and the inference; an error if a new fit is impossible."""

@@ -1,12 +1,18 @@
 """The posterior that a function is given, alone or inside a fitted estimator."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, Protocol
 
+from bayesnb.families.base import Family
+from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
+from bayesnb.posterior.weighted import ON_LABELS_ONLY
+from bayesnb.printing import Printed
 from bayesnb.validate import a_type
 
-__all__ = ["Fitted", "posterior_of"]
+__all__ = ["Fitted", "model_of", "of_features", "posterior_of"]
 
 
 class Fitted(Protocol):
@@ -61,3 +67,35 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     raise TypeError(
         f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
     )
+
+
+def of_features[**P, R](
+    verb: Callable[Concatenate[Posterior, P], R],
+) -> Callable[Concatenate[Posterior | Fitted, P], R]:
+    """Give a function, in place of its first argument, the posterior of the features given the class.
+
+    Weights of features change nothing that such a function tells. A result that prints itself says so.
+    """
+
+    @wraps(verb)
+    def wrapped(posterior: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = posterior_of(posterior)
+        found = verb(given.generative, *args, **kwargs)
+        if given.generative is not given and isinstance(found, Printed):
+            object.__setattr__(found, "note", ON_LABELS_ONLY)
+        return found
+
+    return wrapped
+
+
+def model_of(given: Any) -> Model:
+    """The model itself, or that of a posterior or of a fitted estimator.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these.
+    """
+    if isinstance(given, Model | Family) or not isinstance(getattr(given, "posterior_", given), Posterior):
+        return as_model(given)
+    return posterior_of(given, "model").require_data("the model").model

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -17,15 +17,18 @@ from bayesnb.model.inclusion import feature_names
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.pictures.weights import plot_weights
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ClosedFormPosterior
+from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior
 from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.printing import DataTable, Piece
-from bayesnb.problem import Problem
+from bayesnb.printing import DataTable, Paragraph, Piece
 from bayesnb.reading.cells import Cells
+from bayesnb.validate import a_type
 from bayesnb.weights.feature_weights import FeatureWeights
 
-__all__ = ["WeightedPosterior"]
+__all__ = ["ON_LABELS_ONLY", "WeightedPosterior"]
+
+ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
+"""What results say that describe the features."""
 
 PROB = 0.89
 """Posterior probability of the intervals of `WeightedPosterior.weights`."""
@@ -39,9 +42,9 @@ class WeightedPosterior(Posterior):
     `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
     uncertainty have both the uncertainty of the parameters and that of the weights.
 
-    The weights change how the evidence of the features is added up. They belong to no distribution of the features, so
-    that there is no evidence, and no rows can be simulated; `log_joint` is the logarithm of the product above and no
-    density.
+    The weights change how the evidence of the features is added up, and nothing of the features given the class. What
+    concerns these, such as `simulate`, `marginals`, `log_evidence` or `nb.check`, is that of the posterior without
+    weights. `log_joint` is the logarithm of the product above and no density.
 
     Attributes
     ----------
@@ -71,6 +74,10 @@ class WeightedPosterior(Posterior):
         self.model = unweighted.model
         self.problem = unweighted.problem
         self.inference = unweighted.inference
+
+    @property
+    def generative(self) -> Any:
+        return self.unweighted
 
     @property
     def drawn_model(self) -> BoundModel:
@@ -112,10 +119,12 @@ class WeightedPosterior(Posterior):
         return log(self.class_probs()) + total
 
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        weight = self.feature_weights.weight[self._weighted_model.positions[i][j]]
-        if weight == 0:
+        if self.feature_weights.weight[self._weighted_model.positions[i][j]] == 0:
             return np.zeros((x.shape[0], len(self.classes)))
-        return times(weight, self.unweighted.feature_log_density(i, j, x))
+        return self.weighed(i, j, self.unweighted.feature_log_density(i, j, x))
+
+    def weighed(self, i: int, j: int, log_density: np.ndarray) -> np.ndarray:
+        return times(self.feature_weights.weight[self._weighted_model.positions[i][j]], log_density)
 
     @in_float64
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
@@ -168,54 +177,29 @@ class WeightedPosterior(Posterior):
         return self.unweighted.site_summaries(prob) | self.feature_weights.summary(prob)
 
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        raise self._no_model("row_parameters")
+        return self.unweighted.row_parameters(codes, rng)
 
-    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> Never:
-        """Not for weighted features.
+    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
+        """New rows and labels from the posterior without weights, which act on the labels only.
+
+        Parameters, result and errors as for `ExactPosterior.simulate`.
+        """
+        return self.unweighted.simulate(num_rows, key=key, total_count=total_count)
+
+    def marginals(self) -> dict[str, Any]:
+        """Distribution of every scalar parameter, as `ExactPosterior.marginals`; none of the weights, which have draws.
 
         Raises
         ------
         ValueError
-            Always: weights belong to no distribution of the features.
+            If the posterior without weights has no distributions in closed form.
         """
-        raise self._no_model("simulate")
+        if not isinstance(self.unweighted, ExactPosterior):
+            raise ValueError(f"marginals are those of a closed form, not of {a_type(self.unweighted)}: use draws()")
+        return self.unweighted.marginals()
 
-    @property
-    def log_evidence(self) -> float:
-        """Not for weighted features.
-
-        Raises
-        ------
-        ValueError
-            Always: weights belong to no distribution of the features.
-        """
-        raise self._no_model("log_evidence")
-
-    def require_model(self, verb: str) -> None:
-        raise self._no_model(verb)
-
-    def require_data(self, verb: str) -> Problem:
-        raise self._no_model(verb)
-
-    def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Never:
-        """Not for weighted features.
-
-        Raises
-        ------
-        ValueError
-            Always: the weights were learned from all rows together.
-        """
-        raise self._learned_together("update")
-
-    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Never:
-        """Not for weighted features.
-
-        Raises
-        ------
-        ValueError
-            Always: the weights were learned from all rows together.
-        """
-        raise self._learned_together("forget")
+    def weighing(self, posterior: Any) -> "WeightedPosterior":
+        return WeightedPosterior(posterior, self.feature_weights)
 
     def write(self, path: Any, add: Any = None) -> None:
         from bayesnb.files.weights import write_weights
@@ -229,20 +213,12 @@ class WeightedPosterior(Posterior):
 
         self.unweighted.write(path, with_weights)
 
-    def _no_model(self, verb: str) -> ValueError:
-        return ValueError(
-            f"{verb} needs a distribution of the features, and weights of features belong to none: take "
-            "posterior.unweighted, the posterior without weights"
-        )
-
-    def _learned_together(self, verb: str) -> ValueError:
-        return ValueError(
-            f"{verb} would need all rows, because the weights were learned from all of them together: "
-            f"nb.weight_features(posterior.unweighted.{verb}(...), X, y) with the rows of all data"
-        )
-
     def _parts(self) -> list[Piece]:
-        return [*self._title(), DataTable(self.weights, number=".3f", rest="more in .weights")]
+        return [
+            *self._title(),
+            DataTable(self.weights, number=".3f", rest="more in .weights"),
+            Paragraph(ON_LABELS_ONLY),
+        ]
 
     def _details(self) -> str:
         return "one weight for all features" if self.feature_weights.shared else "a weight for each feature"

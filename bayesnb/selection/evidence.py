@@ -20,7 +20,7 @@ from bayesnb.model.inclusion import (
 )
 from bayesnb.pictures.feature_evidence import plot_feature_evidence
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.selection.information_draws import labels_of_information
 
 __all__ = ["FeatureEvidence", "column_inclusion", "feature_evidence"]
@@ -38,8 +38,9 @@ class FeatureEvidence(pd.DataFrame):
         return plot_feature_evidence(self, **options)
 
 
+@of_features
 @in_float64
-def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) -> FeatureEvidence:
+def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> FeatureEvidence:
     r"""Log Bayes factor of each feature: does it depend on the class?
 
     .. math::
@@ -94,7 +95,6 @@ def feature_evidence(posterior: Posterior | Fitted, prior_inclusion: Any = 0.5) 
     0                   2.169                  0.897
     1                  -0.028                  0.493
     """
-    posterior = posterior_of(posterior)
     problem = posterior.require_data("feature_evidence")
     problem.require_numbers()
     problem.require_labels("feature_evidence", "leave them out")

@@ -14,8 +14,9 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
-from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.features import plot_feature_selection
+from bayesnb.posterior.fitted import model_of
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.selection.classes import require_two_classes
@@ -110,7 +111,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family, Posterior or fitted estimator
     X : table, shape (rows, columns)
     y : labels of shape (rows,) or str
         A text is the name of the label's column in X.
@@ -186,7 +187,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     3     thermometer 2   drop      -103.3        67.9 18.9
     >>> posterior = nb.fit(found.model, X, y)
     """
-    model = as_model(model)
+    model = model_of(model)
     X, y = split_labels(X, y, model.features)
     table = as_table(X)
     weights = check_weights(sample_weight, table.num_rows)

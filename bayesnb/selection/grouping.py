@@ -10,8 +10,10 @@ import pandas as pd
 from bayesnb.arrays import in_float64
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.model.naive_bayes import Model
 from bayesnb.pictures.grouping import plot_column_grouping
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, model_of
 from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
@@ -92,7 +94,7 @@ class ColumnGrouping(Printed):
 
 @in_float64
 def group_columns(
-    model: Model | Family,
+    model: Model | Family | Posterior | Fitted,
     X: Any,
     y: Any,
     *,
@@ -119,7 +121,7 @@ def group_columns(
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family, Posterior or fitted estimator
     X : table, shape (rows, columns)
     y : labels of shape (rows,) or str
         A text is the name of the label's column in X.
@@ -197,7 +199,7 @@ def group_columns(
     >>> round(joint.log_evidence - separate.log_evidence, 1)
     140.0
     """
-    model = as_model(model)
+    model = model_of(model)
     width = whole_number("max_width", max_width)
     X, y = split_labels(X, y, model.features)
     table = as_table(X)

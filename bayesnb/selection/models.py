@@ -269,7 +269,7 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
 def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
     problem = posterior.require_data("compare_models")
     if has_closed_form(problem.model):
-        posterior = Exact().fit(problem)
+        posterior = posterior.weighing(Exact().fit(problem))
     if isinstance(posterior, PointPosterior):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None

@@ -11,7 +11,7 @@ from bayesnb.frames import PrintedFrame
 from bayesnb.model.inclusion import in_column_order
 from bayesnb.pictures.text import percent
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.selection.evidence import column_inclusion
 from bayesnb.selection.independence import information_in_data
 from bayesnb.selection.information_draws import information_at_mean, labels_of_information, mean_information
@@ -20,9 +20,10 @@ from bayesnb.validate import proportion
 __all__ = ["information_estimate", "mutual_information"]
 
 
+@of_features
 @in_float64
 def mutual_information(
-    posterior: Posterior | Fitted, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
+    posterior: Posterior, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
 ) -> pd.DataFrame:
     r"""Mutual information of each feature and the class, with an interval and a test.
 
@@ -128,8 +129,6 @@ def mutual_information(
     flipper_length_mm      0.88   0.75   1.03     0.00
     sex                    0.00   0.00   0.00     0.98
     """
-    posterior = posterior_of(posterior)
-    posterior.require_model("mutual_information")
     proportion("prob", prob)
     nats = nats_of(unit)
     in_nats = _of_data(posterior, prob) | {

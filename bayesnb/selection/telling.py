@@ -22,7 +22,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.sparse import dense
 from bayesnb.validate import proportion, whole_number
 
@@ -205,7 +204,7 @@ def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
 
 def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
     """The candidates of all blocks."""
-    unweighted = posterior.unweighted if isinstance(posterior, WeightedPosterior) else posterior
+    unweighted = posterior.generative
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)

@@ -5,27 +5,31 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.checks.left_out import require_exact
-from bayesnb.checks.left_out_features import FeaturesLeftOut, Weighable, all_features_left_out, features_left_out
+from bayesnb.checks.elpd import warn_of
+from bayesnb.checks.left_out import Weighable, require_exact
+from bayesnb.checks.left_out_features import FeaturesLeftOut, all_features_left_out, features_left_out
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.weights import sample_weights
 from bayesnb.keys import random_generator
 from bayesnb.model.inclusion import feature_names
+from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.classes import require_two_classes
+from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.table import Table
+from bayesnb.tables.weighted import weighted_table
 from bayesnb.validate import a_type
-from bayesnb.warn import warn
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.laplace import Mixture, approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood
 from bayesnb.weights.prior import priors
 
-__all__ = ["weight_features"]
+__all__ = ["weight_features", "weighted_or_plain"]
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
@@ -37,7 +41,6 @@ MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
 
 
-@in_float64
 def weight_features(
     posterior: Posterior | Fitted,
     X: Any,
@@ -140,9 +143,41 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
+    given = posterior_of(posterior)
+    found, remarks = _learn(given, X, y, shared=shared, inference=inference, sample_weight=sample_weight, key=key)
+    warn_of(remarks)
+    return found
+
+
+def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
+    """The posterior with a weight for each feature, without warnings; itself where none can be learned.
+
+    None can be learned from one class, from rows without a label, from more than 2,000 features, or from densities that
+    are zero or infinite. Draws get none, because the densities given the other rows would be estimates.
+    """
+    if not isinstance(posterior, ExactPosterior | AveragedPosterior):
+        return posterior
+    try:
+        return _learn(posterior, X, y, sample_weight=sample_weight, key=key)[0]
+    except ValueError:
+        return posterior
+
+
+@in_float64
+def _learn(
+    posterior: Posterior,
+    X: Any,
+    y: Any,
+    *,
+    shared: bool = False,
+    inference: NUTS | None = None,
+    sample_weight: Any,
+    key: Any,
+) -> tuple[WeightedPosterior, list[str]]:
+    """As `weight_features`; returns the warnings instead of issuing them."""
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
-    unweighted = _weighable(posterior_of(posterior))
+    unweighted = _weighable(posterior.generative)
     names = feature_names(unweighted.model.blocks)
     labels = unweighted.classes.tolist()
     require_two_classes(unweighted.classes)
@@ -151,16 +186,19 @@ def weight_features(
             f"there are {len(names)} features, and weights of their own are for {MOST_FEATURES} at most: use "
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
+    X, y = split_labels(X, y)
+    # Rows of weight zero do not count, and no category that only they have is worth a warning.
+    X = weighted_table(X, sample_weight)
     rng = random_generator(key)
+    remarks = []
 
     def kept(table: Table, rows: LabelledRows) -> np.ndarray:
         most = max(MOST_NUMBERS // (len(labels) * len(names)), 1)
         if len(rows) <= most:
             return np.arange(len(rows))
-        warn(
+        remarks.append(
             f"the weights are learned from {most} of {len(rows)} rows, drawn at random, which have {MOST_NUMBERS} "
-            "densities of features and classes; each is left out of all the data",
-            UserWarning,
+            "densities of features and classes; each is left out of all the data"
         )
         return np.sort(rng.choice(len(rows), most, replace=False))
 
@@ -168,6 +206,8 @@ def weight_features(
         left_out = all_features_left_out(unweighted, X, y, sample_weight)
     else:
         left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
+    left_out.require_finite("no weights can be learned")
+    left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
     found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
     if inference is None:
@@ -176,7 +216,8 @@ def weight_features(
     else:
         weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
-    return WeightedPosterior(unweighted, _feature_weights(found, draws, which, names, likelihood, shared=shared))
+    weights = _feature_weights(found, draws, which, names, likelihood, shared=shared)
+    return WeightedPosterior(unweighted, weights), remarks + of_labels
 
 
 def _weighable(posterior: Posterior) -> Weighable:
@@ -200,10 +241,6 @@ def _weighable(posterior: Posterior) -> Weighable:
 
 
 def _likelihood(left_out: FeaturesLeftOut, *, shared: bool) -> ConditionalLikelihood:
-    left_out.require_finite("no weights can be learned")
-    left_out, remarks = left_out.of_possible_labels("the weights")
-    for remark in remarks:
-        warn(remark, UserWarning)
     log_density = left_out.log_density.sum(axis=-1, keepdims=True) if shared else left_out.log_density
     rows = left_out.rows
     return ConditionalLikelihood.of(log_density, left_out.log_class_prob, rows.codes, rows.weights)

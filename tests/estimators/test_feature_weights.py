@@ -40,7 +40,7 @@ def test_is_weight_features_of_the_fit(data, kind, weighted):
     assert found.feature_weights.shared == (kind == "shared")
     assert (estimator.predict(X) == found.predict(X)).all()
     np.testing.assert_array_equal(estimator.class_count_, posterior.problem.statistics.classes.n)
-    plain = NaiveBayesClassifier(MODEL).fit(X, y)
+    plain = NaiveBayesClassifier(MODEL, feature_weights=None).fit(X, y)
     assert np.abs(plain.predict_proba(X) - estimator.predict_proba(X)).max() > 0.05
 
 
@@ -67,7 +67,7 @@ def test_scikit_learn_clones_scores_and_pickles(data):
     estimator = NaiveBayesClassifier(MODEL, feature_weights="each", random_state=0)
     assert clone(estimator).get_params()["feature_weights"] == "each"
     scores = cross_val_score(estimator, X, y, scoring="neg_log_loss", cv=3)
-    plain = cross_val_score(NaiveBayesClassifier(MODEL), X, y, scoring="neg_log_loss", cv=3)
+    plain = cross_val_score(NaiveBayesClassifier(MODEL, feature_weights=None), X, y, scoring="neg_log_loss", cv=3)
     assert np.isfinite(scores).all()
     assert (scores != plain).all()
     fitted = estimator.fit(X, y)
@@ -75,24 +75,62 @@ def test_scikit_learn_clones_scores_and_pickles(data):
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
-@pytest.mark.parametrize("kind", ["each", "shared"])
-def test_rows_cannot_be_added_or_removed(data, kind):
+def test_weights_are_the_default(data):
     X, y = data
-    estimator = NaiveBayesClassifier(MODEL, feature_weights=kind).fit(X, y)
-    for verb in ("partial_fit", "forget"):
-        with pytest.raises(ValueError, match=rf"^{verb} .*feature_weights='{kind}'.*fit with all rows"):
-            getattr(estimator, verb)(X, y)
-    fresh = NaiveBayesClassifier(MODEL, feature_weights=kind)
-    with pytest.raises(ValueError, match="partial_fit adds or removes rows"):
-        fresh.partial_fit(X, y, classes=["ash", "fir"])
-    assert not hasattr(fresh, "posterior_")
+    found, asked = (NaiveBayesClassifier(MODEL, **options).fit(X, y) for options in ({}, {"feature_weights": "each"}))
+    np.testing.assert_array_equal(found.predict_proba(X), asked.predict_proba(X))
+    pd.testing.assert_frame_equal(found.weights_, asked.posterior_.weights)
+
+
+def plain_cases(X, y):
+    codes = (y == "fir").astype(int)
+    wide = np.random.default_rng(0).integers(0, 2, (6, 2001)).astype(float)
+    return {
+        "unlabelled rows": (NaiveBayesClassifier(MODEL, unlabelled=-1, inference=nb.EM()), X, np.r_[[-1], codes[1:]]),
+        "plug-in": (NaiveBayesClassifier(MODEL, predictive="plugin"), X, y),
+        "point": (NaiveBayesClassifier(MODEL, inference="map"), X, y),
+        "many features": (NaiveBayesClassifier(nb.Bernoulli()), wide, codes[:6]),
+        "average of weighted rows": (NaiveBayesClassifier(MODEL, feature_inclusion=0.5), X, y, np.full(60, 2.0)),
+        "one class": (NaiveBayesClassifier(MODEL), X, np.repeat("fir", 60)),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:y has one class")
+@pytest.mark.parametrize(
+    "case", ["unlabelled rows", "plug-in", "point", "many features", "average of weighted rows", "one class"]
+)
+def test_the_default_is_plain_where_no_weights_can_be_learned(data, case):
+    estimator, *rows = plain_cases(*data)[case]
+    fitted = estimator.fit(*rows)
+    assert not isinstance(fitted.posterior_, nb.WeightedPosterior)
+    expected = clone(estimator).set_params(feature_weights=None).fit(*rows)
+    np.testing.assert_array_equal(fitted.predict_proba(rows[0]), expected.predict_proba(rows[0]))
+    assert not hasattr(fitted, "weights_")
+
+
+def test_rows_of_weight_zero_cost_no_warning(data):
+    X, y = data
+    weights = np.where(np.arange(60) < 6, 0.0, 1.0)
+    tree = pd.Series(np.where(weights > 0, "old", "new"))
+    found = NaiveBayesClassifier().fit(X.assign(tree=tree), y, weights)
+    assert isinstance(found.posterior_, nb.WeightedPosterior)
+
+
+def test_rows_are_added_and_removed(data):
+    X, y = data
+    fitted = NaiveBayesClassifier(MODEL).fit(X[:50], y[:50])
+    before = fitted.weights_
+    fitted.partial_fit(X[50:], y[50:]).forget(X[50:], y[50:])
+    rest = nb.fit(MODEL, X[:50], y[:50])
+    assert fitted.posterior_.log_evidence == pytest.approx(rest.log_evidence)
+    assert list(fitted.weights_.index) == list(before.index)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"feature_weights": "all"}, r'feature_weights=\'all\': give "each", "shared" or None'),
-        ({"feature_weights": True}, r'feature_weights=True: give "each", "shared" or None'),
+        ({"feature_weights": "all"}, r'feature_weights=\'all\': give "auto", "each", "shared" or None'),
+        ({"feature_weights": True}, r'feature_weights=True: give "auto", "each", "shared" or None'),
         ({"feature_weights": "each", "predictive": "plugin"}, r'use predictive="exact"'),
         ({"feature_weights": "each", "inference": "map"}, r'use inference="exact"'),
         ({"feature_weights": "shared", "inference": "mle"}, r'use inference="exact"'),

@@ -72,7 +72,7 @@ def test_models_families_and_inferences_name_their_parameters_and_give_changed_c
 
 @pytest.mark.parametrize("model", [nb.Poisson(2.0, 3.0), nb.NaiveBayes(nb.Poisson(2.0, 3.0))], ids=["family", "model"])
 def test_one_family_for_all_columns_has_its_fields(model):
-    estimator = NaiveBayesClassifier(model)
+    estimator = NaiveBayesClassifier(model, feature_weights=None)
     assert estimator.get_params()["model__rate"] == 3.0
     X, y = [[1, 2], [0, 4], [7, 1]], [0, 0, 1]
     changed = clone(estimator).set_params(model__rate=0.5).fit(X, y)
@@ -84,7 +84,7 @@ def test_a_search_in_a_pipeline_scores_what_fits_by_hand_score(penguins):
     X, y = penguins
     values = [0.1, 1.0, 1000.0]
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    pipeline = make_pipeline(FunctionTransformer(), NaiveBayesClassifier(MODEL))
+    pipeline = make_pipeline(FunctionTransformer(), NaiveBayesClassifier(MODEL, feature_weights=None))
     grid = {"naivebayesclassifier__model__island__concentration": values}
     search = GridSearchCV(pipeline, grid, cv=folds, scoring="neg_log_loss").fit(X, y)
     expected = []
@@ -135,7 +135,7 @@ def test_names_of_columns_may_be_numbers_and_contain_underscores():
 
 def test_a_clone_keeps_what_was_set(penguins):
     X, y = penguins
-    estimator = NaiveBayesClassifier(MODEL).set_params(model__island__concentration=9.0)
+    estimator = NaiveBayesClassifier(MODEL, feature_weights=None).set_params(model__island__concentration=9.0)
     copied = clone(estimator)
     assert copied.model == estimator.model
     copied.set_params(model__island__concentration=1.0)

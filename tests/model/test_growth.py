@@ -148,8 +148,9 @@ def test_partitions_grow_after_the_fit():
 
 
 def test_the_estimator_grows_batch_by_batch():
-    at_once = estimators.NaiveBayesClassifier(model()).fit(X, Y)
-    grown = estimators.NaiveBayesClassifier(model()).partial_fit(X[:3], Y[:3], classes=["a", "b"])
+    at_once = estimators.NaiveBayesClassifier(model(), feature_weights=None).fit(X, Y)
+    grown = estimators.NaiveBayesClassifier(model(), feature_weights=None)
+    grown = grown.partial_fit(X[:3], Y[:3], classes=["a", "b"])
     grown = grown.partial_fit(X[3:], Y[3:])
     assert_same(grown.posterior_, at_once.posterior_)
     with pytest.raises(ValueError, match="never among the data"):

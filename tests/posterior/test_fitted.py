@@ -44,6 +44,11 @@ def picture(figure):
     return parts
 
 
+def _model(given):
+    """Of a posterior its model: these verbs take a model too."""
+    return given.problem.model if isinstance(given, nb.WeightedPosterior) else given
+
+
 VERBS = {
     "check": lambda p: nb.check(p, X, Y, num_replicates=20).table,
     "loo": lambda p: nb.loo(p, X, Y).elpd_i.to_numpy(),
@@ -58,10 +63,14 @@ VERBS = {
     "plot_log_odds": lambda p: picture(nb.plot_log_odds(p, X[:3])),
     "plot_mutual_information": lambda p: picture(nb.plot_mutual_information(p, num_draws=20)),
     "plot_prior_posterior": lambda p: picture(nb.plot_prior_posterior(p, max_panels=2)),
+    "plot_weights": lambda p: picture(nb.plot_weights(p)),
+    "select_features": lambda p: nb.select_features(_model(p), X, Y).table,
+    "group_columns": lambda p: nb.group_columns(_model(p), X, Y, columns=[0, 1]).notes,
     "plot_proba": lambda p: picture(nb.plot_proba(p, X[:3])),
 }
 
 
+@pytest.mark.filterwarnings("ignore:weights of features were learned")
 @pytest.mark.parametrize("verb", names_fast(VERBS, {*VERBS} - {"plot_prior_posterior", "sensitivity"}))
 def test_an_estimator_is_taken_for_its_posterior(verb, estimator):
     given, expected = VERBS[verb](estimator), VERBS[verb](estimator.posterior_)
@@ -80,7 +89,7 @@ def test_spikes_of_an_estimator():
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto", "ignore:the prior of the draws")
 def test_both_sides_of_a_comparison_may_be_estimators(estimator, sampled):
     found = nb.compare(estimator, sampled)
-    assert found.exact is estimator.posterior_
+    assert found.exact is estimator.posterior_.unweighted
     assert found.sampled is sampled.posterior_
     assert nb.loo(sampled, X, Y).elpd == nb.loo(sampled.posterior_, X, Y).elpd
 

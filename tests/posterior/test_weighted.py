@@ -11,6 +11,7 @@ from trees import ALONE, CLASSES, FEATURES, OFFSET, WEIGHT, trees
 
 import bayesnb as nb
 from bayesnb.model.weighted import WeightedModel
+from bayesnb.printing import Printed
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.prior import SPREADS
 
@@ -353,35 +354,74 @@ def test_saved_and_pickled_ones_are_the_same(data, tmp_path, inclusion, shared):
     same(pickle.loads(pickle.dumps(posterior)), posterior, new)
 
 
-REFUSED = {
+OF_FEATURES = {
     "log_evidence": lambda posterior, X, y: posterior.log_evidence,
-    "simulate": lambda posterior, X, y: posterior.simulate(3),
-    "check": lambda posterior, X, y: nb.check(posterior, X, y),
+    "simulate": lambda posterior, X, y: posterior.simulate(3)[0],
+    "marginals": lambda posterior, X, y: posterior.marginals()["moss_prob"].mean,
+    "check": lambda posterior, X, y: nb.check(posterior, X, y, num_replicates=5),
     "sensitivity": lambda posterior, X, y: nb.sensitivity(posterior),
-    "mutual_information": lambda posterior, X, y: nb.mutual_information(posterior),
+    "mutual_information": lambda posterior, X, y: nb.mutual_information(posterior, num_draws=5),
     "feature_evidence": lambda posterior, X, y: nb.feature_evidence(posterior),
-    "compare": lambda posterior, X, y: nb.compare(posterior, posterior),
-    "row_parameters": lambda posterior, X, y: posterior.row_parameters(np.zeros(2, int), np.random.default_rng(0)),
-    "leave-one-out": lambda posterior, X, y: posterior.require_data("leave-one-out"),
-    "loo": lambda posterior, X, y: nb.loo(posterior, X, y),
-    "loo_scores": lambda posterior, X, y: nb.loo_scores(posterior, X, y),
-    "kfold": lambda posterior, X, y: nb.kfold(posterior, X, y),
-    "weight_features": lambda posterior, X, y: nb.weight_features(posterior, X, y),
 }
 
 
-@pytest.mark.parametrize("verb", REFUSED)
-def test_what_has_no_meaning_says_so_and_names_the_way_out(weighted, data, verb):
+@pytest.mark.parametrize("verb", OF_FEATURES)
+def test_what_concerns_the_features_is_without_weights_and_says_so(weighted, exact, data, verb):
     X, y, _ = data
-    with pytest.raises(ValueError, match=rf"^{verb} .*posterior\.unweighted"):
-        REFUSED[verb](weighted, X, y)
+    found, expected = (OF_FEATURES[verb](posterior, X, y) for posterior in (weighted, exact))
+    if isinstance(found, Printed):
+        assert "Weights of features act on the labels only" in format(found, "400")
+        assert "act on the labels only" in found._repr_html_()
+        assert "Weights" not in format(expected, "400")
+    found, expected = (getattr(each, "table", each) for each in (found, expected))
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-@pytest.mark.parametrize("verb", ["update", "forget"])
-def test_weights_cannot_follow_single_rows(weighted, data, verb):
+def left_out_by_hand(plain, X, y, weight):
+    """Log probabilities of labels from fits to the other rows; densities of features from models of one feature."""
+    found = []
+    for row in range(len(X)):
+        rest, alone = np.arange(len(X)) != row, X.iloc[[row]]
+        without = plain.inference.fit(plain.problem.take_away(plain.problem.model.statistics(alone, y[[row]])), key=0)
+        uniform = [
+            nb.fit(nb.NaiveBayes(model, class_probs=np.full(3, 1 / 3)), X.loc[rest, columns], y[rest], classes=CLASSES)
+            for model, columns in ALONE.values()
+        ]
+        of_features = np.array(
+            [fit.log_joint(alone[columns])[0] for fit, (_, columns) in zip(uniform, ALONE.values(), strict=True)]
+        )
+        scores = np.log(without.class_probs()) + OFFSET + weight @ of_features
+        found.append(log_softmax(scores)[CLASSES.index(y[row])])
+    return np.array(found)
+
+
+@pytest.mark.filterwarnings("ignore:weights of features were learned")
+def test_leave_one_out_keeps_the_weights_and_refits_the_features(weighted, exact, data):
     X, y, _ = data
-    with pytest.raises(ValueError, match=rf"^{verb} .*nb\.weight_features\(posterior\.unweighted\.{verb}"):
-        getattr(weighted, verb)(X, y)
+    expected = left_out_by_hand(exact, X, y, WEIGHT)
+    np.testing.assert_allclose(nb.loo(weighted, X, y).elpd_i, expected, rtol=1e-8)
+    folds = nb.kfold(weighted, X, y, folds=np.arange(len(X)))
+    np.testing.assert_allclose(folds.elpd_i, expected, rtol=1e-8)
+    scores, plain = nb.loo_scores(weighted, X, y), nb.loo_scores(exact, X, y)
+    assert scores["elpd_label"] == pytest.approx(expected.sum())
+    assert scores["elpd_joint"] == pytest.approx(plain["elpd_joint"])
+    compared = nb.compare_models({"weights": weighted, "none": exact}, X, y).table
+    assert compared.loc["weights", "elpd"] == pytest.approx(expected.sum())
+    assert compared.loc["weights", "log_evidence"] == pytest.approx(exact.log_evidence)
+
+
+def test_leave_one_out_says_that_the_weights_are_kept(weighted, data):
+    X, y, _ = data
+    for verb in (nb.loo, nb.loo_scores, nb.kfold):
+        with pytest.warns(UserWarning, match="weights of features were learned from all rows and are kept"):
+            verb(weighted, X, y)
+
+
+def test_forget_keeps_the_weights(weighted, exact, data):
+    X, y, new = data
+    found, expected = (posterior.forget(X[:5], y[:5]) for posterior in (weighted, exact))
+    assert found.feature_weights is weighted.feature_weights
+    np.testing.assert_allclose(found.unweighted.log_joint(new), expected.log_joint(new), rtol=1e-12)
 
 
 def test_it_has_no_statistics_of_a_sampler(weighted):

@@ -9,7 +9,7 @@ from bayesnb.checks.predictive.replicates import draws, encode, replicate
 from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.fitted import of_features
 from bayesnb.progress import shows_progress, tqdm
 from bayesnb.tables.label_column import split_labels
 from bayesnb.validate import whole_number
@@ -17,8 +17,9 @@ from bayesnb.validate import whole_number
 __all__ = ["check"]
 
 
+@of_features
 def check(
-    posterior: Posterior | Fitted,
+    posterior: Posterior,
     X: Any = None,
     y: Any = None,
     *,
@@ -123,8 +124,6 @@ def check(
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """
-    posterior = posterior_of(posterior)
-    posterior.require_model("check")
     if X is None or y is None:
         missing = [name for name, value in (("X", X), ("y", y)) if value is None]
         raise ValueError(
