@@ -1,5 +1,6 @@
 """Dependence of features within a class, which naive Bayes excludes: mean absolute correlation of pairs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -54,11 +55,18 @@ class _Feature:
     loc: float
     scale: float
 
-    def of(self, rows: Rows) -> np.ndarray:
-        x = column(rows.cells[self.block], self.column)
-        if self.category is not None:
-            x = np.where(np.isnan(x), np.nan, x == self.category)
-        return (x - self.loc) / self.scale
+
+def _standardised(features: Sequence[_Feature], rows: Rows) -> np.ndarray:
+    """The features of all rows, shape (rows, features). The columns of a block are taken at once."""
+    z = np.empty((len(rows.labels.codes), len(features)))
+    for block in {feature.block for feature in features}:
+        places = [k for k, feature in enumerate(features) if feature.block == block]
+        x = rows.cells[block][:, [features[k].column for k in places]]
+        z[:, places] = x.toarray() if scipy.sparse.issparse(x) else x
+    for k, feature in enumerate(features):
+        if feature.category is not None:
+            z[:, k] = np.where(np.isnan(z[:, k]), np.nan, z[:, k] == feature.category)
+    return (z - [feature.loc for feature in features]) / [feature.scale for feature in features]
 
 
 def column(x: Any, j: int) -> np.ndarray:
@@ -74,10 +82,9 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
     pairs = np.array(list(combinations(range(len(features)), 2)), dtype=np.intp).reshape(-1, 2)
     if len(pairs) > MAX_PAIRS:
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
-    size = len(data.labels.codes)
 
     def values(rows: Rows) -> np.ndarray:
-        z = np.column_stack([feature.of(rows) for feature in features]) if features else np.empty((size, 0))
+        z = _standardised(features, rows)
         of_class = np.array([_mean_correlation(z[at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
         overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
