@@ -8,7 +8,6 @@ import numpy as np
 import numpyro.distributions as dist
 import xarray as xr
 from arviz_base import make_attrs
-from scipy.special import logsumexp
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.class_prior import CLASS_SITE
@@ -19,6 +18,7 @@ from bayesnb.families.log_prob import log_prob
 from bayesnb.keys import random_generator
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.sites import coordinate
+from bayesnb.reading.normalise import log_normalised
 from bayesnb.sparse import dense
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
@@ -75,10 +75,8 @@ def tree_of_draws(
         codes = encode_labels(y, table.num_rows, model.schema.classes)
         groups |= _groups_of_data(model, table, codes, parameters, prior, rng)
     if predictions is not None:
-        joint = log_joint_under(model, predictions, parameters)
-        groups["predictions"] = _rows_to_dataset(
-            {"y": _draw_labels(joint, rng), "proba": np.exp(joint - logsumexp(joint, axis=-1, keepdims=True))}, coords
-        )
+        of_class = log_normalised(log_joint_under(model, predictions, parameters))
+        groups["predictions"] = _rows_to_dataset({"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}, coords)
     attributes = _attributes(model, library, inference)
     return as_tree(groups, attributes)
 
@@ -114,17 +112,21 @@ def _groups_of_data(
     rng: np.random.Generator,
 ) -> dict[str, xr.Dataset]:
     joint = log_joint_under(model, table, parameters)
-    of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
+    of_class = log_normalised(joint)
+
+    def of_label(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(values, codes[None, None, :, None], axis=-1)[..., 0]
+
     rows = {"row": np.arange(table.num_rows)}
     classes = model.schema.classes.tolist()
     labels = {"classes": list(map(str, classes))}
     before = log_joint_under(model, table, prior)
     return {
-        "log_likelihood": _rows_to_dataset({"y": of_label - logsumexp(joint, axis=-1), "joint": of_label}),
+        "log_likelihood": _rows_to_dataset({"y": of_label(of_class), "joint": of_label(joint)}),
         "observed_data": xr.Dataset({"y": ("row", codes)}, coords=rows, attrs=labels),
         "constant_data": xr.Dataset(_numbers(model, table), coords=rows),
-        "posterior_predictive": _rows_to_dataset({"y": _draw_labels(joint, rng)}),
-        "prior_predictive": _rows_to_dataset({"y": _draw_labels(_possible(before, prior), rng)}),
+        "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),
+        "prior_predictive": _rows_to_dataset({"y": _draw_labels(log_normalised(_possible(before, prior)), rng)}),
     }
 
 
@@ -142,10 +144,9 @@ def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
     return {"row_" if name == "row" else name: cells for name, cells in found.items()}
 
 
-def _draw_labels(joint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Labels given features, one for each draw and row, from log joint densities (chain, draw, rows, classes)."""
-    probs = np.exp(joint - logsumexp(joint, axis=-1, keepdims=True))
-    return draw(dist.CategoricalProbs(probs), rng).astype(np.int64)
+def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Labels given features, one for each draw and row, from log class probabilities (chain, draw, rows, classes)."""
+    return draw(dist.CategoricalProbs(np.exp(log_proba)), rng).astype(np.int64)
 
 
 def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:

@@ -1,8 +1,8 @@
 """`NaiveBayesClassifier()` as a new user calls it, beside what else they would try, on the same folds of real tables.
 
 Run with ``make real-data``; writes the first tables of docs/real-data.md. The tables lie beside the checkout, or where
-BAYESNB_TEST_DATA says. With ``--cache FOLDER`` the probabilities of each table and estimator are kept there, and a later
-run computes only those it lacks. ``--tables pima,glass`` takes some of the tables and writes nothing.
+BAYESNB_TEST_DATA says. With ``--cache FOLDER`` the scores of each table and estimator are kept there, and a later run
+computes only those it lacks. ``--tables pima,glass`` takes some of the tables and writes nothing.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -28,10 +28,18 @@ from sklearn.preprocessing import FunctionTransformer
 from bayesnb.estimators import NaiveBayesClassifier
 
 DEFAULT, PLAIN, FREQUENCIES = "bayesnb", "bayesnb, no weights", "class frequencies"
-LOGISTIC, BOOSTING, FOREST, BAYES = "LogisticRegression", "HistGradientBoosting", "RandomForest", "scikit-learn's best NB"
+LOGISTIC, BOOSTING, FOREST, BAYES = (
+    "LogisticRegression",
+    "HistGradientBoosting",
+    "RandomForest",
+    "scikit-learn's best NB",
+)
 OTHERS = (PLAIN, FREQUENCIES, BAYES, LOGISTIC, BOOSTING, FOREST)
 SIZES, REPEATS, TEST_ROWS = (10, 20, 50, 100, 500), 10, 800
-FEW_ROWS = "pima colic OJ credit_g Chile ionosphere spambase cmc page_blocks credit_a magic attrition".split()
+FEW_ROWS = (
+    *("pima", "colic", "OJ", "credit_g", "Chile", "ionosphere"),
+    *("spambase", "cmc", "page_blocks", "credit_a", "magic", "attrition"),
+)
 """Tables for the curves: large enough, of few classes."""
 
 Scores = Mapping[str, np.ndarray]
@@ -58,7 +66,6 @@ def trees(X: pd.DataFrame, forest: bool):
     if forest:
         return make_pipeline(indicators(X, numbers, 0), RandomForestClassifier(300, random_state=0))
     names = [name for name in X if name not in numbers]
-    coded = FunctionTransformer(lambda T: T.assign(**{name: T[name].astype("category") for name in names}))
     known = {name: pd.CategoricalDtype(sorted(X[name].dropna().unique())) for name in names}
     coded = FunctionTransformer(lambda T: T.astype(known))
     return make_pipeline(coded, HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0))
@@ -132,7 +139,7 @@ def kept(cache: Path | None, key: str, compute: Callable[[], dict[str, np.ndarra
 
 
 def of_table(name: str, cache: Path | None) -> tuple[Scores, dict[str, float]]:
-    """Scores and seconds of all estimators on a table; of scikit-learn's naive Bayes the best, chosen after the test."""
+    """Scores and seconds of all estimators; of scikit-learn's naive Bayes those of the best, chosen after the test."""
     X, y = table(name)
     scores, seconds = {}, {}
     for label, make in makers(X).items():
@@ -170,7 +177,9 @@ def of_few_rows(name: str, cache: Path | None) -> dict[int, dict[str, float]]:
                     found[f"{size}-{label}"].append(rows[:, 0].mean())
         return {key: np.array(values) for key, values in found.items()}
 
-    means = {key: values.mean() if len(values) else np.nan for key, values in kept(cache, f"few-{name}", compute).items()}
+    means = {
+        key: values.mean() if len(values) else np.nan for key, values in kept(cache, f"few-{name}", compute).items()
+    }
     return {
         size: {label: means[f"{size}-{label}"] - means[f"{size}-{FREQUENCIES}"] for label in wanted} for size in SIZES
     }
@@ -178,8 +187,6 @@ def of_few_rows(name: str, cache: Path | None) -> dict[int, dict[str, float]]:
 
 def few_rows_logistic(X: pd.DataFrame):
     """As `logistic`, with the penalty of scikit-learn's default: few rows have no folds to choose it in."""
-    from sklearn.linear_model import LogisticRegression
-
     return make_pipeline(indicators(X, numeric_columns(X), sparse_threshold=0), LogisticRegression(max_iter=3000))
 
 
