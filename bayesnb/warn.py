@@ -1,12 +1,12 @@
 """Warnings of the package: at the line of the user's code, and each once in a call."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 
-__all__ = ["warn", "warns_once"]
+__all__ = ["warn", "warn_of", "warns_once"]
 
 _issued: ContextVar[set[str] | None] = ContextVar("issued", default=None)
 """Messages that the running call of a function with `warns_once` has issued; None outside such a call."""
@@ -20,6 +20,12 @@ def warn(message: str, category: type[Warning]) -> None:
             return
         issued.add(message)
     warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parent),))
+
+
+def warn_of(remarks: Sequence[str]) -> None:
+    """Issue the warnings."""
+    for remark in remarks:
+        warn(remark, UserWarning)
 
 
 def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:

@@ -11,7 +11,6 @@ from arviz_stats import ELPDDataLOO
 from bayesnb.model.ways import or_closed_form
 from bayesnb.problem import Problem
 from bayesnb.tables.columns import first_few
-from bayesnb.warn import warn
 
 __all__ = [
     "ExactELPD",
@@ -21,7 +20,6 @@ __all__ = [
     "remark_on_impossible_rows",
     "remark_on_labels",
     "remark_on_maxima",
-    "warn_of",
 ]
 
 
@@ -130,9 +128,3 @@ def remark_on_weights(posterior: Any) -> list[str]:
         "weights of features were learned from all rows and are kept when rows are left out, so that the score tends "
         "to be slightly too high; scikit-learn's cross_val_score learns them anew for each fold"
     ]
-
-
-def warn_of(remarks: Sequence[str]) -> None:
-    """Issue the warnings."""
-    for remark in remarks:
-        warn(remark, UserWarning)

@@ -17,7 +17,6 @@ from bayesnb.checks.elpd import (
     remark_on_impossible_rows,
     remark_on_labels,
     remark_on_weights,
-    warn_of,
 )
 from bayesnb.checks.gathered_warnings import GatheredWarnings
 from bayesnb.checks.left_out import read_rows, require_exact
@@ -39,6 +38,7 @@ from bayesnb.sources.memory import read_table
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels, learn_classes
 from bayesnb.validate import whole_number
+from bayesnb.warn import warn_of
 
 __all__ = ["kfold"]
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
@@ -47,6 +46,9 @@ def _without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     found = logsumexp(densities, axis=0) - np.log(len(densities))
     own = np.ascontiguousarray(densities[:, np.arange(len(codes)), codes].T)
     varies = own.max(axis=-1) > own.min(axis=-1)  # a missing cell has density one under all draws
+    # A closed form does without ArviZ, whose import takes a second.
+    from arviz_stats.base import array_stats
+
     # ArviZ takes log likelihoods and changes their sign.
     log_weights, _ = array_stats.psislw(own[varies])
     found[np.flatnonzero(varies), codes[varies]] = logsumexp(log_weights + own[varies], axis=-1)

@@ -13,7 +13,6 @@ from bayesnb.checks.elpd import (
     remark_on_labels,
     remark_on_maxima,
     remark_on_weights,
-    warn_of,
 )
 from bayesnb.checks.importance import psis_loo
 from bayesnb.checks.left_out import LeftOut, leave_one_out, require_exact
@@ -22,6 +21,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.warn import warn_of
 
 __all__ = ["elpd_and_remarks", "loo", "loo_scores"]
 

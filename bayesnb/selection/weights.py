@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from bayesnb.arrays import in_float64
-from bayesnb.checks.elpd import warn_of
 from bayesnb.checks.left_out import Weighable, require_exact
 from bayesnb.checks.left_out_features import FeaturesLeftOut, all_features_left_out, features_left_out
 from bayesnb.checks.left_out_fixed_prior import LabelledRows
@@ -24,6 +23,7 @@ from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.validate import a_type
+from bayesnb.warn import warn_of
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.laplace import Mixture, approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood
