@@ -36,8 +36,13 @@ class NaiveBayesClassifier(Estimator):
         families are given, and ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and
         `set_params` name the parameters of a model, such as ``model__island__concentration``, and those of one family
         for all columns, such as ``model__concentration``.
-    inference, predictive, feature_inclusion, unlabelled, decay, random_state
-        As for `BernoulliNB`.
+    inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
+        How the model is fitted; `bayesnb.NUTS` and others take settings.
+    predictive : "exact" or "plugin", default "exact"
+        Average the predictions over the posterior, or use its mean as the parameters.
+    feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
+        Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
+        subsets of the features (`bayesnb.AveragedPosterior`). None, the default: every feature does.
     feature_weights : {"auto", "each", "shared"} or None, default "auto"
         Whether to learn a weight for each feature ("each"), or one that all share ("shared"), as
         `bayesnb.weight_features` does, so that dependent features do not make the probabilities overconfident. "auto"
@@ -45,11 +50,22 @@ class NaiveBayesClassifier(Estimator):
         label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
         take draws too. None is naive Bayes. `weights_` has the weights.
+    unlabelled : scalar, optional
+        The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
+        by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.
+    decay : float, default 1.0
+        Factor for the weight of all earlier rows at each call of `partial_fit` after the first; above 0, at most 1.
+    random_state : int, RandomState instance or None, default None
+        Seed of draws; None means the seed 0.
 
     Attributes
     ----------
-    posterior_, classes_, class_count_, n_features_in_, feature_names_in_
-        As for `BernoulliNB`.
+    posterior_ : Posterior
+        What `bayesnb.check`, `bayesnb.calibration` and the plots take; they take the estimator too.
+    classes_, class_count_ : array of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+        Only if the columns of the table have names.
     model_ : BoundModel
         The model with all defaults replaced by the numbers used.
     weights_ : pandas.DataFrame
