@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,14 @@ FEWEST_DRAWS, MOST_DRAWS = 50, 250
 DRAWS_OF_COLUMNS = 25_000
 """Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
 
-NUMBERS = ["log_odds", "lower", "upper", "median", "median_of_others"]
+NUMBERS = ["log_odds", "lower", "upper", "mcse", "median", "median_of_others"]
 """Columns of the result that hold numbers."""
 
 ROWS = 500
-"""Rows of each class over which the log odds of a number are averaged."""
+"""Cells of each class over which the log odds of a number are averaged: quantiles of simulated cells."""
+
+MOST_PASSES, SIMULATED_CELLS = 8, 2**22
+"""Times that many rows of each class are simulated, and cells of the table of them."""
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
@@ -51,8 +54,8 @@ class _Candidates:
     ----------
     features, values : list
         Name of the feature and its value; the value of a word, number or joint block is None.
-    log_odds : array, shape (candidates, classes)
-    ends : array, shape (2, candidates, classes)
+    log_odds : array, shape (4, candidates, classes)
+        Estimate, lower and upper end, Monte Carlo error.
     medians : array, shape (2, candidates, classes)
         Median of a number in the class, and in the other classes; NaN for other features.
     """
@@ -60,7 +63,6 @@ class _Candidates:
     features: list[Any]
     values: list[Any]
     log_odds: np.ndarray
-    ends: np.ndarray
     medians: np.ndarray
 
 
@@ -68,7 +70,7 @@ class _TellingFeatures(PrintedFrame):
     """The result, which prints the medians of a number in the place of its value."""
 
     def _shown(self) -> pd.DataFrame:
-        shown = super()._shown().drop(columns=["median", "median_of_others"])
+        shown = super()._shown().drop(columns=["mcse", "median", "median_of_others"])
         medians = zip(self["median"], self["median_of_others"], strict=True)
         texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
         shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
@@ -89,9 +91,10 @@ def telling_features(
 
     A value x of a feature is evidence for the class c, against all others together, with the log odds
 
-    .. math:: \log p(x \mid c, D) - \log \sum_{k \neq c} \frac{p(k \mid D)}{1 - p(c \mid D)} \, p(x \mid k, D),
+    .. math:: \log p(x \mid c, \theta) - \log \sum_{k \neq c} \frac{\pi_k}{1 - \pi_c} \, p(x \mid k, \theta),
 
-    the weight of evidence of Good (1950, *Probability and the Weighing of Evidence*, chapter 6).
+    the weight of evidence of Good (1950, *Probability and the Weighing of Evidence*, chapter 6). The estimate is their
+    median under draws of the parameters, and the interval is of the same draws.
 
     Parameters
     ----------
@@ -119,11 +122,14 @@ def telling_features(
         ``value``
             The category, or 0 or 1; None for a word, a number and a joint block.
         ``log_odds``
-            The log odds of that value, or of one token that is that word. For a number or a joint block, their mean
-            over rows of the class (Good's expected weight of evidence, the Kullback-Leibler divergence from the other
-            classes), by 500 rows drawn from the posterior predictive distribution.
+            The log odds of that value, or of one token that is that word: the median over draws of the parameters, of a
+            point estimate the log odds themselves. For a number or a joint block, their mean over rows of the class
+            (Good's expected weight of evidence, the Kullback-Leibler divergence from the other classes), by rows
+            simulated from the posterior predictive distribution.
         ``lower``, ``upper``
-            Equal-tailed interval of the same number under single draws of the parameters; NaN for a point estimate.
+            Equal-tailed interval of the same draws; NaN for a point estimate.
+        ``mcse``
+            Monte Carlo standard error of ``log_odds``, by the draws, taken as independent, and by the simulated rows.
         ``median``, ``median_of_others``
             Of a number: its median in 500 rows of the class, and in as many of each other class, which have the
             weights of the class probabilities. They say whether small or large numbers are evidence. NaN for all else.
@@ -159,12 +165,12 @@ def telling_features(
     interval, sorted by lower. A column of numbers has the median of the class and
     of the others
            class            feature                value  log_odds  lower  upper
-    0     Adelie     bill_length_mm     38.77, others 48     4.048  3.479   4.94
-    1     Adelie             island            Torgersen     3.524  2.638  5.181
-    2  Chinstrap             island                Dream     1.552  1.378   1.76
-    3  Chinstrap     bill_length_mm  49.01, others 41.82    0.8468 0.7162 0.9912
-    4     Gentoo  flipper_length_mm  216.5, others 191.7     5.183  4.392  6.942
-    5     Gentoo        body_mass_g    5034, others 3730     4.422  3.875  5.524
+    0     Adelie     bill_length_mm  38.82, others 47.92     4.175  3.473   4.93
+    1     Adelie             island            Torgersen     3.656  2.638  5.181
+    2  Chinstrap             island                Dream     1.557  1.378   1.76
+    3  Chinstrap     bill_length_mm  48.88, others 41.86     0.806 0.6837 0.9482
+    4     Gentoo  flipper_length_mm  217.1, others 191.4     5.572   4.48  7.082
+    5     Gentoo        body_mass_g    5074, others 3717     4.781  4.015  5.726
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)
@@ -176,8 +182,7 @@ def telling_features(
     found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
     features = [feature for some in found for feature in some.features]
     values = [value for some in found for value in some.values]
-    log_odds = np.concatenate([some.log_odds for some in found]) / scale
-    lower, upper = np.concatenate([some.ends for some in found], axis=1) / scale
+    log_odds, lower, upper, mcse = np.concatenate([some.log_odds for some in found], axis=1) / scale
     rank = log_odds if np.isnan(lower).all() else lower
     medians = np.concatenate([some.medians for some in found], axis=1)
     parts = []
@@ -185,7 +190,8 @@ def telling_features(
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
         parts += [
-            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], *medians[:, e, c]) for e in best
+            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], mcse[e, c], *medians[:, e, c])
+            for e in best
         ]
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
@@ -214,26 +220,33 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
 
-    def odds(
-        i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Log odds and ends of their intervals, by the function `of` of log densities and log class probabilities."""
-        found = of(posterior.feature_log_density(i, j, x), log_prob)
+    def odds(i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """Log odds under the draws (draws, ...), by the function `of` of log densities and log class probabilities."""
         if parameters is None:
-            return found, np.full((2, *found.shape), np.nan)
+            return of(posterior.feature_log_density(i, j, x), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        draws = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
-        return found, np.quantile(draws, levels, axis=(0, 1))
+        found = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
+        return found.reshape(-1, *found.shape[2:])
 
-    def odds_of_own_rows(i: int, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Means over the rows of each class, shapes (1, classes) and (2, 1, classes)."""
-        by_class = [odds(i, j, x, partial(mean_against_others, c)) for c, x in enumerate(rows.of_block(i))]
-        found, ends = zip(*by_class, strict=True)
-        return np.array([found]), np.stack(ends, axis=-1)[:, None, :]
+    def summary(draws: np.ndarray, of_rows: Any = 0.0) -> np.ndarray:
+        """Estimate, ends and Monte Carlo error of draws, given the variance of their mean over simulated rows."""
+        if parameters is None:
+            return np.stack([draws[0], *np.full((2, *draws[0].shape), np.nan), np.sqrt(of_rows) + 0 * draws[0]])
+        lower, estimate, upper = np.quantile(draws, [levels[0], 0.5, levels[1]], axis=0)
+        # The variance of a median of normal draws is pi / 2 times that of their mean.
+        return np.stack([estimate, lower, upper, np.sqrt(np.pi / 2 * draws.var(axis=0) / len(draws) + of_rows)])
+
+    def odds_of_own_rows(i: int, j: int) -> np.ndarray:
+        """Summary of the means over the rows of each class, shape (4, 1, classes)."""
+        by_class = []
+        for c, x in enumerate(rows.of_block(i)):
+            found = odds(i, j, x, partial(own_against_others, c))
+            by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(i)))
+        return np.stack(by_class, axis=-1)[:, None, :]
 
     def each(names: list[Any], values: list[Any], i: int, j: int, x: Any) -> _Candidates:
-        found, ends = odds(i, j, x, against_others)
-        return _Candidates(names, values, found, ends, np.full_like(ends, np.nan))
+        found = summary(odds(i, j, x, against_others))
+        return _Candidates(names, values, found, np.full_like(found[:2], np.nan))
 
     for i, block in enumerate(model.blocks):
         if block.has_totals:
@@ -247,10 +260,10 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
                 x[:, j] = np.arange(len(values))
                 yield each([name] * len(values), values, i, j, x)
             else:
-                found, ends = odds_of_own_rows(i, j)
+                found = odds_of_own_rows(i, j)
                 cells = [x[:, j] for x in rows.of_block(i)]
-                medians = np.full_like(ends, np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
-                yield _Candidates([name], [None], found, ends, medians)
+                medians = np.full_like(found[:2], np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
+                yield _Candidates([name], [None], found, medians)
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -274,12 +287,13 @@ def _of_others(log_joint: np.ndarray) -> np.ndarray:
     return found
 
 
-def mean_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
-    """The log ratio of `against_others` for class `c` alone, its mean over the rows, shape (...)."""
+def own_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """The log ratio of `against_others` for class `c` alone, shape (..., rows)."""
     joint, prob = (np.delete(part, c, axis=-1) for part in (log_prob + log_density, log_prob))
     with np.errstate(invalid="ignore"):
-        ratio = log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
-    return np.asarray(ratio.mean(axis=-1))
+        return np.asarray(
+            log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
+        )
 
 
 def _medians(cells: list[np.ndarray], class_prob: np.ndarray) -> np.ndarray:
@@ -311,21 +325,44 @@ def _values(posterior: Posterior, block: Block, j: int) -> list[Any]:
 
 
 class _Rows:
-    """Rows of each class from the posterior predictive distribution, drawn when they are needed."""
+    """Rows of each class from the posterior predictive distribution, simulated when they are needed.
+
+    Cells of a single column are at quantiles of many simulated ones. With as many random cells, the order of features
+    would depend on the key where a few cells tell the classes apart.
+    """
 
     def __init__(self, posterior: Posterior, key: Any) -> None:
-        self._posterior, self._rng = posterior, random_generator(key)
-        self._parameters: Any = None
-        self._cells: dict[int, list[np.ndarray]] = {}
+        self._posterior, self._key = posterior, key
+        columns = sum(len(block.columns) for block in posterior.model.blocks)
+        self._passes = min(max(SIMULATED_CELLS // (len(posterior.classes) * ROWS * columns), 1), MOST_PASSES)
+
+    def number_simulated(self, i: int) -> int:
+        """Simulated rows of each class that the rows of a block stand for."""
+        return ROWS * (1 if self._posterior.model.blocks[i].is_joint else self._passes)
 
     def of_block(self, i: int) -> list[np.ndarray]:
         """Cells of a block, for each class its rows, shape (rows, columns)."""
-        posterior = self._posterior
+        simulated = [cells[i] for cells in self._simulated]
+        if self._posterior.model.blocks[i].is_joint:
+            return simulated[0]
+        quantiles = (np.arange(ROWS) + 0.5) / ROWS
+        return [
+            np.quantile(np.concatenate(of_class), quantiles, axis=0, method="inverted_cdf")
+            for of_class in zip(*simulated, strict=True)
+        ]
+
+    @cached_property
+    def _simulated(self) -> list[dict[int, list[np.ndarray]]]:
+        """For each pass and block of numbers, the cells of each class."""
+        posterior, rng = self._posterior, random_generator(self._key)
         codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
-        if self._parameters is None:
-            self._parameters = posterior.row_parameters(codes, self._rng)
-        if i not in self._cells:
-            block = posterior.model.blocks[i]
-            (cells,) = draw_cells([block], [self._parameters[i]], len(codes), self._rng)
-            self._cells[i] = np.split(cells, len(posterior.classes))
-        return self._cells[i]
+        found = []
+        for _ in range(self._passes):
+            parameters = posterior.row_parameters(codes, rng)
+            cells = {}
+            for i, block in enumerate(posterior.model.blocks):
+                if block.is_joint or not (block.has_totals or block.has_categories or block.is_binary):
+                    (x,) = draw_cells([block], [parameters[i]], len(codes), rng)
+                    cells[i] = np.split(x, len(posterior.classes))
+            found.append(cells)
+        return found

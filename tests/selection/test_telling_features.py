@@ -45,18 +45,17 @@ def against_others(prob, class_prob, c):
 
 def test_words_by_hand(words):
     found = nb.telling_features(words, prob=0.8, num_draws=30, key=4)
-    mean, class_prob = words.mean()["text_prob"], words.class_probs()
     draws = words.draws(num_chains=4, num_draws=30, key=4)
     for c, label in enumerate("abc"):
         rows = found[found["class"] == label].set_index("feature")
-        expected = dict(zip(["tea", "the", "rum", "of"], against_others(mean, class_prob, c), strict=True))
         under_draws = against_others(draws["text_prob"], draws["class_prob"], c)
-        ends = np.quantile(under_draws, [0.1, 0.9], axis=(0, 1)).T
-        assert set(rows.index) == {word for word, odds in expected.items() if odds > 0}
-        for word, row in rows.iterrows():
-            assert row["log_odds"] == pytest.approx(expected[word], rel=1e-10)
-            at = ["tea", "the", "rum", "of"].index(word)
-            assert [row["lower"], row["upper"]] == pytest.approx(ends[at].tolist(), rel=1e-9)
+        expected = pd.DataFrame(
+            np.quantile(under_draws, [0.5, 0.1, 0.9], axis=(0, 1)).T,
+            index=["tea", "the", "rum", "of"],
+            columns=["log_odds", "lower", "upper"],
+        ).assign(mcse=np.sqrt(np.pi / 2 * under_draws.reshape(120, -1).var(axis=0) / 120))
+        assert set(rows.index) == set(expected.index[expected["log_odds"] > 0])
+        np.testing.assert_allclose(rows[expected.columns].astype(float), expected.loc[rows.index], rtol=1e-9)
         assert rows["lower"].is_monotonic_decreasing
         assert rows["value"].isna().all()
     assert found.groupby("class")["feature"].first().tolist() == ["tea", "rum", "the"]
@@ -64,16 +63,17 @@ def test_words_by_hand(words):
 
 
 def test_values_of_columns_by_hand(mixed):
-    found = nb.telling_features(mixed, num=20, num_draws=10).set_index(["class", "feature", "value"])
-    mean, class_prob = mixed.mean(), mixed.class_probs()
-    moss = np.stack([1 - mean["moss_prob"], mean["moss_prob"]], axis=-1)
+    found = nb.telling_features(mixed, num=20, num_draws=10, key=3).set_index(["class", "feature", "value"])
+    draws = mixed.draws(num_chains=4, num_draws=10, key=3)
+    moss = np.stack([1 - draws["moss_prob"], draws["moss_prob"]], axis=-1)
     expected = 0
     for c, label in enumerate(["ash", "fir", "oak"]):
         for feature, values, prob in (
-            ("bark", ["flaky", "rough", "smooth"], mean["bark_prob"]),
+            ("bark", ["flaky", "rough", "smooth"], draws["bark_prob"]),
             ("moss", [0, 1], moss),
         ):
-            for value, odds in zip(values, against_others(prob, class_prob, c), strict=True):
+            under_draws = against_others(prob, draws["class_prob"], c)
+            for value, odds in zip(values, np.median(under_draws, axis=(0, 1)), strict=True):
                 assert ((label, feature, value) in found.index) == (odds > 0)
                 if odds > 0:
                     expected += 1
@@ -90,16 +90,35 @@ def test_a_number_has_the_mean_log_odds_of_the_rows_of_its_class():
         class_probs=[0.3, 0.7],
         parameters={"mean": loc[:, None], "variance": variance[:, None]},
     )
-    found = nb.telling_features(known, key=1).set_index("class")["log_odds"]
+    found = nb.telling_features(known, key=1).set_index("class")
     for c, label in enumerate("ab"):
         k = 1 - c
         ratio = variance[c] / variance[k]
         expected = (ratio + (loc[c] - loc[k]) ** 2 / variance[k] - 1 - np.log(ratio)) / 2
-        # 500 rows; the log odds of one row have this variance.
+        # 4,000 simulated rows; the log odds of one row have this variance.
         slope, curve = (loc[c] - loc[k]) / variance[k], (1 / variance[k] - 1 / variance[c]) / 2
         sd = np.sqrt(variance[c] * slope**2 + 2 * (variance[c] * curve) ** 2)
-        assert abs(found[label] - expected) < 4.5 * sd / np.sqrt(500)
-        assert found[label] != pytest.approx(expected, abs=1e-6)
+        assert found.loc[label, "mcse"] == pytest.approx(sd / np.sqrt(4000), rel=0.15)
+        assert abs(found.loc[label, "log_odds"] - expected) < 4.5 * sd / np.sqrt(4000)
+        assert found.loc[label, "log_odds"] != pytest.approx(expected, abs=1e-6)
+
+
+def test_the_estimate_is_inside_its_interval_and_the_order_is_not_chance(rng):
+    """Of a column with heavy zeros and one of ages, whose densities under draws differ much."""
+    y = np.repeat([0, 1], 200)
+    X = pd.DataFrame(
+        {
+            "gain": np.where(rng.random(400) < 0.9 - 0.2 * y, 0, np.rint(np.exp(rng.normal(7 + y, 1, 400)))),
+            "age": np.rint(rng.normal(40 + 5 * y, 12)),
+        }
+    )
+    model = {"gain": nb.Hurdle(nb.Histogram(num_bins=100)), "age": nb.Histogram(num_bins=50)}
+    posterior = nb.fit(nb.NaiveBayes(model), X, y)
+    found = [nb.telling_features(posterior, key=key).set_index(["class", "feature"]) for key in range(4)]
+    for other in found:
+        assert ((other["lower"] <= other["log_odds"]) & (other["log_odds"] <= other["upper"])).all()
+        apart = other["log_odds"] - found[0]["log_odds"]
+        assert (apart.abs() < 4.5 * np.hypot(other["mcse"], found[0]["mcse"])).all()
 
 
 def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
@@ -145,10 +164,13 @@ def test_a_point_has_no_interval_and_ranks_by_log_odds(words):
     assert found[["lower", "upper"]].isna().all(axis=None)
     for _, rows in found.groupby("class"):
         assert rows["log_odds"].is_monotonic_decreasing
-    np.testing.assert_allclose(
-        found.set_index(["class", "feature"])["log_odds"].sort_index(),
-        nb.telling_features(words, num_draws=5).set_index(["class", "feature"])["log_odds"].sort_index(),
-    )
+    mean, class_prob = words.mean()["text_prob"], words.class_probs()
+    for c, label in enumerate("abc"):
+        odds = against_others(mean, class_prob, c)
+        rows = found[found["class"] == label].set_index("feature")["log_odds"]
+        assert rows.to_dict() == pytest.approx(
+            {word: x for word, x in zip(["tea", "the", "rum", "of"], odds, strict=True) if x > 0}
+        )
 
 
 def test_of_two_classes_a_weight_multiplies_the_log_odds():
