@@ -172,8 +172,8 @@ def compare(
         Its verdict is
 
         - NO if the posteriors record different priors or data, without a test;
-        - UNDECIDED if a chain is known to have diverged, an R-hat is above 1.01, or a tested quantity has fewer than 400 effective
-          draws, whatever the tests say;
+        - UNDECIDED if a chain is known to have diverged, an R-hat is above 1.01, or a tested quantity has fewer than
+          400 effective draws, whatever the tests say;
         - NO if a test finds a difference;
         - YES otherwise, with the smallest shift of a parameter that the tests would have found 19 times in 20. It says
           so if the draws came without the sampler's divergences.
