@@ -171,8 +171,8 @@ class AnnotationFit(Printed):
         ``information``
             The mutual information of the class of a new item and the annotator's label, in nats, as in `next_item`,
             with :math:`p_{cl} = \mathrm{E} \, \pi_c \theta_{cjl}`. It is at most the entropy of the classes. It is 0
-            for an annotator whose labels do not depend on the class, such as one who always gives the same label and may
-            have a high accuracy.
+            for an annotator whose labels do not depend on the class, such as one who always gives the same label and
+            may have a high accuracy.
         ``bias``
             Half the sum of the absolute values of the annotator's row in `label_bias`: the total variation distance
             between the labels that the annotator gives and the classes of the items. An annotator without bias has 0;
