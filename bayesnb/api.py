@@ -10,7 +10,7 @@ from bayesnb.blocks.class_prior import CLASS_SITE
 from bayesnb.families.base import Family
 from bayesnb.inference.base import Inference
 from bayesnb.inference.choice import as_inference
-from bayesnb.inference.read_parameters import check_support, posterior_from_parameters
+from bayesnb.inference.read_parameters import check_support, posterior_from_parameters, read_samples
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.point import PointPosterior
@@ -327,7 +327,7 @@ def from_parameters(
 
 def from_samples(
     model: Model | Family,
-    samples: Mapping[str, Any],
+    samples: Any,
     *,
     X: Any,
     y: Any,
@@ -340,8 +340,11 @@ def from_samples(
     Parameters
     ----------
     model : NaiveBayes, BoundModel or Family
-    samples : mapping
-        Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain.
+    samples : mapping, xarray.DataTree or InferenceData
+        Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain. Or
+        groups of draws in ArviZ's names, such as `Posterior.to_datatree` and PyMC give: ``posterior`` with the draws
+        and, if there is one, ``sample_stats`` with the sampler's statistics. Without ``diverging`` among these the
+        divergences are unknown.
     X, y, sample_weight, classes, feature_names
         The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
 
@@ -352,7 +355,8 @@ def from_samples(
     Raises
     ------
     ValueError
-        If a site is missing, has the wrong shape, or holds values that are not finite.
+        If a site is missing, has the wrong shape, or holds values that are not finite; or a statistic of the sampler
+        has another shape than the draws.
 
     See Also
     --------
@@ -375,7 +379,8 @@ def from_samples(
     """
     problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
     resolved = problem.resolved
-    parameters = resolved.sites.parameters(samples, resolved.class_prior.probs)
+    draws, sample_stats = read_samples(samples)
+    parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
         raise ValueError(
@@ -390,7 +395,13 @@ def from_samples(
     check_support(resolved, parameters)
     if leading == 1:
         parameters = jax.tree.map(lambda value: value[None], parameters)
-    return SampledPosterior(problem, resolved, parameters, {}, None)
+    for name, value in sample_stats.items():
+        if value.shape != parameters.class_prob.shape[:2]:
+            raise ValueError(
+                f"{name!r} in sample_stats has shape {value.shape}, and the draws {parameters.class_prob.shape[:2]}: "
+                "select the same chains and draws of both"
+            )
+    return SampledPosterior(problem, resolved, parameters, sample_stats, None)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:

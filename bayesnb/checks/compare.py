@@ -43,6 +43,7 @@ WORDS = {
 }
 """Reason for a NO, by part, or by test if a part has tests of several kinds."""
 
+DIVERGENCES_UNKNOWN = " Whether a chain diverged is unknown: the draws came without the sampler's statistics."
 LARGEST_FIRST = "Mean±sd, and by how many standard errors (z) the mean, sd, skewness or tails differ, largest first:"
 
 
@@ -171,10 +172,11 @@ def compare(
         Its verdict is
 
         - NO if the posteriors record different priors or data, without a test;
-        - UNDECIDED if a chain diverged, an R-hat is above 1.01, or a tested quantity has fewer than 400 effective
-          draws, whatever the tests say;
+        - UNDECIDED if a chain is known to have diverged, an R-hat is above 1.01, or a tested quantity has fewer than
+          400 effective draws, whatever the tests say;
         - NO if a test finds a difference;
-        - YES otherwise, with the smallest shift of a parameter that the tests would have found 19 times in 20.
+        - YES otherwise, with the smallest shift of a parameter that the tests would have found 19 times in 20. It says
+          so if the draws came without the sampler's divergences.
 
     Raises
     ------
@@ -230,9 +232,12 @@ def compare(
     against = recorded + ([] if unclear else _against(battery.tests))
     critical_z = float(battery.parts.loc["parameters", "critical_z"])
     smallest_shift = _smallest_shift(battery.tests, critical_z)
+    verdict = _verdict(against, unclear, int(battery.parts["num_tests"].sum()), error_rate, smallest_shift)
+    if not (against or unclear) and sampled.diagnostics.divergences is None:
+        verdict += DIVERGENCES_UNKNOWN
     return Comparison(
         agree=not (against or unclear),
-        verdict=_verdict(against, unclear, int(battery.parts["num_tests"].sum()), error_rate, smallest_shift),
+        verdict=verdict,
         reasons=tuple(against or unclear),
         table=battery.table,
         tests=battery.tests,

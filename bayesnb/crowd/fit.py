@@ -62,8 +62,9 @@ def fit_annotations(
     classes : sequence, optional
         Classes that an item may have, by default the labels of the table, sorted. A class may be a label that no
         annotator gives, and an annotator may give a label that is no class, such as "unsure".
-    known : mapping from item to label, or pandas.Series, optional
-        Labels of items that are known for certain. An item may have no annotation.
+    known : mapping from item to label, pandas.Series or table, optional
+        Labels of items that are known for certain. An item may have no annotation. A table has two columns, the one of
+        the items and one of labels.
     concentration : float, array or numpyro.distributions.Distribution, optional
         Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels). The labels are those
         of the table and the classes, sorted, and the annotators have the order of their first annotation. 1 is a flat
@@ -87,7 +88,7 @@ def fit_annotations(
     Raises
     ------
     TypeError
-        If the table has no named columns, `known` is no mapping, or `concentration` is a distribution and
+        If the table has no named columns, `known` is no mapping or table, or `concentration` is a distribution and
         `hierarchical` is true.
     ValueError
         If a column does not exist or is given twice; a cell is missing, naming its row; there are fewer than two

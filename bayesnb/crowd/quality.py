@@ -1,11 +1,12 @@
 """The quality of annotators under draws of the parameters."""
 
 import numpy as np
+from scipy.special import rel_entr
 
 from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.crowd.read import AnnotationTable
 
-__all__ = ["accuracy", "label_bias", "num_annotations"]
+__all__ = ["accuracy", "information", "label_bias", "num_annotations"]
 
 
 def accuracy(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
@@ -15,6 +16,13 @@ def accuracy(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray
     for c, label in enumerate(annotations.own_label):
         total += draws.class_prob[:, c, None] * prob[:, c, :, label]
     return total
+
+
+def information(draws: ModelParameters) -> np.ndarray:
+    """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
+    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
+    independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
+    return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
 
 
 def label_bias(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:

@@ -23,7 +23,7 @@ from bayesnb.tables.table import Table
 from bayesnb.unlabelled import Unlabelled
 from bayesnb.validate import a_type
 
-__all__ = ["AnnotationTable", "read_annotations"]
+__all__ = ["AnnotationTable", "read_annotations", "read_labels_of_items"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
         Names of the columns by what they hold: ``"item"``, ``"annotator"`` and ``"label"``.
     classes : sequence or None
         By default the labels of the table.
-    known : mapping from item to label, pandas.Series or None
+    known : mapping from item to label, pandas.Series, table or None
 
     Raises
     ------
@@ -195,28 +195,11 @@ def _read_known(
     """Position of each item's known class, -1 where it is not known, and the items with those that are only known."""
     if known is None:
         return np.full(len(items), -1), items
-    if not isinstance(known, Mapping | pd.Series):
-        raise TypeError(
-            f"known is {a_type(known)}: give a mapping from item to label, or a pandas Series of labels with "
-            "the items as its index"
-        )
-    pairs = list(known.items())
-    place = {label: position for position, label in enumerate(classes.tolist())}
-    for item, label in pairs:
-        if is_missing(label):
-            raise ValueError(f"known has no label for the item {item!r}: leave the item out")
-        if label not in place:
-            way_out = "" if given else ", or name all classes with classes=[...]"
-            raise ValueError(
-                f"known gives the item {item!r} the label {label!r}, which is not among the classes "
-                f"{classes.tolist()}: correct it{way_out}"
-            )
-    named = pd.Index([item for item, _ in pairs], dtype=object, tupleize_cols=False)
-    if not named.is_unique:
-        raise ValueError(f"known names the item {named[named.duplicated()][0]!r} twice: give each item one label")
+    way_out = "" if given else ", or name all classes with classes=[...]"
+    named, known_codes = read_labels_of_items(known, "known", classes, column, way_out)
     at = pd.Index(items, dtype=object, tupleize_cols=False).get_indexer(named)
     more = np.flatnonzero(at < 0)
-    if len(more) == len(pairs) > 0:
+    if len(more) == len(named) > 0:
         raise ValueError(
             f"no known item is in column {column!r}, which holds items such as {items[0]!r}, and known holds "
             f"{named[0]!r}: give the known items as the column writes them, of the type {type(items[0]).__name__}"
@@ -226,5 +209,58 @@ def _read_known(
         together = [*items.tolist(), *named[more]]
         items = as_labels(together)
     codes = np.full(len(items), -1)
-    codes[at] = [place[label] for _, label in pairs]
+    codes[at] = known_codes
     return codes, items
+
+
+def read_labels_of_items(
+    given: Any, argument: str, classes: np.ndarray, column: Any, way_out: str = ""
+) -> tuple[pd.Index, np.ndarray]:
+    """Items, and the positions of their labels among the classes.
+
+    Parameters
+    ----------
+    given : mapping from item to label, pandas.Series or table
+        A table has two columns, one of them `column`.
+    argument : str
+        What errors call it.
+    classes : array, shape (classes,)
+    column : str
+        Name of the column of the items.
+    way_out : str, default ""
+        Ends the error of a label that is no class.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is something else, a label is missing or no class, or an item has two labels.
+    """
+    if isinstance(given, Mapping | pd.Series):
+        pairs = list(given.items())
+    elif hasattr(given, "columns"):
+        table = as_table(given, argument)
+        if len(table.names) != 2 or column not in table.names:
+            raise ValueError(
+                f"{argument} has the columns {listed(table.names)}: give two, {column!r} and the one of the labels"
+            )
+        at = table.names.index(column)
+        items, labels = (table.values(position, slice(None)).tolist() for position in (at, 1 - at))
+        pairs = list(zip(items, labels, strict=True))
+    else:
+        raise TypeError(
+            f"{argument} is {a_type(given)}: give a mapping from item to label, a pandas Series of labels with the "
+            f"items as its index, or a table with the column {column!r} and one of labels"
+        )
+    place = {label: position for position, label in enumerate(classes.tolist())}
+    for item, label in pairs:
+        if is_missing(label):
+            raise ValueError(f"{argument} has no label for the item {item!r}: leave the item out")
+        if label not in place:
+            raise ValueError(
+                f"{argument} gives the item {item!r} the label {label!r}, which is not among the classes "
+                f"{classes.tolist()}: correct it{way_out}"
+            )
+    named = pd.Index([item for item, _ in pairs], dtype=object, tupleize_cols=False)
+    if not named.is_unique:
+        raise ValueError(f"{argument} names the item {named[named.duplicated()][0]!r} twice: give each item one label")
+    return named, np.array([place[label] for _, label in pairs], dtype=int)

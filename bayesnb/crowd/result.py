@@ -17,8 +17,8 @@ from bayesnb.crowd.file import write_annotation_table
 from bayesnb.crowd.label_draws import LabelDraws
 from bayesnb.crowd.named import positions_of
 from bayesnb.crowd.next_item import most_informative
-from bayesnb.crowd.quality import accuracy, label_bias, num_annotations
-from bayesnb.crowd.read import AnnotationTable
+from bayesnb.crowd.quality import accuracy, information, label_bias, num_annotations
+from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
 from bayesnb.densities_under_draws import flatten
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
@@ -168,6 +168,11 @@ class AnnotationFit(Printed):
             of its class.
         ``lower``, ``upper``
             Its interval of probability .89; see `accuracy_interval`.
+        ``information``
+            The mutual information of the class of a new item and the annotator's label, in nats, as in `next_item`,
+            with :math:`p_{cl} = \mathrm{E} \, \pi_c \theta_{cjl}`. It is at most the entropy of the classes. It is 0
+            for an annotator whose labels do not depend on the class, such as one who always gives the same label and
+            may have a high accuracy.
         ``bias``
             Half the sum of the absolute values of the annotator's row in `label_bias`: the total variation distance
             between the labels that the annotator gives and the classes of the items. An annotator without bias has 0;
@@ -183,6 +188,7 @@ class AnnotationFit(Printed):
                 "accuracy": self._accuracy.mean(axis=0),
                 "lower": lower,
                 "upper": upper,
+                "information": information(self._draws),
                 "bias": self.label_bias.abs().sum(axis=1).to_numpy() / 2,
                 "num_annotations": num_annotations(self.annotations),
             },
@@ -427,6 +433,66 @@ class AnnotationFit(Printed):
         ]
         return pd.concat(columns, axis=1)
 
+    def score(self, truth: Any) -> pd.DataFrame:
+        """Compare the labels with known ones, over the items that have a known class and were not `known` in the fit.
+
+        Parameters
+        ----------
+        truth : mapping from item to label, pandas.Series or table
+            Known classes, as `known` in `fit_annotations`. Items that are not in the table of annotations are left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per score, named as in `Calibration`: ``accuracy``, the share of items whose most probable class is
+            right; ``confidence``, the mean probability of this class; ``log_score``, the mean log probability of the
+            known class. The columns are ``mean``, its standard error ``se``, and ``num_items``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `truth` cannot be read, names a class or items that the fit does not have, or no item is left.
+
+        Notes
+        -----
+        If the probabilities are calibrated, accuracy and confidence are equal but for chance. A calibration curve needs
+        some hundred known labels for each bin: the observed share of a bin of 100 items has a standard error of up to
+        .05.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesnb as nb
+        >>> rows = [(i, who, "yn"[i % 2]) for i in range(6) for who in ["Ann", "Bob"]]
+        >>> table = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+        >>> crowd = nb.fit_annotations(table, item="item", annotator="annotator", label="label")
+        >>> crowd.score({0: "y", 1: "n", 2: "n"}).round(3)
+                     mean     se  num_items
+        score
+        accuracy    0.667  0.333          3
+        confidence  0.995  0.000          3
+        log_score  -1.742  1.736          3
+        """
+        named, codes = read_labels_of_items(truth, "truth", self.classes, self.item)
+        at = self._items.astype(object).get_indexer(named)
+        new = (at >= 0) & (self.annotations.known[at] < 0)
+        if not new.any():
+            raise ValueError(
+                f"truth has none of the items of column {self.item!r} whose label was not known in the fit: give "
+                f"labels of items such as {self._items[0]!r} that known= does not hold"
+            )
+        proba, codes = self._labels[0][at[new]], codes[new]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a class of probability zero
+            scores = pd.DataFrame(
+                {
+                    "accuracy": proba.argmax(axis=1) == codes,
+                    "confidence": proba.max(axis=1),
+                    "log_score": np.log(proba[np.arange(len(codes)), codes]),
+                }
+            ).astype(np.float64)
+            table = pd.DataFrame({"mean": scores.mean(), "se": scores.sem(), "num_items": len(codes)})
+        return table.rename_axis("score")
+
     def save(self, path: Any) -> None:
         """Write the fit to a netCDF file, which `bayesnb.load` reads.
 
@@ -533,9 +599,9 @@ class AnnotationFit(Printed):
             f"{counted(int(annotations.counts.sum()), 'annotation')} of "
             f"{counted(len(annotations.items), 'item')}{gold} by {counted(len(self.annotators_in_order), 'annotator')}"
         )
-        best_first = self.annotators.sort_values("accuracy", ascending=False, kind="stable").dropna(axis=1, how="all")
+        worst_first = self.annotators.sort_values("accuracy", kind="stable").dropna(axis=1, how="all")
         return [
             Heading(title),
             Paragraph(f"Classes: {listed(self.classes.tolist())}"),
-            DataTable(best_first, number=".3f", rest="more in .annotators"),
+            DataTable(worst_first, number=".3f", rest="more in .annotators"),
         ]

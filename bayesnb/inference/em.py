@@ -21,6 +21,7 @@ from bayesnb.warn import warn
 __all__ = [
     "TOLERANCE",
     "Estimate",
+    "chain_quantiles",
     "expected_statistics",
     "first_responsibilities",
     "iterate",
@@ -37,6 +38,9 @@ START_STEPS = 20
 
 START_ROWS = 20_000
 """Rows of the short runs, drawn at random where there are more."""
+
+SPREAD_POWER = 0.5
+"""Power of the density that weights the starts of chains: wider than the posterior, but not where none of it is."""
 
 TOLERANCE = 1e-7
 """The iteration ends when no probability of a label changes by more."""
@@ -67,7 +71,7 @@ def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @in_float64
-def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.ndarray:
+def first_responsibilities(problem: Problem, rng: np.random.Generator, quantile: float = 0.0) -> np.ndarray:
     """Probabilities of the missing labels, near an optimum, shape (rows, classes).
 
     They are the guess that comes with the rows, if there is one. Otherwise they start at the predictions from the
@@ -76,6 +80,9 @@ def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.nda
     predictive density of the unlabelled rows is used (short runs of EM: Biernacki, Celeux and Govaert 2003,
     *Computational Statistics and Data Analysis* 41, 561-575). These steps take 20,000 of the unlabelled rows, drawn at
     random, if there are more. The parameters are integrated out in them, so that no probability stays at zero.
+
+    A chain starts at a quantile of these starts, the highest first, each weighted by the square root of that density.
+    Chains that all start at the highest would agree, wherever the rest of the posterior is.
     """
     rows = problem.unlabelled
     assert rows is not None
@@ -97,8 +104,15 @@ def first_responsibilities(problem: Problem, rng: np.random.Generator) -> np.nda
             membership = softmax(joint, axis=-1) * some.weights[:, None]
             joint = _predictive(problem, some, membership, some)
         scored.append((float(some.weights @ logsumexp(joint, axis=-1)), membership))
-    best = max(scored, key=lambda start: start[0])[1]
-    return softmax(_predictive(problem, some, best, rows), axis=-1)
+    heights = np.array([height for height, _ in scored])
+    order = np.argsort(-heights)
+    chosen = order[np.searchsorted(np.cumsum(softmax(heights[order] * SPREAD_POWER)), quantile)]
+    return softmax(_predictive(problem, some, scored[chosen][1], rows), axis=-1)
+
+
+def chain_quantiles(number: int) -> np.ndarray:
+    """Where each chain starts, for `first_responsibilities`."""
+    return (np.arange(number) + 0.5) / number
 
 
 def _predictive(problem: Problem, counted_rows: Unlabelled, membership: np.ndarray, rows: Unlabelled) -> np.ndarray:

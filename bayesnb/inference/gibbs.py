@@ -15,9 +15,9 @@ from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.log_prob import log_prob
 from bayesnb.inference.base import ConvergenceWarning, Inference
-from bayesnb.inference.em import first_responsibilities, probabilities
+from bayesnb.inference.em import chain_quantiles, first_responsibilities, probabilities
 from bayesnb.inference.hyperparameters import ChainHyperparameters
-from bayesnb.inference.relabel import exchangeable, relabel
+from bayesnb.inference.relabel import on_groupings, relabel
 from bayesnb.keys import random_generator
 from bayesnb.model.ways import ways_to_fit
 from bayesnb.parallel import added, in_order
@@ -161,7 +161,8 @@ class Gibbs(Inference):
         known = ModelStatistics.joined([problem.statistics] * self.num_chains)
         if rows is None:
             return known, lambda parameters: (known, np.zeros(self.num_chains))
-        starts = np.stack([first_responsibilities(chain, rng) for chain in hyperparameters.with_numbers(problem)])
+        chains = zip(hyperparameters.with_numbers(problem), chain_quantiles(self.num_chains), strict=True)
+        starts = np.stack([first_responsibilities(chain, rng, quantile) for chain, quantile in chains])
         # Each piece of the rows has a stream of random numbers of its own, so that draws do not depend on the threads.
         pieces = list(zip(rows.slices, rng.spawn(len(rows.slices)), strict=True))
 
@@ -190,8 +191,7 @@ class Gibbs(Inference):
         if problems:
             assert posterior.problem is not None
             settings = f"The settings are num_warmup (now {self.num_warmup}), num_samples (now {self.num_samples})."
-            if exchangeable(posterior.problem):
-                settings += " The chains may hold different groupings: fewer classes or some known labels help."
+            settings += on_groupings(posterior.problem)
             warn(f"Gibbs: {'; '.join(problems)}. {settings}", ConvergenceWarning)
 
 

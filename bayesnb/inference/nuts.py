@@ -20,6 +20,7 @@ from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.coordinates.base import Coordinate
 from bayesnb.inference.coordinates.density import potential, stored_values
 from bayesnb.inference.path_length import with_good_paths
+from bayesnb.inference.relabel import on_groupings
 from bayesnb.inference.targets import Samplable, target_of
 from bayesnb.keys import as_key, random_generator, split
 from bayesnb.model.ways import has_closed_form
@@ -65,7 +66,7 @@ class NUTS(Inference):
 
     Rows without a label enter with the label summed out, and the time of a step grows with their number.
     Hyperparameters that are learned are then sampled together with the parameters. All chains
-    start near one optimum; if a class has no labelled row, near the best of ten random ones. Classes without a labelled
+    start near one optimum; if a class has no labelled row, each near one of ten random ones. Classes without a labelled
     row and with the same prior are exchangeable; they are reordered so that a label means the same in all draws.
 
     Parameters
@@ -144,7 +145,9 @@ class NUTS(Inference):
         start_key, chain_key, draw_key = split(as_key(key), 3)
         sites, stats = self.sample(target, start_key, chain_key)
         posterior = target.posterior(sites, stats, random_generator(draw_key), self)
-        self.warn_of(posterior.diagnostics, target, _instead(problem))
+        instead = _instead(problem)
+        groupings = on_groupings(problem)
+        self.warn_of(posterior.diagnostics, target, f"{instead}.{groupings}" if groupings else instead)
         return posterior
 
     def sample(

@@ -21,7 +21,10 @@ from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 from bayesnb.validate import a_type
 
-__all__ = ["check_support", "posterior_from_parameters"]
+__all__ = ["check_support", "posterior_from_parameters", "read_samples"]
+
+OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
+"""Names of PyMC for statistics of the sampler."""
 
 
 def posterior_from_parameters(
@@ -101,6 +104,30 @@ def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | No
             )
         names += [name] if chosen is None else chosen
     return tuple(names), any(isinstance(name, str) for name in names)
+
+
+def read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray]]:
+    """Draws by site, and the sampler's statistics by ArviZ's names, of what `bayesnb.from_samples` takes."""
+    if "posterior" not in samples:
+        return samples, {}
+    draws = _of_every_draw(samples["posterior"])
+    stats = _of_every_draw(samples["sample_stats"]) if "sample_stats" in samples else {}
+    # `to_datatree` writes "|" for each "/" in a name.
+    with_slashes = {name.replace("|", "/"): value for name, value in draws.items()}
+    return with_slashes | draws, {
+        OTHER_NAMES.get(name, name): value
+        for name, value in stats.items()
+        if value.ndim == 2 and value.dtype.kind in "biuf"
+    }
+
+
+def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
+    """The arrays of a group that have a value for each chain and draw, these axes in front."""
+    return {
+        str(name): np.asarray(value.transpose("chain", "draw", ...))
+        for name, value in group.data_vars.items()
+        if {"chain", "draw"} <= {*value.dims}
+    }
 
 
 class _Given(Mapping[Any, Any]):

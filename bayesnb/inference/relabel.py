@@ -11,10 +11,14 @@ from bayesnb.densities_under_draws import flatten, in_pieces
 from bayesnb.inference.em import label_log_joint
 from bayesnb.problem import Problem
 
-__all__ = ["exchangeable", "relabel"]
+__all__ = ["exchangeable", "on_groupings", "relabel"]
 
 MATCHED_ROWS = 500
 """Number of evenly spaced rows whose label probabilities determine the relabelling."""
+
+
+MOST_STEPS = 100
+"""Largest number of references."""
 
 
 def exchangeable(problem: Problem) -> list[np.ndarray]:
@@ -33,16 +37,27 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
     return [np.array(group) for group in alike.values() if len(group) > 1]
 
 
+def on_groupings(problem: Problem) -> str:
+    """What a warning of draws adds where classes are exchangeable; empty where they are not."""
+    if not exchangeable(problem):
+        return ""
+    return (
+        " The chains may hold different groupings, and the share of chains in one is then not its probability: fewer "
+        "classes or some known labels help."
+    )
+
+
 @in_float64
 def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarray) -> ModelParameters:
-    """Draws with exchangeable classes in the order of the draw of highest density.
+    """Draws with exchangeable classes in an order that they share.
 
     The posterior does not depend on the order of such classes. Chains, and draws of one chain, may have them in any
     order, and averages over draws then have no meaning (Stephens 2000, *Journal of the Royal Statistical Society B*
     62(4), 795-809). Here each draw's classes take the order in which its probabilities of the rows' labels agree most
-    with those of the draw of highest density, the pivot: the equivalence classes representatives algorithm of
-    Papastamoulis and Iliopoulos (2010, *Journal of Computational and Graphical Statistics* 19(2), 313-331), with
-    probabilities in place of labels.
+    with a reference. The first reference is the draw of highest density, the pivot (the equivalence classes
+    representatives algorithm of Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics*
+    19(2), 313-331, with probabilities in place of labels). The next is the mean of the reordered draws, until no order
+    changes, as in Stephens' algorithm. A single draw as the reference would be noise in every summary.
 
     Parameters
     ----------
@@ -63,13 +78,16 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     rows = problem.unlabelled.take(np.linspace(0, number - 1, min(number, MATCHED_ROWS)).round().astype(int))
     flat = flatten(parameters)
     pivot = jax.tree.map(lambda value: value[np.argmax(log_density)], flat)
-    reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1) * rows.weights[:, None]
-    order = np.concatenate(
-        [
-            _orders(softmax(label_log_joint(problem.resolved, rows, piece), axis=-1), reference, groups)
-            for piece in in_pieces(parameters, rows.blocks)
-        ]
-    )
+    reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1)
+    pieces = in_pieces(parameters, rows.blocks)
+    drawn = np.concatenate([softmax(label_log_joint(problem.resolved, rows, piece), axis=-1) for piece in pieces])
+    order, before = _orders(drawn, reference * rows.weights[:, None], groups), None
+    # Each step makes the draws agree more with their mean, so that no order comes back.
+    for _ in range(MOST_STEPS):
+        if np.array_equal(order, before):
+            break
+        before, reference = order, np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
+        order = _orders(drawn, reference * rows.weights[:, None], groups)
     order = order.reshape(*log_density.shape, -1)
 
     def reorder(value: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from bayesnb.blocks.statistics import ModelStatistics, updated
 from bayesnb.families.base import Family, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
-from bayesnb.inference.em import first_responsibilities
+from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.relabel import relabel
 from bayesnb.model.learned import LearnedPrior, learned_program, sample_hyperparameters, walk_learned
 from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
@@ -131,16 +131,17 @@ class _Parameters(Target):
         return self.problem.conjugate
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        return self._begin(self.problem.statistics, rng, number)
+        return self._begin([self.problem.statistics], rng, number)
 
-    def _begin(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Beginning:
-        """Begin at the closed form given these statistics."""
+    def _begin(self, starts: Sequence[ModelStatistics], rng: np.random.Generator, number: int) -> Beginning:
+        """Begin at the closed form given these statistics; the first of them give the coordinates and the scale."""
         class_prior, families = self.model.class_prior, self.model.families
         given = [
             updated(class_prior, families, counted)
-            for counted in (statistics, self.problem.statistics, statistics * TEMPERATURE)
+            for counted in (starts[0], self.problem.statistics, *(start * TEMPERATURE for start in starts))
         ]
-        walks = Walks(*(partial(walk_sites, *pair) for pair in [(class_prior, families), *given]))
+        prior, posterior, labelled, *wider = (partial(walk_sites, *pair) for pair in [(class_prior, families), *given])
+        walks = Walks(prior, posterior, labelled, wider)
         # Without a closed form, the update returns the prior.
         pairs = enumerate(zip(families, given[0][1], strict=True))
         closed = {
@@ -225,8 +226,11 @@ class _Mixture(_Parameters):
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         rows = self.problem.unlabelled
         assert rows is not None
-        membership = first_responsibilities(self.problem, rng) * rows.weights[:, None]
-        return self._begin(self.problem.statistics + rows.count(self.model, membership), rng, number)
+        # Every class with a labelled row leaves one start. Else each chain has its own.
+        quantiles = chain_quantiles(number if (self.problem.statistics.classes.n == 0).any() else 1)
+        memberships = (first_responsibilities(self.problem, rng, quantile) for quantile in quantiles)
+        counted = [rows.count(self.model, membership * rows.weights[:, None]) for membership in memberships]
+        return self._begin([self.problem.statistics + of_rows for of_rows in counted], rng, number)
 
     def posterior(
         self,
@@ -257,9 +261,9 @@ class _LearnedMixture(_Mixture):
         _, _, *rest = super()._arguments()
         return self.model.learned, *rest
 
-    def _begin(self, statistics: ModelStatistics, rng: np.random.Generator, number: int) -> Beginning:
-        known = self.problem.statistics
-        walks = Walks(*(partial(self._walk, part) for part in (None, statistics, known, statistics * TEMPERATURE)))
+    def _begin(self, starts: Sequence[ModelStatistics], rng: np.random.Generator, number: int) -> Beginning:
+        prior, posterior, labelled = (partial(self._walk, part) for part in (None, starts[0], self.problem.statistics))
+        walks = Walks(prior, posterior, labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
         pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
         closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
         return begin(walks, {CLASS_SITE, *closed}, rng, number)
@@ -299,7 +303,7 @@ class _Hyperparameters(Target):
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         prior = partial(walk_learned, self.model.learned)
-        return begin(Walks(prior, prior, prior, prior), (), rng, number)
+        return begin(Walks(prior, prior, prior, [prior]), (), rng, number)
 
     @in_float64
     def posterior(

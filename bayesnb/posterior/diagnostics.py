@@ -31,8 +31,8 @@ class Diagnostics:
     r_hat, ess_bulk, ess_tail : array, shape (parameters,)
         Rank-normalised split R-hat and effective sample sizes of Vehtari et al. (2021), *Bayesian Analysis* 16(2).
         R-hat is NaN with one chain.
-    divergences : int
-        Draws whose trajectory diverged.
+    divergences : int or None
+        Draws whose trajectory diverged; None where the sampler's statistics do not say.
     saturated : int
         Draws whose trajectory ended because it reached the largest tree depth allowed.
     e_bfmi : array, shape (chains,)
@@ -44,7 +44,7 @@ class Diagnostics:
     r_hat: np.ndarray
     ess_bulk: np.ndarray
     ess_tail: np.ndarray
-    divergences: int
+    divergences: int | None
     saturated: int
     e_bfmi: np.ndarray
     num_chains: int
@@ -52,7 +52,7 @@ class Diagnostics:
 
     def __str__(self) -> str:
         worst, ess = _worst(self.r_hat, largest=True), _worst(np.fmin(self.ess_bulk, self.ess_tail), largest=False)
-        parts = [f"{self.divergences} divergences"]
+        parts = ["divergences unknown" if self.divergences is None else f"{self.divergences} divergences"]
         parts += [] if worst is None else [f"R-hat up to {self.r_hat[worst]:.3f} for {self.labels[worst]}"]
         least = None if ess is None else min(self.ess_bulk[ess], self.ess_tail[ess])
         parts += [] if ess is None else [f"ESS from {least:.0f} for {self.labels[ess]}"]
@@ -186,7 +186,7 @@ def diagnose(
         r_hat=r_hat,
         ess_bulk=ess_bulk,
         ess_tail=ess_tail,
-        divergences=int(np.sum(sample_stats.get("diverging", 0))),
+        divergences=int(np.sum(sample_stats["diverging"])) if "diverging" in sample_stats else None,
         saturated=int(np.sum(sample_stats.get("reached_max_tree_depth", 0))),
         e_bfmi=e_bfmi(np.asarray(sample_stats.get("energy", np.full((chains, steps), np.nan)))),
         num_chains=chains,

@@ -36,7 +36,8 @@ class SampledPosterior(SpreadPosterior):
     parameters : ModelParameters
         The draws, leading axes (chain, draw).
     sample_stats : dict
-        The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names; empty for draws of another sampler.
+        The sampler's statistics, arrays of shape (chain, draw), in ArviZ's names. Draws of another sampler have those
+        that came with them.
 
     See Also
     --------
@@ -90,7 +91,9 @@ class SampledPosterior(SpreadPosterior):
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
         known = () if self.model.class_probs is None else (CLASS_SITE,)
-        return diagnose(self.draws(), self.sample_stats, known, self.model.sites.scalar_labels())
+        # Samplers of the package that report no divergence have no trajectories.
+        stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
+        return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())
 
     def log_joint_of(self, cells: Cells) -> np.ndarray:
         return log_mean_joint(self.model.families, flatten(self.parameters), cells)

@@ -151,6 +151,69 @@ class TestAnnotators:
             getattr(drawn, method)(prob=89)
         assert point.items[["lower", "upper"]].isna().all(axis=None)
 
+    def test_information_is_that_of_a_next_item_without_annotations(self, crowd):
+        """The item has the class probabilities of each draw; a loop over draws, classes and labels."""
+        class_prob, prob = parameters_of(crowd)
+        for j, person in enumerate(crowd.annotators_in_order):
+            joint = np.mean([pi[:, None] * theta[:, j] for pi, theta in zip(class_prob, prob, strict=True)], axis=0)
+            expected = entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum()
+            assert crowd.annotators.loc[person, "information"] == pytest.approx(expected, abs=1e-12)
+
+    def test_who_always_gives_one_label_has_a_high_accuracy_and_no_information(self):
+        """Nine items in ten are of the class 0; five annotators are mostly right, one says 0, one is wrong."""
+        rng = np.random.default_rng(1)
+        truth = (rng.random(2000) < 0.1).astype(int)
+        labels = {"always 0": np.zeros(2000, int), "always wrong": 1 - truth}
+        labels |= {f"often right {j}": np.where(rng.random(2000) < 0.85, truth, 1 - truth) for j in range(5)}
+        rows = pd.DataFrame(labels).melt(ignore_index=False, var_name="who", value_name="label").reset_index()
+        crowd = nb.fit_annotations(rows, item="index", annotator="who", label="label")
+        found = crowd.annotators
+        assert found.loc["always 0", "accuracy"] > found.loc["often right 1", "accuracy"]
+        assert found["information"].idxmin() == "always 0"
+        assert found.loc["always 0", "information"] < 0.01
+        assert found["information"].idxmax() == "always wrong"
+        assert repr(crowd).split("\n")[3].startswith("always wrong")
+
+
+class TestScore:
+    TRUTH = pd.Series({"p0": "cat", "p1": "dog", "p2": "fox", "p3": "dog", "p5": "dog", "elsewhere": "cat"})
+
+    @pytest.mark.parametrize("given", ["series", "mapping", "pandas", "polars"])
+    def test_scores_by_a_loop(self, crowd, given):
+        """p3 was known in the fit, and nobody labelled the item elsewhere."""
+        truth = self.TRUTH
+        if given == "mapping":
+            truth = truth.to_dict()
+        elif given != "series":
+            truth = truth.rename_axis("photo").reset_index(name="animal")
+            truth = pytest.importorskip("polars").from_pandas(truth) if given == "polars" else truth
+        found = crowd.score(truth)
+        by_item = [(crowd.proba.loc[item], self.TRUTH[item]) for item in ("p0", "p1", "p2", "p5")]
+        expected = {
+            "accuracy": [float(proba.idxmax() == label) for proba, label in by_item],
+            "confidence": [proba.max() for proba, _ in by_item],
+            "log_score": [np.log(proba[label]) for proba, label in by_item],
+        }
+        assert found.index.tolist() == list(expected)
+        for name, values in expected.items():
+            assert found.loc[name, "mean"] == pytest.approx(np.mean(values))
+            assert found.loc[name, "se"] == pytest.approx(np.std(values, ddof=1) / 2)
+        assert (found["num_items"] == 4).all()
+
+    @pytest.mark.parametrize(
+        ("truth", "error", "match"),
+        [
+            ({"p3": "fox", "elsewhere": "cat"}, ValueError, r"none of the items of column 'photo' whose label was not"),
+            ({"p0": "cow"}, ValueError, r"truth gives the item 'p0' the label 'cow', which is not among the classes"),
+            ({"p0": None}, ValueError, "truth has no label for the item 'p0': leave the item out"),
+            (["cat"], TypeError, "truth is a list: give a mapping from item to label"),
+            (ROWS, ValueError, "truth has the columns .* give two, 'photo' and the one of the labels"),
+        ],
+    )
+    def test_refusals(self, point, truth, error, match):
+        with pytest.raises(error, match=match):
+            point.score(truth)
+
 
 def information_by_hand(crowd):
     """Mutual information of class and label by photo and person."""
@@ -339,8 +402,8 @@ def test_the_printed_form_fits_the_width():
         text = format(crowd, str(width))
         assert max(map(len, text.split("\n"))) <= width
         assert text.endswith("… and 10 more in .annotators")
-    shown = [float(line.split()[-3]) for line in text.split("\n")[-21:-1]]
-    assert shown == sorted(shown, reverse=True)
+    shown = [float(line.split()[-4]) for line in text.split("\n")[-21:-1]]
+    assert shown == sorted(crowd.annotators["accuracy"].round(3))[:20]
 
 
 def test_columns_of_the_posterior_are_found_by_name(drawn):

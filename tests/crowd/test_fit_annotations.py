@@ -228,8 +228,10 @@ def test_all_annotations_with_one_label_need_the_classes():
     assert (crowd.items["label"] == "x").all()
 
 
-def test_known_items_without_annotations_are_items():
+@pytest.mark.parametrize("frame", [False, True], ids=["series", "frame"])
+def test_known_items_without_annotations_are_items(frame):
     known = pd.Series({"q": "y", "new": "x"})
+    known = known.rename_axis("item").reset_index(name="label") if frame else known
     crowd = nb.fit_annotations(SMALL, **NAMES, known=known)
     assert crowd.items.index.tolist() == ["p", "q", "r", "s", "new"]
     assert crowd.items.loc["new", ["label", "probability", "num_annotations"]].tolist() == ["x", 1, 0]

@@ -38,7 +38,7 @@ EXCESS = np.array([1.5, 0.0, 9.0, 0.3])
 def begin_with(prior, posterior=None):
     """What a sampler of one site begins with."""
     prior_walk, posterior_walk = (lambda sample, d=d: sample("site", d) for d in (prior, posterior or prior))
-    walks = Walks(prior_walk, posterior_walk, posterior_walk, posterior_walk)
+    walks = Walks(prior_walk, posterior_walk, posterior_walk, [posterior_walk])
     return begin(walks, {"site"} if posterior is not None else (), np.random.default_rng(0), 50)
 
 

@@ -425,7 +425,7 @@ def test_a_mixture_recovers_groups(inference):
     assert "0 rows, 120 without a label" in repr(posterior)
 
 
-def test_draws_are_named_as_the_labels_of_the_highest_draw_are():
+def test_draws_are_named_as_the_labels_of_all_draws_are_on_average():
     """Groups that overlap: of all orders, the one whose probabilities of the labels agree most, found by trying all."""
     X = np.random.default_rng(3).normal(0.0, [[1.0, 3.0]], (25, 2))
     posterior = nb.fit(nb.Gaussian(), X, None, nb.MAP(), classes=3)
@@ -437,10 +437,12 @@ def test_draws_are_named_as_the_labels_of_the_highest_draw_are():
     again = relabel(posterior.problem, ModelParameters(sites["class_prob"], (block,)), log_density)
     cells = stats.norm.logpdf(X[:, None], sites["mean"][0][:, None], np.sqrt(sites["variance"][0][:, None]))
     proba = softmax(np.log(sites["class_prob"][0][:, None]) + cells.sum(axis=-1), axis=-1)
-    pivot = proba[log_density.argmax()]
-    for s in range(60):
-        orders = [list(order) for order in itertools.permutations(range(3))]
-        best = max(orders, key=lambda order: (proba[s][:, order] * pivot).sum())
+    orders = [list(order) for order in itertools.permutations(range(3))]
+    reference = proba[log_density.argmax()]
+    for _ in range(50):
+        found = [max(orders, key=lambda order: (of_draw[:, order] * reference).sum()) for of_draw in proba]
+        reference = np.mean([of_draw[:, order] for of_draw, order in zip(proba, found, strict=True)], axis=0)
+    for s, best in enumerate(found):
         np.testing.assert_array_equal(again.class_prob[0, s], sites["class_prob"][0, s, best])
         np.testing.assert_array_equal(again.blocks[0]["mean"][0, s], sites["mean"][0, s, best])
 
@@ -463,13 +465,33 @@ def test_permuted_draws_are_named_alike_again():
     sites = {"class_prob": names.class_prob} | {f"0.{name}": value for name, value in names.blocks[0].items()}
     by_nuts = target_of(posterior.problem).posterior(sites, posterior.sample_stats, rng, None)
     np.testing.assert_array_equal(by_nuts.parameters.class_prob, again.class_prob)
-    # The pivot's own names are as good as any: one permutation for all draws.
+    # One permutation for all draws, that of the draw of highest density.
     first = np.argmax(posterior.sample_stats["lp"].ravel())
     by = order.reshape(-1, 3)[first]
     np.testing.assert_array_equal(again.class_prob, posterior.parameters.class_prob[..., by])
     for mine, theirs in zip(again.blocks, posterior.parameters.blocks, strict=True):
         for name, value in theirs.items():
             np.testing.assert_array_equal(mine[name], value[:, :, by])
+
+
+@pytest.mark.parametrize(
+    "inference",
+    [nb.Gibbs(50, 100), pytest.param(nb.NUTS(150, 100), marks=pytest.mark.slow)],
+    ids=lambda inference: type(inference).__name__,
+)
+def test_chains_start_at_each_of_two_groupings_and_the_warning_names_it(inference):
+    """Four groups at the corners of a square, two classes: left and right, or above and below."""
+    corners = np.array([[x, y] for x in (-3.0, 3.0) for y in (-3.0, 3.0)]).repeat(10, axis=0)
+    noise = np.random.default_rng(0).normal(size=(5, 2))
+    X = corners + np.tile(np.concatenate([noise, noise[:, ::-1]]) * [1.0, 1.03], (4, 1))
+    model = nb.NaiveBayes(nb.Gaussian(loc=0.0))
+    evidence = [nb.fit(model, X, corners[:, j] > 0).log_evidence for j in (0, 1)]
+    assert softmax(evidence).min() > 0.1
+    with pytest.warns(nb.ConvergenceWarning, match="R-hat is .* chains may hold different groupings"):
+        posterior = nb.fit(model, X, None, inference, classes=2, key=0)
+    assert np.nanmax(posterior.diagnostics.r_hat) > 1.5
+    labels = posterior.proba_draws(X)[:, -1].argmax(axis=-1)
+    assert {bool(of_chain[0] == of_chain[10]) for of_chain in labels} == {True, False}
 
 
 def test_only_classes_that_nothing_names_are_exchangeable():

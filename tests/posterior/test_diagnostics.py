@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from arviz_stats.base import array_stats
 
 import bayesnb as nb
@@ -191,3 +192,60 @@ def test_four_draws_are_the_fewest_that_are_compared(steps):
     assert np.isfinite(found.r_hat[0]) == (steps == 4)
     alone = diagnose({"x": np.random.default_rng(0).normal(size=(1, steps))}, {})
     assert np.isnan(alone.r_hat[0]) == (steps == 4), "the chains of too few draws disagree"
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    X, y = pd.DataFrame({"km/h": [0.5, 1.5, 4.0, 3.0], "a|b": [1, 1, 0, 0]}), ["a", "a", "b", "b"]
+    model = nb.NaiveBayes({"km/h": nb.Gaussian(), "a|b": nb.Bernoulli()})
+    return model, X, y, nb.fit(model, X, y, nb.NUTS(num_warmup=100, num_samples=200, num_chains=2))
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["tree", "groups", "renamed by PyMC", "axes of ArviZ in another order"])
+def test_draws_from_elsewhere_keep_the_statistics_of_their_sampler(sampled, kind):
+    model, X, y, posterior = sampled
+    tree = posterior.to_datatree()
+    stats = tree["sample_stats"].to_dataset()
+    stats["diverging"][0, 3:5] = stats["reached_max_tree_depth"][1, 7] = True
+    stats["warning"] = stats["diverging"].astype(object)
+    samples = {"posterior": tree["posterior"].to_dataset(), "sample_stats": stats}
+    if kind == "tree":
+        samples = xr.DataTree.from_dict(samples)
+    elif kind == "renamed by PyMC":
+        samples["sample_stats"] = stats.rename({"reached_max_tree_depth": "reached_max_treedepth"})
+    elif kind.startswith("axes"):
+        samples = {name: group.transpose(..., "draw", "chain") for name, group in samples.items()}
+    again = nb.from_samples(model, samples, X=X, y=y)
+    for site, value in posterior.draws().items():
+        np.testing.assert_array_equal(again.draws()[site], value)
+    assert set(again.sample_stats) == set(posterior.sample_stats)
+    assert (again.diagnostics.divergences, again.diagnostics.saturated) == (2, 1)
+    np.testing.assert_allclose(again.diagnostics.e_bfmi, posterior.diagnostics.e_bfmi, rtol=1e-12)
+    verdict = nb.compare(nb.fit(model, X, y), again).verdict
+    assert verdict.startswith("UNDECIDED")
+    assert "2 of 400 draws diverged" in verdict
+
+
+def test_divergences_are_unknown_without_the_statistics_of_the_sampler(tmp_path):
+    X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
+    exact = nb.fit(nb.Bernoulli(), X, y)
+    draws, tree = exact.draws(num_draws=1000, key=1), exact.to_datatree()
+    for samples in (draws, {"posterior": tree["posterior"]}, tree):
+        posterior = nb.from_samples(nb.Bernoulli(), samples, X=X, y=y)
+        assert posterior.diagnostics.divergences is None
+        assert "divergences unknown" in repr(posterior)
+    posterior.save(tmp_path / "draws.nc")
+    assert nb.load(tmp_path / "draws.nc").diagnostics.divergences is None
+    assert "Whether a chain diverged is unknown" in nb.compare(exact, posterior).verdict
+    gibbs = nb.fit(nb.Bernoulli(), X, y, nb.Gibbs())
+    assert gibbs.diagnostics.divergences == 0
+    assert "unknown" not in nb.compare(exact, gibbs).verdict
+
+
+def test_statistics_of_other_draws_are_refused(sampled):
+    model, X, y, posterior = sampled
+    tree = posterior.to_datatree()
+    samples = {"posterior": tree["posterior"].isel(draw=slice(100)), "sample_stats": tree["sample_stats"]}
+    with pytest.raises(ValueError, match=r"has shape \(2, 200\), and the draws \(2, 100\): select the same"):
+        nb.from_samples(model, samples, X=X, y=y)

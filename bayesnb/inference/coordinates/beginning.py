@@ -1,6 +1,6 @@
 """Initial state of a sampler: coordinates, first points and scale."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +26,14 @@ class Walks(NamedTuple):
     labelled : Walk
         The closed form given only the labelled rows; shows how heavy the tails are, because a row without a label need
         not belong to a class.
-    start : Walk
-        Wider than the posterior.
+    starts : sequence of Walk
+        Wider than the posterior: one for all chains, or one for each.
     """
 
     prior: Walk
     posterior: Walk
     labelled: Walk
-    start: Walk
+    starts: Sequence[Walk]
 
 
 class Beginning(NamedTuple):
@@ -71,7 +71,8 @@ def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, numbe
         priors = distributions(walks.prior, {name: of_site.value for name, of_site in drawn.items()})
         return {name: coordinates[name].point(drawn[name], priors[name], rng) for name in drawn}
 
-    starts = points(walks.start, number)
+    of_chains = [points(walk, number // len(walks.starts)) for walk in walks.starts]
+    starts = {name: np.concatenate([chain[name] for chain in of_chains]) for name in of_chains[0]}
     size = sum(value[0].size for value in starts.values())
     scale = points(walks.posterior, max(100, min(1000, SCALE_CELLS // max(1, size))))
     return Beginning(coordinates, starts, {name: value.var(axis=0) for name, value in scale.items()})
