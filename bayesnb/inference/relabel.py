@@ -81,13 +81,13 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1)
     pieces = in_pieces(parameters, rows.blocks)
     drawn = np.concatenate([softmax(label_log_joint(problem.resolved, rows, piece), axis=-1) for piece in pieces])
-    order, before = _orders(drawn, reference * rows.weights[:, None], groups), None
+    order = _orders(drawn, reference * rows.weights[:, None], groups)
     # Each step makes the draws agree more with their mean, so that no order comes back.
     for _ in range(MOST_STEPS):
+        reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
+        before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
         if np.array_equal(order, before):
             break
-        before, reference = order, np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
-        order = _orders(drawn, reference * rows.weights[:, None], groups)
     order = order.reshape(*log_density.shape, -1)
 
     def reorder(value: np.ndarray) -> np.ndarray:
