@@ -341,8 +341,9 @@ def test_mutual_information_of_waiting_times_is_an_integral(rates):
 
     def integrand(log_x):
         x = np.exp(log_x)
-        density = rate * np.exp(-rate * x)
-        return x * (weight * density * np.log(density / (weight @ density))).sum()
+        log_of_cell = np.log(rate) - rate * x
+        ratio = log_of_cell - logsumexp(log_of_cell, b=weight)
+        return x * (weight * np.exp(log_of_cell) * ratio).sum()
 
     # The density of a class falls where x is about one over its rate.
     ends = np.linspace(np.log(1e-12), np.log(60 / rate.min()), 100)
