@@ -128,8 +128,8 @@ def group_columns(
     the model already has may grow. All other columns stay as they are: counts, hurdles, columns of at most 20 different
     values that are not `Gaussian`. A number is never merged with a category.
 
-    Where cells are missing, the evidences of two parts and of their block are those of the rows that lack no cell of
-    either. A fit of the block leaves the other rows out of it, with a warning.
+    A fit of a block leaves out rows that lack one of its cells, with a warning. Where cells are missing, the evidence of
+    a block is that of the other rows, times the predictive density of the observed cells of these rows given them.
 
     Parameters
     ----------
