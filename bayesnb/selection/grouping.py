@@ -128,8 +128,8 @@ def group_columns(
     the model already has may grow. All other columns stay as they are: counts, hurdles, columns of at most 20 different
     values that are not `Gaussian`. A number is never merged with a category.
 
-    A fit of a block leaves out rows that lack one of its cells, with a warning. Where cells are missing, the evidence of
-    a block is that of the other rows, times the predictive density of the observed cells of these rows given them.
+    A fit of a block leaves out rows that lack one of its cells, with a warning. The evidence of a block is then that of
+    the rows it counts, times the predictive density of the observed cells of the others given these.
 
     Parameters
     ----------
