@@ -173,9 +173,8 @@ def _count(
     blocks, fine = [], jnp.bool_(True)
     for family, which in zip(families, cells, strict=True):
         x, allowed = encoded(family, rows, *which)
-        if family.whole_rows:
-            allowed &= ~jnp.isnan(x).any(axis=1)
-        blocks.append(family.device_statistics(x, codes, membership))
+        counted = jnp.where(jnp.isnan(x).any(axis=1)[:, None], 0.0, membership) if family.whole_rows else membership
+        blocks.append(family.device_statistics(x, codes, counted))
         fine &= allowed.all()
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks)), fine
 

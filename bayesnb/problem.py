@@ -19,6 +19,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.inclusion import log_evidences, log_inclusion
 from bayesnb.statistics.base import Statistics
 from bayesnb.unlabelled import Unlabelled
+from bayesnb.warn import warn
 
 __all__ = ["Problem", "check_decay"]
 
@@ -75,7 +76,25 @@ class Problem:
         for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
             if not model.hyperpriors:
                 _refuse_far_from_zero(block, counted, model.schema.classes)
+        rows = self.statistics.classes.n.sum()
+        for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
+            if lacking:
+                warn(
+                    f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
+                    "alone: fill in the cells, or give each column its own family",
+                    UserWarning,
+                )
         return model
+
+    @property
+    def left_out_rows(self) -> tuple[float, ...]:
+        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        rows = self.statistics.classes.n.sum()
+        lacking = (
+            rows - counted.n.sum() if block.family.whole_rows else 0.0  # type: ignore[attr-defined]
+            for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True)
+        )
+        return tuple(float(weight) if weight > 1e-9 * rows else 0.0 for weight in lacking)
 
     @cached_property
     @in_float64

@@ -137,7 +137,14 @@ def read_rows(
         without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
         kept.append(tuple(x[without] for x in chunk))
     assert total is not None
-    unlabelled, _ = Unlabelled.of(tuple(map(stacked, zip(*kept, strict=True))), weights[missing & (weights > 0)])
+    cells = tuple(map(stacked, zip(*kept, strict=True)))
+    for block, x in zip(model.blocks, cells, strict=True):
+        if block.family.whole_rows and (lacking := np.isnan(x).any(axis=1).sum()):
+            raise ValueError(
+                f"{lacking} rows without a label lack a cell of {block.owner()}, and {block.family.family_name} counts "
+                "rows with all cells only: leave these rows out, fill in the cells, or give each column its own family"
+            )
+    unlabelled, _ = Unlabelled.of(cells, weights[missing & (weights > 0)])
     return total, unlabelled if len(unlabelled) else None
 
 

@@ -40,6 +40,12 @@ class FittedBlock:
     def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
         """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
         held = np.asarray(self.posterior.row_log_predictive(x))
+        if self.prior.family.whole_rows and (lacking := np.isnan(x).any(axis=1)).any():
+            # The fit did not count these rows: without them it is the same.
+            without = held.copy()
+            if not lacking.all():
+                without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
+            return held, without
         if self.follows:
             return held, every_class_without(self.prior, self.statistics, x, rows, held)
         # Only the row's own class changes without the row.

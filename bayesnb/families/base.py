@@ -80,8 +80,8 @@ class Family(Params, ABC):
         Whether the columns of a block are one observation, as they are for count vectors, or independent given the
         class, the default.
     whole_rows
-        For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit to
-        other rows is an error.
+        For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit leaves
+        the other rows out of the block, with a warning.
     informs_as_one
         For joint families, whether `nb.mutual_information` is that of the block as a whole. The methods
         ``..._of_each_column`` then describe a block of one column.

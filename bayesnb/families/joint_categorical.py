@@ -49,8 +49,8 @@ class JointCategorical(ConjugateFamily):
     the number of unseen combinations. Later rows, in `Posterior.update`, may bring combinations and categories.
 
     A prediction sums missing cells out: a row has the probability of all combinations that agree with its observed
-    cells, :math:`(\alpha M + \sum N_{ck}) / (\alpha K + N_c)` if M agree. In a fit they are an error, because the
-    posterior given partly observed rows has no closed form.
+    cells, :math:`(\alpha M + \sum N_{ck}) / (\alpha K + N_c)` if M agree. A fit leaves such rows out of the block,
+    with a warning, because the posterior given partly observed rows has no closed form.
 
     Parameters
     ----------

@@ -53,8 +53,9 @@ class MultivariateGaussian(ConjugateFamily):
     :math:`\nu - p + 1` degrees of freedom, location m and scale matrix
     :math:`\Psi (\kappa + 1) / (\kappa (\nu - p + 1))` (Murphy 2007, Eq. 258).
 
-    A row to predict may lack cells of the block: its density is the marginal of the observed ones. A fit needs rows
-    with all cells of the block, because the posterior given other rows has no closed form.
+    A row to predict may lack cells of the block: its density is the marginal of the observed ones. A fit counts the
+    rows with all cells of the block, because the posterior given other rows has no closed form; a warning says how many
+    are left out.
 
     Hyperparameters that are not given follow the data, so that the unit of a column changes no prediction. With s² the
     variance of a whole column, all classes together: `loc` is the columns' means, `kappa` is 0.1, `df` is the number of

@@ -62,50 +62,26 @@ def encode_block(
 def count_by_weight(blocks: Sequence[Block], cells: Cells, membership: np.ndarray) -> ModelStatistics:
     """Sufficient statistics of rows, given the weight of each row in each class (rows, classes).
 
-    Raises
-    ------
-    ValueError
-        If a family counts whole rows only, and a row of positive weight has a missing cell.
+    A block of a family that counts whole rows leaves out those that lack one of its cells.
     """
-    for block, x in zip(blocks, cells, strict=True):
-        if block.family.whole_rows:
-            _require_whole_rows(block, x[membership.any(axis=1)])
-    counted = tuple(block.family.statistics(x, membership) for block, x in zip(blocks, cells, strict=True))
+    counted = tuple(
+        block.family.statistics(*_counted_rows(block, x, membership)) for block, x in zip(blocks, cells, strict=True)
+    )
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
 
 
 @in_float64
 def count_by_class(blocks: Sequence[Block], cells: Cells, codes: np.ndarray, num_classes: int) -> ModelStatistics:
-    """Sufficient statistics of rows of weight one, given the position of each row's class (rows,).
-
-    Raises
-    ------
-    ValueError
-        If a family counts whole rows only, and a row has a missing cell.
-    """
-    for block, x in zip(blocks, cells, strict=True):
-        if block.family.whole_rows:
-            _require_whole_rows(block, x)
+    """As `count_by_weight`, for rows of weight one, given the position of each row's class (rows,)."""
     counted = tuple(
-        block.family.statistics_by_class(x, codes, num_classes) for block, x in zip(blocks, cells, strict=True)
+        block.family.statistics_by_class(*_counted_rows(block, x, codes), num_classes)
+        for block, x in zip(blocks, cells, strict=True)
     )
     return ModelStatistics(ClassCounts(np.bincount(codes, minlength=num_classes).astype(np.float64)), counted)
 
 
-def _require_whole_rows(block: Block, x: Any) -> None:
-    """Refuse rows of a joint block in which a cell is missing."""
-    missing = np.isnan(x)
-    if not missing.any():
-        return
-    rows = missing.sum(axis=0)
-    j = int(rows.argmax())
-    missing_or_strange, remedy = "missing", ""
-    if block.has_categories:
-        missing_or_strange = "missing, or not among the categories,"
-        remedy = ", list all values in categories=, reserve a category for the others, other=True"
-    raise ValueError(
-        f"column {block.labels[j]!r}: the cell is {missing_or_strange} in {rows[j]} of {len(x)} rows, and "
-        f"{block.family.family_name} is fitted to rows in which all {len(block.labels)} cells of block "
-        f"{block.name!r} are there (rows to predict may lack some): drop these rows, fill in the cells{remedy}, "
-        "or give the column a family of its own"
-    )
+def _counted_rows(block: Block, x: Any, labels: np.ndarray) -> tuple[Any, np.ndarray]:
+    """The rows that a block counts, and their labels or weights."""
+    if not block.family.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
+        return x, labels
+    return x[~missing], labels[~missing]

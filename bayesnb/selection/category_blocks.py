@@ -14,7 +14,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical
 from bayesnb.model.read import declared_categories
 from bayesnb.problem import Problem
-from bayesnb.selection.parts import Part, name_columns, shortest
+from bayesnb.selection.parts import Blocks, Part, Rows, name_columns, shortest
 
 __all__ = ["ZERO_AND_ONE", "CategoryBlocks", "category_blocks"]
 
@@ -29,7 +29,7 @@ TABLE_CELLS = 2**22
 
 
 @dataclass(frozen=True)
-class CategoryBlocks:
+class CategoryBlocks(Blocks):
     """The columns of categories that may share a block.
 
     Attributes
@@ -44,10 +44,6 @@ class CategoryBlocks:
         Whether all other values share one more category.
     total : array of shape (classes, 1), or None
         Prior weight of all categories of a column together; None for the default.
-    classes : array of int, shape (rows,)
-    weights : array of shape (rows,), or None
-        None if all are one.
-    num_classes : int
     """
 
     names: Mapping[int, Any]
@@ -55,13 +51,10 @@ class CategoryBlocks:
     listed: Mapping[int, tuple | None]
     other: bool
     total: np.ndarray | None
-    classes: np.ndarray
-    weights: np.ndarray | None
-    num_classes: int
     _codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = field(repr=False)
     """By columns, the code of each row's combination, and their number; combinations that no row shows have none."""
 
-    def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
         found = np.full(len(pairs), -np.inf)
         sizes = [tuple(sorted(self._sizes((*first.columns, *second.columns)))) for first, second in pairs]
@@ -98,26 +91,37 @@ class CategoryBlocks:
     def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
         return tuple(len(self.categories[column]) for column in columns)
 
+    def prior(self, columns: Sequence[int]) -> JointCategorical | None:
+        sizes = self._sizes(columns)
+        if math.prod(sizes) > MOST:
+            return None
+        ((_, family),) = self.family(columns).spread(self.rows.num_classes, tuple(columns), sizes)
+        x = self.rows.of(columns)
+        whole = ~np.isnan(x).any(axis=1)
+        return family.on_scale_of(family.statistics(x[whole], self.rows.membership[whole]).pooled())
+
     def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
         """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
         if self.total is not None:
             return self.total / math.prod(sizes)
-        ((_, family),) = JointCategorical().spread(self.num_classes, tuple(range(len(sizes))), sizes)
+        ((_, family),) = JointCategorical().spread(self.rows.num_classes, tuple(range(len(sizes))), sizes)
         return np.asarray(family.concentration)
 
     def _count(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
         """Weight of the rows of each combination of two parts, shape (classes, combinations)."""
         (left, num_left), (right, num_right) = self._codes_of(first), self._codes_of(second)
         code, number = left * num_right + right, num_left * num_right
-        if self.num_classes * number > TABLE_CELLS:
+        if self.rows.num_classes * number > TABLE_CELLS:
             shown, code = np.unique(code, return_inverse=True)
             number = len(shown)
-        count = np.bincount(self.classes * number + code, self.weights, minlength=self.num_classes * number)
-        return count.reshape(self.num_classes, number).astype(np.float64)
+        count = np.bincount(
+            self.rows.codes * number + code, self.rows.weights, minlength=self.rows.num_classes * number
+        )
+        return count.reshape(self.rows.num_classes, number).astype(np.float64)
 
     def _codes_of(self, columns: tuple[int, ...]) -> tuple[np.ndarray, int]:
         if columns not in self._codes:
-            code = np.zeros(len(self.classes), dtype=np.intp)
+            code = np.zeros(len(self.rows.codes), dtype=np.intp)
             for column in columns:
                 own, number = self._codes[(column,)]
                 code = code * number + own
@@ -132,43 +136,31 @@ class CategoryBlocks:
         return JointCategorical(concentration, listed or None, self.other)
 
 
-def category_blocks(
-    problem: Problem, parts: Sequence[Part], cells: np.ndarray, codes: np.ndarray, weights: np.ndarray
-) -> CategoryBlocks:
+def category_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> CategoryBlocks:
     """The cells and the prior of the parts that are categories.
-
-    Parameters
-    ----------
-    problem : Problem
-    parts : sequence of Part
-    cells : array, shape (rows, columns)
-        Codes of the parts' columns, one part after another; none is missing.
-    codes : array of int, shape (rows,)
-        Position of each row's class.
-    weights : array, shape (rows,)
 
     Raises
     ------
     ValueError
         If the columns have hyperparameters that no joint block has.
     """
-    model, num_classes = problem.model, len(problem.model.schema.classes)
+    model = problem.model
     columns = [column for part in parts for column in part.columns]
     categories = {column: model.schema.categories.get(column, ZERO_AND_ONE) for column in columns}
     names = {column: model.schema.columns[column] for column in columns}
     families = {column: model.features[part.feature][0] for part in parts for column in part.columns}
     _require_one_other(names, families)
     return CategoryBlocks(
+        rows=rows,
         names=names,
         categories=categories,
         listed={column: _listed(families[column], names[column]) for column in columns},
         other=_other(families[columns[0]]),
         total=_common_total(problem, parts, names),
-        classes=codes,
-        weights=None if (weights == 1).all() else weights,
-        num_classes=num_classes,
+        # Blocks with missing cells are not counted by these codes.
         _codes={
-            (column,): (x.astype(np.intp), len(categories[column])) for column, x in zip(columns, cells.T, strict=True)
+            (column,): (np.nan_to_num(rows.cells[column]).astype(np.intp), len(categories[column]))
+            for column in columns
         },
     )
 

@@ -1,7 +1,7 @@
-"""Which columns depend on each other within the classes? They are merged while the log evidence rises."""
+"""Which columns depend on each other within the classes? They are merged while the evidence is for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from bayesnb.problem import Problem
 from bayesnb.selection.category_blocks import category_blocks
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.selection.grouped_model import grouped_model
-from bayesnb.selection.merges import Blocks, Merge, Search, merge_while_rising
-from bayesnb.selection.number_blocks import number_blocks
-from bayesnb.selection.parts import CATEGORIES, NUMBERS, Part, mergeable_parts, name_columns, require_numbers
+from bayesnb.selection.merges import Merge, Search, merge_while_rising
+from bayesnb.selection.number_blocks import joins_densities, number_blocks
+from bayesnb.selection.parts import CATEGORIES, NUMBERS, Blocks, Part, Rows, mergeable_parts, require_numbers
 from bayesnb.selection.rewritten_features import block_label
 from bayesnb.sources.memory import read_table
 from bayesnb.tables.label_column import split_labels
@@ -31,9 +31,11 @@ from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.table import Table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import whole_number
-from bayesnb.warn import warn
 
 __all__ = ["ColumnGrouping", "group_columns"]
+
+FEW_VALUES = 20
+"""A column of so many different values or fewer joins a block of numbers only if its family is Gaussian."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,11 +49,13 @@ class ColumnGrouping(Printed):
     table : pandas.DataFrame
         A row for each merge, in their order: ``first`` and ``second``, the columns or blocks that were merged;
         ``family``, that of their block; ``log_bayes_factor``, the log evidence of the block minus those of the two;
-        and ``total``, the sum of the log Bayes factors so far, by which the log evidence of the model has risen.
+        ``threshold``, the log of the number of pairs that could be merged in this step, which the factor exceeds; and
+        ``total``, the sum of the log Bayes factors so far. If no cell is missing, the log evidence of the model has
+        risen by it.
     blocks : dict
         By the name of each block that was merged, its columns.
     notes : tuple of str
-        Which columns and blocks were not tried, and why the search ended.
+        Which blocks were not tried, which rows a block leaves out, and why the search ended.
 
     See Also
     --------
@@ -81,7 +85,8 @@ class ColumnGrouping(Printed):
         parts: list[Piece] = [Heading(self._title())]
         if len(self.table):
             merged = self.table["first"].astype(str) + " + " + self.table["second"].astype(str)
-            shown = pd.DataFrame({"family": self.table["family"], "gain": self.table["log_bayes_factor"]})
+            shown = self.table[["family", "log_bayes_factor", "threshold"]]
+            shown.columns = pd.Index(["family", "factor", "threshold"])
             shown.index = pd.Index(merged, name="merged")
             parts.append(DataTable(shown, number=".1f", rows=len(shown)))
         return [*parts, *map(Paragraph, self.notes)]
@@ -89,7 +94,7 @@ class ColumnGrouping(Printed):
     def _title(self) -> str:
         if not len(self.table):
             return "No columns are merged."
-        return f"Columns merged by the log evidence, {self.table['total'].iloc[-1]:.1f} higher in the end:"
+        return f"Columns merged by log Bayes factors, together {self.table['total'].iloc[-1]:.1f}:"
 
 
 @in_float64
@@ -102,7 +107,7 @@ def group_columns(
     max_width: int = 30,
     sample_weight: Any = None,
 ) -> ColumnGrouping:
-    r"""Merge columns that depend on each other within the classes into joint blocks, while the log evidence rises.
+    r"""Merge columns that depend on each other within the classes into joint blocks, while the evidence is for it.
 
     The log Bayes factor of a merge compares a joint block of some columns with the same columns independent given the
     class:
@@ -112,12 +117,19 @@ def group_columns(
 
     where S and T are columns or blocks, the parameters are integrated out, and the rows are those of class c
     (Murphy 2012, *Machine Learning: a Probabilistic Perspective*, section 5.3). The search is greedy: it merges the
-    pair of the highest log Bayes factor, measures the pairs of the new block, and ends when no pair has a positive
-    one. The log evidence of the model (`ExactPosterior.log_evidence`) rises by the log Bayes factor of each merge.
+    pair of the highest log Bayes factor, measures the pairs of the new block, and ends when the highest one does not
+    exceed the log of the number of pairs that can be merged. This is the choice of the higher posterior probability
+    under a prior that gives "no pair depends" and "one pair does" the same probability, shared equally by the pairs.
+    The log evidence of the model (`ExactPosterior.log_evidence`) rises by the log Bayes factor of each merge.
 
-    Columns of real numbers, `Gaussian`, become blocks of `MultivariateGaussian`; columns of categories and of zeros and
+    Columns of measurements become blocks of `MultivariateGaussian`, whatever density each has now: its evidence is
+    compared with those of the families that the columns have in the model. Columns of categories and of zeros and
     ones, `Categorical` and `Bernoulli`, become blocks of `JointCategorical`. Joint blocks of these two families that
-    the model already has may grow. All other columns stay as they are, and a number is never merged with a category.
+    the model already has may grow. All other columns stay as they are: counts, hurdles, columns of at most 20 different
+    values that are not `Gaussian`. A number is never merged with a category.
+
+    A fit of a block leaves out rows that lack one of its cells, with a warning. The evidence of a block is then that of
+    the rows it counts, times the predictive density of the observed cells of the others given these.
 
     Parameters
     ----------
@@ -145,11 +157,6 @@ def group_columns(
         features; a hyperparameter of a column that may be merged is learned; no joint block has the hyperparameters of
         the columns; or `columns` names a column that does not exist, is not in the model or has another family.
 
-    Warns
-    -----
-    UserWarning
-        If columns have missing cells: they are not merged, because a joint block is fitted to whole rows.
-
     See Also
     --------
     ColumnGrouping : The result.
@@ -164,6 +171,8 @@ def group_columns(
     - ``Gaussian(loc, kappa, concentration, rate)`` becomes ``MultivariateGaussian(loc, kappa, df, scale)`` with df
       twice the concentration plus the number of columns minus one, and a diagonal scale of twice the rates. Defaults
       that follow the data stay defaults. `kappa` and `concentration` must be the same for all columns.
+    - A column with another density gets the prior of ``Gaussian(kappa=..., concentration=...)`` with the numbers of the
+      Gaussian columns. It stays alone if these have a given `loc` or `rate`.
     - Columns of categories with the default concentration, one, become ``JointCategorical()``. Each column keeps its
       prior if all have as many categories; otherwise all combinations weigh as much as the geometric mean of the
       numbers of categories. Other concentrations are carried over if each column gives all its categories the same
@@ -176,12 +185,10 @@ def group_columns(
     Where a block has more columns than a class has rows, the prior is still proper, and the evidence falls. A greedy
     search may miss the best of all partitions.
 
-    The groups are chosen with the data, so that the evidence of the model is too high. If the first model has D columns
-    of one kind, every merge is one of at most D (D - 1) / 2, and the end of the search is one more possibility. The
-    evidence averaged over all these choices is lower by at most the log of their number for each merge and for the end:
-    3.8 nats each with ten columns. Log Bayes factors below that decide little. Leave-one-out scores of the model are
-    nearly unaffected, because one row rarely changes a merge. Cross-validation with new groups in each fold measures
-    it.
+    The groups are chosen with the data, so that the evidence of the model is too high, by at most the threshold of each
+    merge and of the end of the search. Leave-one-out scores of the model are too high as well, because the row that is
+    left out has helped to choose the groups. Cross-validation with new groups in each fold measures the gain. The
+    evidence says how well the model describes the columns: a block may describe them better and predict labels worse.
 
     Examples
     --------
@@ -191,10 +198,10 @@ def group_columns(
     >>> y = y[X.index]
     >>> grouping = nb.group_columns(nb.Gaussian(), X, y)
     >>> grouping
-    Columns merged by the log evidence, 140.0 higher in the end:
-    merged                                                          family  gain
-    flipper_length_mm + body_mass_g                   MultivariateGaussian  70.9
-    bill_length_mm + flipper_length_mm & body_mass_g  MultivariateGaussian  69.1
+    Columns merged by log Bayes factors, together 140.0:
+    merged                                                 family  factor  threshold
+    flipper_length_mm + body_mass_g          MultivariateGaussian    70.9        1.1
+    bill_length_mm + fl…th_mm & body_mass_g  MultivariateGaussian    69.1        0.0
     >>> separate, joint = nb.fit(nb.Gaussian(), X, y), nb.fit(grouping.model, X, y)
     >>> round(joint.log_evidence - separate.log_evidence, 1)
     140.0
@@ -207,52 +214,23 @@ def group_columns(
     problem = read_table(model, table, y, sample_weight)
     _refuse_labels(problem)
     require_numbers(problem.model)
-    parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     rows = _read_rows(problem, table, y, sample_weight)
-    lacking = {part: rows.lacking(part) for part in parts}
-    whole = [part for part in parts if not lacking[part]]
-    blocks = _blocks(problem, whole, rows)
-    search = merge_while_rising(whole, blocks, width)
-    names = problem.model.schema.columns
-    missing = [names[column] for part in parts for column in lacking[part]]
-    if missing:
-        warn(_missing_cells(missing), UserWarning)
+    parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
+    joins = joins_densities(problem, parts)
+    parts = [part for part in parts if not part.density or (joins and _has_many_values(rows, part))]
+    blocks = _blocks(problem, parts, rows)
+    parts = [_with_every_row(part, blocks[part.kind]) for part in parts]
+    search = merge_while_rising(parts, blocks, width)
     families = {part.columns: blocks[part.kind].family(part.columns) for part in search.blocks}
     return ColumnGrouping(
         model=grouped_model(model, problem.model, families),
         table=_as_frame(problem.model, search.merges, blocks),
         blocks={block_label(named): named for named in (_names(problem.model, part) for part in search.blocks)},
-        notes=tuple(_notes(problem.model, whole, search, missing, width)),
+        notes=tuple(_notes(problem.model, parts, search, rows, width)),
     )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of positive weight.
-
-    Attributes
-    ----------
-    cells : dict
-        By position, the cells of a column; categories are codes, and missing cells NaN.
-    codes : array of int, shape (rows,)
-        Position of each row's class.
-    weights : array, shape (rows,)
-    """
-
-    cells: Mapping[int, np.ndarray]
-    codes: np.ndarray
-    weights: np.ndarray
-
-    def lacking(self, part: Part) -> list[int]:
-        """Columns of a part with missing cells."""
-        return [column for column in part.columns if np.isnan(self.cells[column]).any()]
-
-    def of(self, parts: Sequence[Part]) -> np.ndarray:
-        """Cells of the columns of some parts, one part after another, shape (rows, columns)."""
-        return np.column_stack([self.cells[column] for part in parts for column in part.columns])
-
-
-def _read_rows(problem: Problem, table: Table, y: Any, sample_weight: Any) -> _Rows:
+def _read_rows(problem: Problem, table: Table, y: Any, sample_weight: Any) -> Rows:
     model = problem.model
     codes, weights = (
         encode_labels(y, table.num_rows, model.schema.classes),
@@ -262,19 +240,26 @@ def _read_rows(problem: Problem, table: Table, y: Any, sample_weight: Any) -> _R
     # The problem has warned of values that are not among the categories.
     found = zip(model.blocks, model.read(table).whole(warn=False), strict=True)
     cells = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return _Rows(cells, codes[kept], weights[kept])
+    return Rows(cells, codes[kept], weights[kept], len(model.schema.classes))
 
 
-def _blocks(problem: Problem, parts: Sequence[Part], rows: _Rows) -> dict[str, Blocks]:
+def _has_many_values(rows: Rows, part: Part) -> bool:
+    """Whether a density can describe the column: where few values repeat, it may be higher than any probability."""
+    return len(np.unique(rows.of(part.columns))) > FEW_VALUES
+
+
+def _with_every_row(part: Part, blocks: Blocks) -> Part:
+    """A joint block of the model with the evidence of all its cells: its statistics leave out rows with gaps."""
+    if part.width == 1 or blocks.rows.lacking.isdisjoint(part.columns):
+        return part
+    return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
+
+
+def _blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> dict[str, Blocks]:
     """By kind, what gives the evidences of joint blocks."""
-    found: dict[str, Blocks] = {}
-    numbers, categories = ([part for part in parts if part.kind == kind] for kind in (NUMBERS, CATEGORIES))
-    if numbers:
-        membership = np.eye(len(problem.model.schema.classes))[rows.codes] * rows.weights[:, None]
-        found[NUMBERS] = number_blocks(problem, numbers, rows.of(numbers), membership)
-    if categories:
-        found[CATEGORIES] = category_blocks(problem, categories, rows.of(categories), rows.codes, rows.weights)
-    return found
+    made = {NUMBERS: number_blocks, CATEGORIES: category_blocks}
+    of_kind = {kind: [part for part in parts if part.kind == kind] for kind in made}
+    return {kind: made[kind](problem, some, rows) for kind, some in of_kind.items() if some}
 
 
 def _refuse(model: Model, table: Table) -> None:
@@ -311,40 +296,36 @@ def _as_frame(model: BoundModel, merges: Sequence[Merge], blocks: Mapping[str, B
             "second": _label(model, merge.second),
             "family": type(blocks[merge.first.kind].family(merge.block.columns)).__name__,
             "log_bayes_factor": merge.log_bayes_factor,
+            "threshold": merge.threshold,
         }
         for merge in merges
     ]
-    table = pd.DataFrame(lines, columns=["first", "second", "family", "log_bayes_factor"])
+    table = pd.DataFrame(lines, columns=["first", "second", "family", "log_bayes_factor", "threshold"])
     table.index = pd.RangeIndex(1, len(table) + 1, name="merge")
-    table["log_bayes_factor"] = table["log_bayes_factor"].astype(np.float64)
+    table = table.astype({"log_bayes_factor": np.float64, "threshold": np.float64})
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 
-def _missing_cells(names: Sequence[Any]) -> str:
-    return (
-        f"columns {name_columns(names)} have missing cells and are not merged, because a joint block is fitted to "
-        "whole rows: leave these rows out, or fill in the cells"
-    )
-
-
-def _notes(
-    model: BoundModel, parts: Sequence[Part], search: Search, missing: Sequence[Any], max_width: int
-) -> Iterator[str]:
-    if missing:
-        message = _missing_cells(missing)
-        yield f"{message[0].upper()}{message[1:]}."
+def _notes(model: BoundModel, parts: Sequence[Part], search: Search, rows: Rows, max_width: int) -> Iterator[str]:
     if max((sum(part.kind == kind for part in parts) for kind in (NUMBERS, CATEGORIES)), default=0) < 2:
         yield (
-            "There are no two columns to merge: joint blocks are of columns without missing cells that have "
-            "nb.Gaussian(), or nb.Categorical() or nb.Bernoulli(), and that columns= names if it is given."
+            "There are no two columns to merge: joint blocks are of measurements, or of columns that have "
+            "nb.Categorical() or nb.Bernoulli(), and that columns= names if it is given."
         )
+    for part in search.blocks:
+        lacking = np.isnan(rows.of(part.columns)).any(axis=1).sum()
+        if lacking:
+            yield (
+                f"{lacking} of {len(rows.codes)} rows lack a cell of the block {_label(model, part)!r}, which is "
+                "fitted to the others."
+            )
     if search.best_left is not None:
-        first, second = (_label(model, part) for part in (search.best_left.first, search.best_left.second))
-        factor = search.best_left.log_bayes_factor
+        left = search.best_left
+        first, second = (_label(model, part) for part in (left.first, left.second))
         more = "other " if search.merges else ""
         yield (
-            f"No {more}merge raises the log evidence: the best, of {first!r} and {second!r}, has log Bayes factor "
-            f"{factor:.1f}."
+            f"No {more}merge exceeds its threshold: the best of {left.pairs}, that of {first!r} and {second!r}, has "
+            f"log Bayes factor {left.log_bayes_factor:.1f}, and has to exceed log {left.pairs} = {left.threshold:.1f}."
         )
     if search.too_wide:
         yield f"Blocks of more than {max_width} columns were not tried, as max_width={max_width} says."

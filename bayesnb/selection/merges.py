@@ -1,26 +1,15 @@
-"""Merging parts of a model while the log evidence rises, the best pair first."""
+"""Merging parts of a model, the best pair first, while its log Bayes factor exceeds the log of the number of pairs."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
 
 import numpy as np
 
-from bayesnb.families.base import Family
-from bayesnb.selection.parts import Part
+from bayesnb.selection.parts import Blocks, Part
 
-__all__ = ["Blocks", "Merge", "Search", "merge_while_rising"]
-
-
-class Blocks(Protocol):
-    """Columns of one kind, and the joint blocks that they may have."""
-
-    def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
-        """Log evidence of the block of each pair of parts, shape (pairs,); -inf for a block that cannot be."""
-
-    def family(self, columns: Sequence[int]) -> Family:
-        """The family of a block of these columns."""
+__all__ = ["Merge", "Search", "merge_while_rising"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +21,22 @@ class Merge:
     first, second : Part
     log_bayes_factor : float
         Log evidence of the block less those of the two parts.
+    pairs : int
+        Number of pairs that could be merged in this step.
     """
 
     first: Part
     second: Part
     log_bayes_factor: float
+    pairs: int
+
+    @property
+    def threshold(self) -> float:
+        """What the log Bayes factor has to exceed.
+
+        "Some pair depends" and "no pair does" have the same prior probability, and every pair the same share of it.
+        """
+        return math.log(self.pairs)
 
     @property
     def block(self) -> Part:
@@ -57,7 +57,7 @@ class Search:
     blocks : tuple of Part
         The blocks at the end that are merged of others.
     best_left : Merge or None
-        The best of the pairs that were left, which does not raise the evidence; None if no pair was left.
+        The best of the pairs that were left, which does not exceed its threshold; None if no pair was left.
     too_wide : bool
         Whether pairs were left out because their block would be wider than the limit.
     too_many : bool
@@ -72,7 +72,7 @@ class Search:
 
 
 def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_width: int) -> Search:
-    """Merge the pair of parts with the highest log Bayes factor, again and again while it is positive.
+    """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
     All pairs are measured at the beginning, and after a merge those of the new block.
 
@@ -86,7 +86,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_
     """
     pairs = _Pairs(list(parts), blocks, max_width)
     merges: list[Merge] = []
-    while (best := pairs.best()) is not None and best[1].log_bayes_factor > 0:
+    while (best := pairs.best()) is not None and best[1].log_bayes_factor > best[1].threshold:
         places, merge = best
         pairs.join(places, merge.block)
         merges.append(merge)
@@ -116,7 +116,7 @@ class _Pairs:
         if self.gain[i, j] == -np.inf:
             return None
         first, second = sorted((self._part(i), self._part(j)), key=lambda part: part.columns)
-        return (i, j), Merge(first, second, float(self.gain[i, j]))
+        return (i, j), Merge(first, second, float(self.gain[i, j]), int((self.gain > -np.inf).sum()))
 
     def join(self, places: tuple[int, int], block: Part) -> None:
         """Put a block in the place of two parts."""

@@ -362,8 +362,10 @@ def _difference_of_form(one: Posterior, other: Posterior) -> str:
 def _form(posterior: Posterior) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
-    for block in posterior.model.blocks:
+    problem = posterior.require_data("compare_models")
+    for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
         kind = f"given the total of {len(block.columns)} counts" if block.has_totals else block.family.describes
+        kind += f" without {lacking:.6g} rows that lack a cell of block {block.name!r}" if lacking else ""
         found |= dict.fromkeys(block.columns, kind)
     return found
 

@@ -1,7 +1,7 @@
 """Columns of real numbers as joint blocks: the evidence of every block from one scatter matrix for each class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.problem import Problem
-from bayesnb.selection.parts import Part, name_columns, shortest
+from bayesnb.selection.parts import NUMBERS, Blocks, Part, Rows, name_columns, shortest
 from bayesnb.statistics.scatter import Scatter, scatter
 
 __all__ = ["NumberBlocks", "number_blocks"]
@@ -20,7 +20,7 @@ MATRIX_CELLS = 2**21
 
 
 @dataclass(frozen=True)
-class NumberBlocks:
+class NumberBlocks(Blocks):
     """The columns of real numbers that may share a block.
 
     A block of any of them has the marginal of one prior of them all. The marginal of an inverse Wishart distribution of
@@ -33,8 +33,8 @@ class NumberBlocks:
         Positions in the schema.
     names : tuple
     statistics : Scatter
-        Of all columns.
-    prior : MultivariateGaussian
+        Of all columns; those with missing cells have no meaning.
+    of_all : MultivariateGaussian
         Of all columns, with numbers for every hyperparameter.
     follows : frozenset of str
         Hyperparameters that follow the data.
@@ -43,10 +43,10 @@ class NumberBlocks:
     columns: tuple[int, ...]
     names: tuple[Any, ...]
     statistics: Scatter
-    prior: MultivariateGaussian
+    of_all: MultivariateGaussian
     follows: frozenset[str]
 
-    def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,)."""
         place = {column: j for j, column in enumerate(self.columns)}
         found = np.empty(len(pairs))
@@ -55,7 +55,7 @@ class NumberBlocks:
             of_width.setdefault(first.width + second.width, []).append(k)
         for width, members in of_width.items():
             blocks = np.array([[place[j] for part in pairs[k] for j in part.columns] for k in members])
-            step = max(1, MATRIX_CELLS // (width * width * len(self.prior.loc)))
+            step = max(1, MATRIX_CELLS // (width * width * len(self.of_all.loc)))
             for start in range(0, len(members), step):
                 some = slice(start, start + step)
                 found[members[some]] = self._log_evidence_of(blocks[some])
@@ -73,7 +73,7 @@ class NumberBlocks:
 
     def _marginal(self, blocks: np.ndarray) -> MultivariateGaussian:
         """The prior of blocks of one width; a block's hyperparameters have an axis of blocks before the classes."""
-        prior, width = self.prior, blocks.shape[-1]
+        prior, width = self.of_all, blocks.shape[-1]
         df = prior.df - len(self.columns) + width
         return MultivariateGaussian(_columns(prior.loc, blocks), prior.kappa, df, _matrices(prior.scale, blocks))
 
@@ -83,14 +83,18 @@ class NumberBlocks:
 
     def family(self, columns: Sequence[int]) -> MultivariateGaussian:
         """The family of a block of these columns, with the hyperparameters that they have in the model."""
-        place = {column: j for j, column in enumerate(self.columns)}
-        prior = self._marginal(np.array([[place[column] for column in columns]]))
+        prior = self.prior(columns)
         return MultivariateGaussian(
-            loc=None if "loc" in self.follows else shortest(prior.loc[0]),
+            loc=None if "loc" in self.follows else shortest(prior.loc),
             kappa=shortest(prior.kappa),
             df=None if (prior.df == len(columns) + 1).all() else shortest(prior.df),
-            scale=None if "scale" in self.follows else _one_matrix(prior.scale[0]),
+            scale=None if "scale" in self.follows else _one_matrix(prior.scale),
         )
+
+    def prior(self, columns: Sequence[int]) -> MultivariateGaussian:
+        places = [self.columns.index(column) for column in columns]
+        prior = self._marginal(np.array([places]))
+        return replace(prior, loc=prior.loc[0], scale=prior.scale[0])
 
 
 def _columns(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
@@ -129,17 +133,8 @@ class _Prior:
     follows: frozenset[str]
 
 
-def number_blocks(problem: Problem, parts: Sequence[Part], cells: np.ndarray, membership: np.ndarray) -> NumberBlocks:
-    """The statistics and the prior of the parts that are real numbers.
-
-    Parameters
-    ----------
-    problem : Problem
-    parts : sequence of Part
-    cells : array, shape (rows, columns)
-        Of the parts' columns, one part after another; none is missing.
-    membership : array, shape (rows, classes)
-        Weight of each row in each class.
+def number_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> NumberBlocks:
+    """The cells and the prior of the parts that are real numbers.
 
     Raises
     ------
@@ -148,11 +143,13 @@ def number_blocks(problem: Problem, parts: Sequence[Part], cells: np.ndarray, me
     """
     columns = tuple(column for part in parts for column in part.columns)
     names = tuple(problem.model.schema.columns[column] for column in columns)
-    priors = [_prior_of(problem, part) for part in parts]
-    for part, prior in zip(parts, priors, strict=True):
-        _require_alike(problem, (parts[0], priors[0]), (part, prior))
+    own = {part: _prior_of(problem, part) for part in parts if not part.density}
+    for part, prior in own.items():
+        _require_alike(problem, next(iter(own.items())), (part, prior))
+    like = next(iter(own.values()), None)
+    priors = [own[part] if part in own else _default_prior(rows, part, like) for part in parts]
     width = len(columns)
-    scale = np.zeros((len(membership.T), width, width))
+    scale = np.zeros((rows.num_classes, width, width))
     start = 0
     for prior in priors:
         stop = start + prior.loc.shape[1]
@@ -161,7 +158,27 @@ def number_blocks(problem: Problem, parts: Sequence[Part], cells: np.ndarray, me
     whole = MultivariateGaussian(
         np.concatenate([prior.loc for prior in priors], axis=1), priors[0].kappa, priors[0].excess + width, scale
     )
-    return NumberBlocks(columns, names, scatter(cells, membership), whole, priors[0].follows)
+    # Blocks with missing cells do not use this scatter matrix.
+    statistics = scatter(np.nan_to_num(rows.of(columns)), rows.membership)
+    return NumberBlocks(rows, columns, names, statistics, whole, priors[0].follows)
+
+
+def joins_densities(problem: Problem, parts: Sequence[Part]) -> bool:
+    """Whether the priors of the parts that are Gaussian follow the data, as those of other columns would."""
+    own = [part for part in parts if part.kind == NUMBERS and not part.density]
+    return all(len(_prior_of(problem, part).follows) == 2 for part in own)
+
+
+def _default_prior(rows: Rows, part: Part, like: _Prior | None) -> _Prior:
+    """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
+    gaussian = Gaussian() if like is None else Gaussian(kappa=like.kappa, concentration=(like.excess + 1) / 2)
+    ((_, family),) = gaussian.spread(rows.num_classes, part.columns, ())
+    family = family.on_scale_of(family.statistics(rows.of(part.columns), rows.membership).pooled())
+    return _as_prior(family, frozenset({"loc", "scale"}))
+
+
+def _as_prior(family: Gaussian, follows: frozenset[str]) -> _Prior:
+    return _Prior(family.loc, family.kappa, 2 * family.concentration - 1, 2 * family.rate[..., None], follows)
 
 
 def _prior_of(problem: Problem, part: Part) -> _Prior:
@@ -175,7 +192,7 @@ def _prior_of(problem: Problem, part: Part) -> _Prior:
     names = {"loc": given.loc, "scale": given.rate}
     own = family.take((slice(None), [block.columns.index(part.columns[0])]))
     follows = frozenset(name for name, value in names.items() if value is None)
-    return _Prior(own.loc, own.kappa, 2 * own.concentration - 1, 2 * own.rate[..., None], follows)
+    return _as_prior(own, follows)
 
 
 def _require_alike(problem: Problem, one: tuple[Part, _Prior], other: tuple[Part, _Prior]) -> None:

@@ -1,7 +1,9 @@
-"""The parts of a model that may be merged: single columns, and joint blocks."""
+"""The parts of a model that may be merged: single columns, and joint blocks; and their cells."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,17 @@ from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.problem import Problem
 from bayesnb.tables.columns import first_few
 
-__all__ = ["CATEGORIES", "NUMBERS", "Part", "mergeable_parts", "name_columns", "require_numbers", "shortest"]
+__all__ = [
+    "CATEGORIES",
+    "NUMBERS",
+    "Blocks",
+    "Part",
+    "Rows",
+    "mergeable_parts",
+    "name_columns",
+    "require_numbers",
+    "shortest",
+]
 
 NUMBERS, CATEGORIES = "numbers", "categories"
 
@@ -31,7 +43,7 @@ KINDS: dict[type[Family], str] = {
     Categorical: CATEGORIES,
     JointCategorical: CATEGORIES,
 }
-"""What joint blocks of the columns of a family hold. A subclass, such as `LogNormal`, has none."""
+"""What joint blocks of the columns of a family hold, where these have its prior."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +60,15 @@ class Part:
         `NUMBERS` or `CATEGORIES`; parts of one kind may be merged.
     log_evidence : float
         Log density of the cells given the labels, the parameters integrated out.
+    density : bool
+        Whether it is a column of measurements whose family is not `Gaussian`.
     """
 
     feature: Any
     columns: tuple[int, ...]
     kind: str
     log_evidence: float
+    density: bool = False
 
     @property
     def width(self) -> int:
@@ -76,6 +91,88 @@ def require_numbers(model: BoundModel) -> None:
                     f"{where} has {family.family_name}({field}=...), which is learned, and evidences of blocks have "
                     f"a closed form for numbers only: give {field} a number"
                 )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of positive weight.
+
+    Attributes
+    ----------
+    cells : dict
+        By position, the cells of a column; categories are codes, and missing cells NaN.
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    weights : array, shape (rows,)
+    num_classes : int
+    """
+
+    cells: Mapping[int, np.ndarray]
+    codes: np.ndarray
+    weights: np.ndarray
+    num_classes: int
+
+    @cached_property
+    def membership(self) -> np.ndarray:
+        """Weight of each row in each class, shape (rows, classes)."""
+        return np.eye(self.num_classes)[self.codes] * self.weights[:, None]
+
+    @cached_property
+    def lacking(self) -> frozenset[int]:
+        """The columns with missing cells."""
+        return frozenset(column for column, x in self.cells.items() if np.isnan(x).any())
+
+    def of(self, columns: Sequence[int]) -> np.ndarray:
+        """Cells of some columns, shape (rows, columns)."""
+        return np.column_stack([self.cells[column] for column in columns])
+
+
+@dataclass(frozen=True)
+class Blocks(ABC):
+    """Columns of one kind, and the joint blocks that they may have.
+
+    Attributes
+    ----------
+    rows : Rows
+    """
+
+    rows: Rows
+
+    @abstractmethod
+    def family(self, columns: Sequence[int]) -> Family:
+        """The family of a block of these columns."""
+
+    @abstractmethod
+    def prior(self, columns: Sequence[int]) -> ConjugateFamily | None:
+        """The family with numbers for every hyperparameter, for all rows; None for a block that cannot be."""
+
+    @abstractmethod
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """As `log_evidence`, for columns without missing cells."""
+
+    def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """Log evidence of the block of each pair of parts, shape (pairs,); -inf for a block that cannot be."""
+        found = np.empty(len(pairs))
+        columns = [tuple(sorted(first.columns + second.columns)) for first, second in pairs]
+        complete = [k for k, of_block in enumerate(columns) if self.rows.lacking.isdisjoint(of_block)]
+        found[complete] = self.log_evidence_of_complete([pairs[k] for k in complete])
+        for k in set(range(len(pairs))).difference(complete):
+            found[k] = self.log_evidence_with_gaps(columns[k])
+        return found
+
+    def log_evidence_with_gaps(self, columns: Sequence[int]) -> float:
+        """Log density of the cells of a block as a fit describes them; -inf for a block that cannot be.
+
+        A fit counts the rows that lack no cell. The others have the predictive density of their cells given these.
+        """
+        prior = self.prior(columns)
+        if prior is None:
+            return -np.inf
+        x, membership = self.rows.of(columns), self.rows.membership
+        gaps = np.isnan(x).any(axis=1)
+        counted: Any = prior.statistics(x[~gaps], membership[~gaps])
+        predicted = prior.update(counted).row_log_predictive(x[gaps])
+        return float(np.sum(prior.log_evidence(counted)) + np.sum(membership[gaps] * predicted))
 
 
 @in_float64
@@ -115,16 +212,23 @@ def _parts(problem: Problem) -> Iterator[Part]:
     model = problem.model
     log_evidence: dict[int, float] = {}
     for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
-        if type(block.family) in KINDS:
-            assert isinstance(block.family, ConjugateFamily)
+        if isinstance(block.family, ConjugateFamily) and (type(block.family) in KINDS or _is_density(block.family)):
             of_columns = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
             log_evidence |= dict(zip(block.columns, of_columns.tolist(), strict=False))
     for name, positions in model.schema.positions_of(model.features).items():
         family = model.features[name][0]
-        if type(family) not in KINDS:
+        density = type(family) not in KINDS
+        if density and not _is_density(family):
             continue
         for columns in [tuple(positions)] if family.joint else [(position,) for position in positions]:
-            yield Part(name, columns, KINDS[type(family)], log_evidence[columns[0]])
+            yield Part(name, columns, KINDS.get(type(family), NUMBERS), log_evidence[columns[0]], density)
+
+
+def _is_density(family: Family) -> bool:
+    """Whether the evidence of a column compares with that of a Gaussian: both are densities of the same number."""
+    learned = any(isinstance(value, dist.Distribution) for value in family.hyperparameters().values())
+    number = family.cell == "number" and not family.joint and family.describes == "as a measurement"
+    return number and isinstance(family, ConjugateFamily) and not learned
 
 
 def _require_mergeable(model: BoundModel, others: set[int]) -> None:

@@ -223,18 +223,6 @@ class TestMissingCells:
             posterior.log_joint(new), expected.log_joint(new.assign(b=["else", "p"])), rtol=1e-12
         )
 
-    def test_a_fit_refuses_rows_with_gaps(self, rng):
-        X, y = table(rng)
-        X.loc[[3, 7], "b"] = None
-        told = "column 'b': the cell is missing, or not among the categories, in 2 of 40 rows, and JointCategorical"
-        with pytest.raises(ValueError, match=told):
-            nb.fit(joint(), X, y)
-        weight = np.ones(40)
-        weight[[3, 7]] = 0.0
-        kept = nb.fit(joint(), X, y, sample_weight=weight)
-        without = nb.fit(joint(), X.drop([3, 7]), np.delete(y, [3, 7]))
-        np.testing.assert_allclose(kept.log_joint(EVERY_PAIR), without.log_joint(EVERY_PAIR), rtol=1e-12)
-
 
 class TestHeldCombinations:
     """Statistics and parameters are as large as the combinations that occur."""
@@ -412,8 +400,6 @@ def test_rows_that_were_never_data_are_not_forgotten_or_left_out(rng):
         posterior.forget(row, [0])
     with pytest.raises(ValueError, match="row 0 was never among the data: without it, column 'ab'"):
         nb.loo_scores(posterior, row, [0])
-    with pytest.raises(ValueError, match="row 0 was never among the data"):
-        nb.loo_scores(posterior, row.assign(b=None), [0])
 
 
 class TestDraws:

@@ -7,7 +7,9 @@ import jax
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
+from refitting import assert_same
 from scipy import stats
 
 import bayesnb as nb
@@ -134,8 +136,6 @@ def test_missing_cells_need_a_method(table):
     X, y = table
     holes = X.copy()
     holes[4, 1] = np.nan
-    with pytest.raises(ValueError, match="column 1: the cell is missing in 1 of 20 rows, and Cloud is fitted to rows"):
-        nb.fit(MODEL, holes, y)
     posterior = nb.fit(MODEL, X, y)
     assert np.isnan(posterior.families[0].row_log_predictive(holes)[4]).all()
     assert np.isfinite(posterior.families[0].row_log_predictive(holes)[:4]).all()
@@ -155,10 +155,75 @@ def test_errors_name_the_block_and_its_columns():
         nb.fit(model, X, list("aaabbb"), nb.MLE())
     with pytest.raises(ValueError, match="column 0 is twice in 'size': each column belongs to one family"):
         nb.fit(nb.NaiveBayes({"size": (nb.MultivariateGaussian(), [0, 0])}), X, list("aaabbb"))
-    answers = np.array([["p", "q"], ["r", "q"], ["p", "q"]])
-    with pytest.raises(
-        ValueError, match="list all values in categories=, reserve a category for the others, other=True"
-    ):
-        nb.fit(nb.NaiveBayes({"both": (nb.JointCategorical(categories=["p", "q"]), [0, 1])}), answers, [0, 1, 1])
     grouping = nb.group_columns(nb.NaiveBayes(nb.Gaussian()), X, list("aaabbb"), columns=0)
     assert "that columns= names if it is given" in " ".join(repr(grouping).split())
+
+
+GAPS = {
+    "numbers": (lambda: nb.MultivariateGaussian(), lambda rng: rng.normal(size=(40, 2))),
+    "numbers, prior given": (
+        lambda: nb.MultivariateGaussian(0.3, 0.4, 3.0, [[1.0, 0.2], [0.2, 2.0]]),
+        lambda rng: rng.normal(size=(40, 2)),
+    ),
+    "categories": (lambda: nb.JointCategorical(), lambda rng: rng.choice(["p", "q", "r"], size=(40, 2))),
+    "of a user": (lambda: Cloud(0.2, 0.5), lambda rng: rng.normal(size=(40, 3))),
+}
+"""Joint families, and cells of a block."""
+
+
+def with_gaps(kind, rng):
+    """A model of a block and a column, a table of which four rows lack cells of the block, and labels."""
+    family, cells = GAPS[kind]
+    X = pd.DataFrame(cells(rng), columns=list("abc")[: cells(rng).shape[1]]).assign(other=rng.normal(size=40))
+    model = nb.NaiveBayes({"block": (family(), list(X.columns[:-1])), "other": nb.Gaussian()})
+    X.loc[[1, 8], "a"], X.loc[[8, 9, 30], "b"] = np.nan, np.nan
+    return model, X, np.array(["u", "v"])[np.arange(40) % 2]
+
+
+FITS = {
+    "fit": lambda model, X, y: nb.fit(model, X, y),
+    "weights": lambda model, X, y: nb.fit(model, X, y, sample_weight=np.ones(40)),
+    "batches": lambda model, X, y: nb.fit_batches(model, [(X[:15], y[:15]), (X[15:], y[15:])], classes=["u", "v"]),
+    "update": lambda model, X, y: nb.fit(model.bind(X, y), X[:8], y[:8]).update(X[8:], y[8:]),
+    "forget": lambda model, X, y: nb.fit(model.bind(X, y), pd.concat([X, X[5:20]]), [*y, *y[5:20]]).forget(
+        X[5:20], y[5:20]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("way", FITS)
+@pytest.mark.filterwarnings("ignore:.*rows lack a cell of block 'block':UserWarning")
+def test_rows_that_lack_a_cell_count_for_the_other_columns_alone(kind, way, rng):
+    model, X, y = with_gaps(kind, rng)
+    found = FITS[way](model, X, y)
+    whole = X.notna().all(axis=1).to_numpy()
+    assert whole.sum() == 36
+    expected = [nb.fit(model, X[whole], y[whole]).families[0], *nb.fit(nb.Gaussian(), X[["other"]], y).families]
+    for mine, theirs in zip(found.families, expected, strict=True):
+        for name, value in theirs.hyperparameters().items():
+            np.testing.assert_allclose(getattr(mine, name), value, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.problem.statistics.classes.n, [20, 20])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["numbers", "numbers, prior given", "categories"])
+@pytest.mark.filterwarnings("ignore:.*rows lack a cell of block 'block':UserWarning")
+def test_rows_that_lack_a_cell_are_left_out_as_a_refit_does(kind, weighted, rng):
+    model, X, y = with_gaps(kind, rng)
+    weights = rng.integers(1, 3, 40) / 2 if weighted else None
+    assert_same(nb.fit(model.bind(X, y), X, y, sample_weight=weights), X, y, weights)
+
+
+def test_a_warning_names_the_rows_that_lack_a_cell(rng):
+    model, X, y = with_gaps("categories", rng)
+    with pytest.warns(
+        UserWarning, match="4 of 40 rows lack a cell of block 'block' of the columns 'a', 'b', and count"
+    ):
+        joint = nb.fit(model, X, y)
+    separate = nb.fit(nb.NaiveBayes({"a": nb.Categorical(), "b": nb.Categorical(), "other": nb.Gaussian()}), X, y)
+    found = nb.compare_models({"joint": joint, "separate": separate}, X, y)
+    assert found.table["model_probability"].isna().all()
+    assert "column 'a' (as a value without 4 rows that lack a cell of block 'block', and as a value)" in " ".join(
+        repr(found).split()
+    )

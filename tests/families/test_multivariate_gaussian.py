@@ -23,8 +23,10 @@ from bayesnb.inference.coordinates.base import Drawn
 from bayesnb.inference.coordinates.covariance import ScaledCovariance
 from bayesnb.inference.coordinates.normal import AnchoredVector
 from bayesnb.inference.targets import target_of
+from bayesnb.reading.host import HostChunks
 from bayesnb.sources.memory import read_table
 from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
+from bayesnb.tables import device_array
 
 COLUMNS = ["u", "v", "w"]
 SCALE = np.array([[2.0, 0.5, -0.3], [0.5, 1.0, 0.1], [-0.3, 0.1, 0.7]])
@@ -594,22 +596,22 @@ class TestGaps:
         expected = stats.multivariate_normal(mean[some], SCALE[np.ix_(some, some)]).logpdf(x[some])
         assert float(found) == pytest.approx(expected, rel=1e-5)
 
-    def test_a_fit_refuses_them(self, rng):
+    def test_a_fit_to_rows_without_labels_refuses_them(self, rng):
         X, y = table(rng)
-        holes = X.copy()
-        holes.loc[[3, 5, 8], "v"] = np.nan
-        holes.loc[4, "w"] = np.nan
-        text = (
-            r"column 'v': the cell is missing in 3 of 60 rows, and MultivariateGaussian is fitted to rows in which all "
-            r"3 cells of block 'size' are there .*: drop these rows, fill in the cells, or give the column a family of "
-        )
-        posterior = nb.fit(block(), X, y)
-        for verb in (lambda: nb.fit(block(), holes, y), lambda: posterior.update(holes, y)):
-            with pytest.raises(ValueError, match=text):
-                verb()
-        unlabelled = np.where(np.arange(60) < 20, None, y)
-        with pytest.raises(ValueError, match="column 'v': the cell is missing in 3 of"):
-            nb.fit(block(), holes, unlabelled, nb.MAP())
+        unlabelled = np.where(np.arange(60) < 5, None, y)
+        with pytest.raises(
+            ValueError, match=r"5 rows without a label lack a cell of block 'size' .* fill in the cells"
+        ):
+            nb.fit(block(), gaps(X), unlabelled, nb.MAP())
+
+    def test_a_device_leaves_out_the_same_rows(self, rng, monkeypatch):
+        X, y = table(rng)
+        expected = nb.fit(block(), X[7:], y[7:])
+        monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
+        monkeypatch.setattr(HostChunks, "count_slice", lambda *args: pytest.fail("cells went to the host"))
+        with pytest.warns(UserWarning, match="7 of 60 rows lack a cell of block 'size'"):
+            found = nb.fit(block(columns=[0, 1, 2]), jnp.asarray(gaps(X).to_numpy(), jnp.float32), y)
+        np.testing.assert_allclose(found.families[0].scale, expected.families[0].scale, rtol=1e-4)
 
     def test_rows_of_no_weight_may_have_them(self, rng):
         X, y = table(rng)

@@ -63,8 +63,7 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     if verb.startswith("plot"):
         pytest.importorskip("matplotlib")
     found = told(lambda: VERBS[verb](fitted))
-    # group_columns tells one thing more: columns with missing cells are not merged.
-    assert len(found) == (2 if verb == "group_columns" else 1)
+    assert len(found) == 1
     told_by_a_fit = "kfold, fit to all rows: " if verb == "kfold of a model" else ""
     assert found[0].startswith(
         f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing: 'c0' in "
