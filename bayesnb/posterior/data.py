@@ -119,7 +119,8 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("update")
         problem, counted = count_more(problem, X, y, sample_weight)
-        return self.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
+        learned = self.learned(X, y, sample_weight=sample_weight, key=key)
+        return learned.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
@@ -143,6 +144,10 @@ class DataOfFit:
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)
         return self.weighing(inference.fit(problem.take_away(counted), key=key))
+
+    def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Any:
+        """The posterior before more rows, with the weights of features after them; itself if it has none."""
+        return self
 
     def weighing(self, posterior: Any) -> Any:
         """Another posterior of the same features with the weights of this one; itself if this one has none."""
