@@ -79,7 +79,8 @@ class DataOfFit:
         """The posterior with more data, the same as a fit to all of them together.
 
         Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
-        merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
+        merged statistics with the same settings. Defaults that follow the data's scale follow all the data. Weights of
+        features (`WeightedPosterior`) learn on: the rows are predicted before they are added, and no row is forgotten.
 
         A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
         to all rows would have had. If the model lists the categories, or was bound to a table before the fit, no
@@ -125,7 +126,7 @@ class DataOfFit:
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
 
-        No class and no category is removed.
+        No class and no category is removed. Weights of features stay as they are.
 
         Parameters
         ----------

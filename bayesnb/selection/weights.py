@@ -65,7 +65,8 @@ def weight_features(
         Draws are for families without a closed form. The densities given the other rows are then estimates, by
         importance sampling as in `loo`.
     X : table, shape (rows, columns)
-        The rows that the posterior was fitted to, or some of them.
+        The rows that the posterior was fitted to, or some of them. Of a table that is larger than memory, a few
+        thousand rows drawn at random are enough (user guide).
     y : labels of shape (rows,) or str
     shared : bool, default False
         Whether all features share one weight, an exponent of the likelihood.
