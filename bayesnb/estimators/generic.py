@@ -49,7 +49,8 @@ class NaiveBayesClassifier(Estimator):
         learns a weight for each feature where it can, and says nothing where it cannot: with one class, rows without a
         label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
-        take draws too. None is naive Bayes. `weights_` has the weights.
+        take draws too. None is naive Bayes. `partial_fit` predicts each batch before it adds it, and learns on from its
+        labels. `weights_` has the weights.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
         by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.
@@ -128,7 +129,8 @@ class NaiveBayesClassifier(Estimator):
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         before = self.posterior_
         super()._add(table, labels, weight)
-        self.posterior_ = before.weighing(self.posterior_)
+        after = before.learned(table, labels, sample_weight=weight, key=self._key())
+        self.posterior_ = after.weighing(self.posterior_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing(labels)

@@ -79,7 +79,8 @@ class DataOfFit:
         """The posterior with more data, the same as a fit to all of them together.
 
         Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
-        merged statistics with the same settings. Defaults that follow the data's scale follow all the data.
+        merged statistics with the same settings. Defaults that follow the data's scale follow all the data. Weights of
+        features (`WeightedPosterior`) learn on: the rows are predicted before they are added, and no row is forgotten.
 
         A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
         to all rows would have had. If the model lists the categories, or was bound to a table before the fit, no
@@ -119,12 +120,13 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("update")
         problem, counted = count_more(problem, X, y, sample_weight)
-        return self.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
+        learned = self.learned(X, y, sample_weight=sample_weight, key=key)
+        return learned.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
 
-        No class and no category is removed.
+        No class and no category is removed. Weights of features stay as they are.
 
         Parameters
         ----------
@@ -143,6 +145,10 @@ class DataOfFit:
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)
         return self.weighing(inference.fit(problem.take_away(counted), key=key))
+
+    def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Any:
+        """The posterior before more rows, with the weights of features after them; itself if it has none."""
+        return self
 
     def weighing(self, posterior: Any) -> Any:
         """Another posterior of the same features with the weights of this one; itself if this one has none."""

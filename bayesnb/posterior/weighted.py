@@ -22,8 +22,14 @@ from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.printing import DataTable, Paragraph, Piece
 from bayesnb.reading.cells import Cells
+from bayesnb.tables.label_column import split_labels
+from bayesnb.tables.labels import encode_labels
+from bayesnb.tables.weighted import weighted_table
+from bayesnb.tables.weights import check_weights
 from bayesnb.validate import a_type
 from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.laplace import learn_on
+from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 
 __all__ = ["ON_LABELS_ONLY", "WeightedPosterior"]
 
@@ -197,6 +203,46 @@ class WeightedPosterior(Posterior):
         if not isinstance(self.unweighted, ExactPosterior):
             raise ValueError(f"marginals are those of a closed form, not of {a_type(self.unweighted)}: use draws()")
         return self.unweighted.marginals()
+
+    @in_float64
+    def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> "WeightedPosterior":
+        """The posterior before more rows, with the weights after them.
+
+        The posterior predicts the rows, and their labels update the normal distribution of weights and offsets. Rows
+        that are impossible under a class, or whose label is, do not count. Of many rows a random subset does.
+
+        Raises
+        ------
+        ValueError
+            If the weights come from a file of an earlier version.
+        """
+        if self.feature_weights.gaussian is None:
+            raise ValueError(
+                "these weights come from a file of an earlier version and cannot learn on: update "
+                "posterior.unweighted, and call nb.weight_features with all rows"
+            )
+        X, y = split_labels(X, y)
+        table = weighted_table(X, sample_weight)
+        codes = encode_labels(y, table.num_rows, self.classes)
+        weights = check_weights(sample_weight, table.num_rows)
+        positions, rng = self._weighted_model.positions, random_generator(key)
+        num_features = sum(map(len, positions))
+        rows = some_rows(table.num_rows, num_features * len(self.classes), rng)
+        log_density = np.empty((len(rows), len(self.classes), num_features))
+        for i, x in enumerate(self.model.read(table).whole(warn=False)):
+            for j, position in enumerate(positions[i]):
+                log_density[..., position] = self.unweighted.feature_log_density(i, j, x[rows])
+        log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
+        possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, codes[rows]])
+        if not possible.any():
+            return self
+        if self.feature_weights.shared:
+            log_density = log_density.sum(axis=-1, keepdims=True)
+        counted = rows[possible]
+        likelihood = ConditionalLikelihood.of(
+            log_density[possible], log_class_prob[possible], codes[counted], weights[counted]
+        )
+        return WeightedPosterior(self.unweighted, learn_on(self.feature_weights, likelihood, rng))
 
     def weighing(self, posterior: Any) -> "WeightedPosterior":
         return WeightedPosterior(posterior, self.feature_weights)

@@ -24,18 +24,15 @@ from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.validate import a_type
 from bayesnb.warn import warn_of
-from bayesnb.weights.feature_weights import FeatureWeights
-from bayesnb.weights.laplace import Mixture, approximate
-from bayesnb.weights.likelihood import ConditionalLikelihood
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
+from bayesnb.weights.laplace import approximate
+from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 from bayesnb.weights.prior import priors
 
 __all__ = ["weight_features", "weighted_or_plain"]
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
-
-MOST_NUMBERS = 10**7
-"""Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
@@ -68,7 +65,8 @@ def weight_features(
         Draws are for families without a closed form. The densities given the other rows are then estimates, by
         importance sampling as in `loo`.
     X : table, shape (rows, columns)
-        The rows that the posterior was fitted to, or some of them.
+        The rows that the posterior was fitted to, or some of them. Of a table that is larger than memory, a few
+        thousand rows drawn at random are enough (user guide).
     y : labels of shape (rows,) or str
     shared : bool, default False
         Whether all features share one weight, an exponent of the likelihood.
@@ -193,14 +191,14 @@ def _learn(
     remarks = []
 
     def kept(table: Table, rows: LabelledRows) -> np.ndarray:
-        most = max(MOST_NUMBERS // (len(labels) * len(names)), 1)
-        if len(rows) <= most:
-            return np.arange(len(rows))
+        chosen = some_rows(len(rows), len(labels) * len(names), rng)
+        if len(chosen) == len(rows):
+            return chosen
         remarks.append(
-            f"the weights are learned from {most} of {len(rows)} rows, drawn at random, which have {MOST_NUMBERS} "
-            "densities of features and classes; each is left out of all the data"
+            f"the weights are learned from {len(chosen)} of {len(rows)} rows, drawn at random, because all have too "
+            "many densities of features and classes; each is left out of all the data"
         )
-        return np.sort(rng.choice(len(rows), most, replace=False))
+        return chosen
 
     if shared and not isinstance(unweighted, SampledPosterior):
         left_out = all_features_left_out(unweighted, X, y, sample_weight)
@@ -216,7 +214,16 @@ def _learn(
     else:
         weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
-    weights = _feature_weights(found, draws, which, names, likelihood, shared=shared)
+    # Further rows update one distribution under a fixed prior: that of the spread would take all rows at once.
+    (one,) = approximate(likelihood, [Gaussian.before_any_row(likelihood.num_features, len(labels))], rng).parts
+    weights = FeatureWeights.of(
+        found.mode,
+        draws,
+        len(names),
+        spread_draws=None if shared else np.array([part.prior.spread for part in found.parts])[which],
+        num_rows=len(likelihood.codes),
+        gaussian=one.gaussian,
+    )
     return WeightedPosterior(unweighted, weights), remarks + of_labels
 
 
@@ -244,26 +251,3 @@ def _likelihood(left_out: FeaturesLeftOut, *, shared: bool) -> ConditionalLikeli
     log_density = left_out.log_density.sum(axis=-1, keepdims=True) if shared else left_out.log_density
     rows = left_out.rows
     return ConditionalLikelihood.of(log_density, left_out.log_class_prob, rows.codes, rows.weights)
-
-
-def _feature_weights(
-    found: Mixture,
-    draws: np.ndarray,
-    which: np.ndarray,
-    names: list[Any],
-    likelihood: ConditionalLikelihood,
-    *,
-    shared: bool,
-) -> FeatureWeights:
-    """The modes, and draws of weights and offsets (chain, draw, weights + classes) with the positions of spreads."""
-    num_weights, size = likelihood.num_features, len(names)
-    weight, offset = np.split(found.mode, [num_weights])
-    spreads = np.array([part.prior.spread for part in found.parts])
-    return FeatureWeights(
-        weight=np.broadcast_to(weight, size).copy(),
-        offset=offset,
-        weight_draws=np.broadcast_to(draws[..., :num_weights], (*which.shape, size)).copy(),
-        offset_draws=draws[..., num_weights:].copy(),
-        spread_draws=None if shared else spreads[which],
-        num_rows=len(likelihood.codes),
-    )

@@ -1,11 +1,39 @@
 """The posterior of the weights of features."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["FeatureWeights"]
+__all__ = ["FeatureWeights", "Gaussian"]
+
+SPREAD = 0.5
+"""Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A normal distribution of weights and offsets, restricted to w >= 0, which further rows update.
+
+    Attributes
+    ----------
+    num_weights : int
+    mean : array, shape (weights + classes,)
+        Without the restriction.
+    precision : array, shape (weights + classes, weights + classes)
+    """
+
+    num_weights: int
+    mean: np.ndarray
+    precision: np.ndarray
+    # It is compared with no other prior.
+    log_normaliser: float = 0.0
+
+    @classmethod
+    def before_any_row(cls, num_weights: int, num_classes: int) -> Self:
+        """Independent weights of mean one and standard deviation 0.5, and offsets of mean zero and deviation one."""
+        weights, offsets = np.ones(num_weights), np.zeros(num_classes)
+        return cls(num_weights, np.concatenate([weights, offsets]), np.diag([*weights / SPREAD**2, *(offsets + 1.0)]))
 
 
 @dataclass(frozen=True)
@@ -24,6 +52,8 @@ class FeatureWeights:
         The spread of the weights around their level; None if all features share one weight.
     num_rows : int
         Number of rows that the weights were learned from.
+    gaussian : Gaussian, optional
+        What `learn_on` updates; None in a file of an earlier version.
     """
 
     weight: np.ndarray
@@ -32,6 +62,22 @@ class FeatureWeights:
     offset_draws: np.ndarray
     spread_draws: np.ndarray | None
     num_rows: int
+    gaussian: Gaussian | None = None
+
+    @classmethod
+    def of(cls, mode: np.ndarray, draws: np.ndarray, size: int, **others: Any) -> Self:
+        """The weights of `size` features, given mode and draws of weights and offsets, shape (..., weights + classes).
+
+        Where all features share one weight, there is one. `others` are the other attributes.
+        """
+        num_weights = others["gaussian"].num_weights
+        return cls(
+            weight=np.broadcast_to(mode[:num_weights], size).copy(),
+            offset=mode[num_weights:],
+            weight_draws=np.broadcast_to(draws[..., :num_weights], (*draws.shape[:-1], size)).copy(),
+            offset_draws=draws[..., num_weights:].copy(),
+            **others,
+        )
 
     @property
     def shared(self) -> bool:

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.special import logsumexp, softmax
 
 from bayesnb.parallel import one_blas_thread
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
 from bayesnb.weights.likelihood import ConditionalLikelihood
 from bayesnb.weights.prior import WeightPrior
 from bayesnb.weights.truncated_normal import TruncatedNormal
 
-__all__ = ["Approximation", "Mixture", "Search", "approximate", "find_mode"]
+__all__ = ["Approximation", "Mixture", "Search", "approximate", "find_mode", "learn_on"]
 
 MOST_STEPS = 200
 """Newton steps. The function is convex, and a dozen are usual."""
@@ -46,18 +47,26 @@ class Approximation:
 
     Attributes
     ----------
-    prior : WeightPrior
+    prior : WeightPrior or Gaussian
     mode : array, shape (weights + classes,)
+    precision : array, shape (weights + classes, weights + classes)
+        Of the distribution without the restriction.
     distribution : TruncatedNormal
         Of weights and offsets. Its mean without the restriction differs from the mode where a weight is zero.
     log_evidence : float
         Log density of the labels given the features and the spread.
     """
 
-    prior: WeightPrior
+    prior: Any
     mode: np.ndarray
+    precision: np.ndarray
     distribution: TruncatedNormal
     log_evidence: float
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The distribution as the prior of further rows."""
+        return Gaussian(self.prior.num_weights, self.distribution.mean, self.precision)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,9 @@ class Mixture:
         return np.concatenate(found)[order], which[order]
 
 
-def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior], rng: np.random.Generator) -> Mixture:
+def approximate(
+    likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior | Gaussian], rng: np.random.Generator
+) -> Mixture:
     """Laplace's approximation of the posterior.
 
     Given the spread, the posterior density is log-concave. It is expanded to second order at its mode, which may be at
@@ -106,7 +117,7 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     Parameters
     ----------
     likelihood : ConditionalLikelihood
-    priors : sequence of WeightPrior
+    priors : sequence of WeightPrior or Gaussian
         One for each spread; they are equally probable.
     rng : numpy.random.Generator
         For the probability that no weight is negative, and for the rows that the search begins with.
@@ -121,7 +132,25 @@ def approximate(likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior]
     return Mixture(parts[::-1])
 
 
-def _start(likelihood: ConditionalLikelihood, prior: WeightPrior, rng: np.random.Generator) -> "Search":
+def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np.random.Generator) -> FeatureWeights:
+    """The weights after more rows, each predicted before it is among the data (Dawid 1984, *JRSS A* 147, 278-292).
+
+    The prior is the normal distribution that earlier rows left. The spread of the weights stays as it was learned.
+    """
+    assert weights.gaussian is not None
+    (part,) = approximate(likelihood, [weights.gaussian], rng).parts
+    shape, size = weights.weight_draws.shape[:2], weights.weight_draws.shape[2]
+    return FeatureWeights.of(
+        part.mode,
+        part.distribution.draw(shape[0] * shape[1], rng).reshape(*shape, -1),
+        size,
+        spread_draws=weights.spread_draws,
+        num_rows=weights.num_rows + len(likelihood.codes),
+        gaussian=part.gaussian,
+    )
+
+
+def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | Gaussian, rng: np.random.Generator) -> "Search":
     """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
@@ -134,7 +163,7 @@ def _start(likelihood: ConditionalLikelihood, prior: WeightPrior, rng: np.random
     return replace(found, likelihood=likelihood, information=found.information / share)
 
 
-def _expand(search: "Search", prior: WeightPrior, rng: np.random.Generator) -> Approximation:
+def _expand(search: "Search", prior: WeightPrior | Gaussian, rng: np.random.Generator) -> Approximation:
     """The normal distribution at a mode."""
     mode, information = search.point, search.information + prior.precision
     from_prior = mode - prior.mean
@@ -155,7 +184,7 @@ def _expand(search: "Search", prior: WeightPrior, rng: np.random.Generator) -> A
         + distribution.log_probability(SIMULATIONS, rng)
         - prior.log_normaliser
     )
-    return Approximation(prior, mode, distribution, float(log_evidence))
+    return Approximation(prior, mode, information, distribution, float(log_evidence))
 
 
 @dataclass(frozen=True)
@@ -194,7 +223,7 @@ class Search:
         return replace(self, information=self.likelihood.information(self.point))
 
 
-def find_mode(search: Search, prior: WeightPrior) -> Search:
+def find_mode(search: Search, prior: WeightPrior | Gaussian) -> Search:
     """The mode of the posterior given the spread, by a projected Newton method.
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
@@ -205,7 +234,7 @@ def find_mode(search: Search, prior: WeightPrior) -> Search:
     ----------
     search : Search
         Where to begin.
-    prior : WeightPrior
+    prior : WeightPrior or Gaussian
 
     Returns
     -------
@@ -247,7 +276,7 @@ def find_mode(search: Search, prior: WeightPrior) -> Search:
     return search
 
 
-def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior) -> np.ndarray:
+def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior | Gaussian) -> np.ndarray:
     """Which entries are weights of zero that the gradient holds there."""
     held = (point <= 0.0) & (gradient > 0.0)
     held[prior.num_weights :] = False

@@ -10,7 +10,10 @@ import numpy as np
 from bayesnb.parallel import added, in_order
 from bayesnb.rows import PIECE_CELLS, row_pieces
 
-__all__ = ["ConditionalLikelihood"]
+__all__ = ["ConditionalLikelihood", "some_rows"]
+
+MOST_NUMBERS = 10**7
+"""Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 type Parts = tuple[Any, ...]
 """Numbers and arrays that some rows add to a sum."""
@@ -117,3 +120,9 @@ def _information(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
     stacked = centred.reshape(-1, rows.num_features)
     mass = rows.row_weights * proba
     return stacked.T @ stacked, crossed, np.diag(mass.sum(axis=1)) - mass @ proba.T
+
+
+def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of all rows, or of a random subset if `numbers` of each row are too many."""
+    most = max(MOST_NUMBERS // numbers, 1)
+    return np.arange(num_rows) if num_rows <= most else np.sort(rng.choice(num_rows, most, replace=False))

@@ -116,14 +116,24 @@ def test_rows_of_weight_zero_cost_no_warning(data):
     assert isinstance(found.posterior_, nb.WeightedPosterior)
 
 
-def test_rows_are_added_and_removed(data):
+@pytest.mark.parametrize("sizes", [[30, 20, 10], [1] * 6, [40]], ids=str)
+def test_batches_update_the_posterior_and_its_weights(data, sizes):
     X, y = data
-    fitted = NaiveBayesClassifier(MODEL).fit(X[:50], y[:50])
-    before = fitted.weights_
-    fitted.partial_fit(X[50:], y[50:]).forget(X[50:], y[50:])
-    rest = nb.fit(MODEL, X[:50], y[:50])
-    assert fitted.posterior_.log_evidence == pytest.approx(rest.log_evidence)
-    assert list(fitted.weights_.index) == list(before.index)
+    estimator, posterior, start = NaiveBayesClassifier(MODEL), None, 0
+    for size in sizes:
+        rows = X[start : start + size], y[start : start + size]
+        estimator.partial_fit(*rows, classes=["ash", "fir"])
+        if posterior is None:
+            posterior = nb.weight_features(nb.fit(MODEL, *rows, classes=["ash", "fir"]), *rows)
+        else:
+            posterior = posterior.update(*rows)
+        start += size
+    np.testing.assert_allclose(estimator.predict_proba(X), posterior.predict_proba(X), rtol=1e-9)
+    assert estimator.posterior_.feature_weights.num_rows == start
+    weights = estimator.weights_
+    estimator.forget(X[:1], y[:1])
+    pd.testing.assert_frame_equal(estimator.weights_, weights)
+    assert estimator.posterior_.log_evidence == pytest.approx(nb.fit(MODEL, X[1:start], y[1:start]).log_evidence)
 
 
 @pytest.mark.parametrize(

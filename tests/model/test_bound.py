@@ -293,7 +293,7 @@ def traced(program, *args, **options):
 
 class TestEverythingTakesOne:
     def test_estimator(self, fitted):
-        estimator = clone(NaiveBayesClassifier(fitted.model))
+        estimator = clone(NaiveBayesClassifier(fitted.model, feature_weights=None))
         found = pickle.loads(pickle.dumps(estimator)).fit(SECOND, MORE)
         expected = nb.fit(with_numbers(), SECOND, MORE, classes=["a", "b"])
         np.testing.assert_allclose(found.predict_proba(FIRST), expected.predict_proba(FIRST), rtol=1e-12)

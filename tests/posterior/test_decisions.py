@@ -207,7 +207,7 @@ def test_rules_that_cannot_be_are_refused(posteriors, options, message):
 
 def test_estimators_decide_through_their_posterior(flowers, posteriors):
     X, y = flowers
-    fitted = estimators.NaiveBayesClassifier(nb.Gaussian()).fit(X, y)
+    fitted = estimators.NaiveBayesClassifier(nb.Gaussian(), feature_weights=None).fit(X, y)
     loss = np.array([[0, 1, 9], [2, 0, 1], [1, 5, 0]])
     assert fitted.posterior_.predict(X, loss=loss).tolist() == posteriors["exact"].predict(X, loss=loss).tolist()
     assert fitted.posterior_.predict(X).tolist() == fitted.predict(X).tolist()

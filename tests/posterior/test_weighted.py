@@ -1,18 +1,20 @@
 """Posteriors with weights of features: everything they give, by hand from posteriors of single features."""
 
 import pickle
+from dataclasses import replace
 
 import jax
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from trees import ALONE, CLASSES, FEATURES, OFFSET, WEIGHT, trees
 
 import bayesnb as nb
 from bayesnb.model.weighted import WeightedModel
 from bayesnb.printing import Printed
-from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
 from bayesnb.weights.prior import SPREADS
 
 
@@ -422,6 +424,91 @@ def test_forget_keeps_the_weights(weighted, exact, data):
     found, expected = (posterior.forget(X[:5], y[:5]) for posterior in (weighted, exact))
     assert found.feature_weights is weighted.feature_weights
     np.testing.assert_allclose(found.unweighted.log_joint(new), expected.log_joint(new), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
+def test_update_predicts_the_rows_and_then_adds_them(data, inclusion, shared):
+    """The mode by SciPy, from densities of single features before the rows are added."""
+    X, y, new = data
+    labels = np.array(CLASSES)[np.arange(len(new)) % 3]
+    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
+    weighted = nb.weight_features(plain, X, y, shared=shared)
+    found = weighted.update(new, labels)
+    np.testing.assert_allclose(found.unweighted.log_joint(new), plain.update(new, labels).log_joint(new), rtol=1e-12)
+    before, after = weighted.feature_weights, found.feature_weights
+    assert after.num_rows == before.num_rows + len(new)
+    size = 1 if shared else 5
+    of_features = densities(data, feature_inclusion=inclusion)
+    of_features = of_features.sum(axis=0, keepdims=True) if shared else of_features
+    codes = [CLASSES.index(label) for label in labels]
+
+    def loss(point):
+        scores = np.log(plain.class_probs()) + point[size:] + np.tensordot(point[:size], of_features, 1)
+        away = point - before.gaussian.mean
+        return away @ before.gaussian.precision @ away / 2 - log_softmax(scores, axis=1)[range(len(new)), codes].sum()
+
+    bounds = [(0, None)] * size + [(None, None)] * 3
+    best = minimize(loss, np.r_[np.ones(size), np.zeros(3)], bounds=bounds, tol=1e-13)
+    np.testing.assert_allclose(after.weight, np.broadcast_to(best.x[:size], 5), atol=2e-4)
+    np.testing.assert_allclose(after.offset, best.x[size:], atol=2e-4)
+    # The new precision is the second derivative at the mode.
+    step = 1e-3 * np.eye(size + 3)
+    mode = np.r_[after.weight[:size], after.offset]
+    curved = [[_cross(loss, mode, one, other) for other in step] for one in step]
+    np.testing.assert_allclose(after.gaussian.precision, curved, rtol=1e-4, atol=1e-4)
+
+
+def _cross(function, point, one, other):
+    """A second derivative by differences."""
+    ends = [
+        sign * function(point + a * one + b * other)
+        for a, b, sign in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
+    ]
+    return sum(ends) / (4 * np.abs(one).max() * np.abs(other).max())
+
+
+def test_batches_learn_what_all_rows_at_once_teach():
+    """Columns that repeat each other: batches of 40 rows, each predicted before it is added."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = np.repeat(rng.normal(y[:, None], size=(3000, 2)), 4, axis=1) + 0.3 * rng.normal(size=(3000, 8))
+    train, test = slice(0, 1000), slice(1000, None)
+
+    def score(posterior):
+        return posterior.predict_log_proba(X[test])[np.arange(2000), y[test]].mean()
+
+    at_once = nb.fit(nb.Gaussian(), X[train], y[train])
+    grown = nb.fit(nb.Gaussian(), X[:40], y[:40])
+    grown = nb.weight_features(grown, X[:40], y[:40])
+    for start in range(40, 1000, 40):
+        grown = grown.update(X[start : start + 40], y[start : start + 40])
+    learned = score(nb.weight_features(at_once, X[train], y[train]))
+    assert score(grown) > learned - 0.005
+    assert score(at_once) < learned - 0.1
+
+
+def test_rows_that_are_impossible_under_a_class_teach_no_weights():
+    known = nb.from_parameters(
+        nb.NaiveBayes({"moss": nb.Bernoulli(), "cones": nb.Poisson()}),
+        classes=CLASSES,
+        class_probs=np.full(3, 1 / 3),
+        parameters={"moss": [1.0, 0.5, 0.5], "cones": [1.0, 2.0, 1.0]},
+        columns=["moss", "cones"],
+    )
+    posterior = nb.WeightedPosterior(
+        known, replace(feature_weights([1.0, 1.0], OFFSET), gaussian=Gaussian.before_any_row(2, 3))
+    )
+    rows = pd.DataFrame({"moss": [0.0, 1.0], "cones": [1, 1]})
+    assert posterior.learned(rows[:1], ["fir"]) is posterior
+    both, one = (posterior.learned(some, ["fir"] * len(some)) for some in (rows, rows[1:]))
+    np.testing.assert_array_equal(both.feature_weights.weight, one.feature_weights.weight)
+
+
+def test_weights_of_an_earlier_file_do_not_learn_on(weighted, data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=r"earlier version.*nb\.weight_features with all rows"):
+        weighted.update(X, y)
 
 
 def test_it_has_no_statistics_of_a_sampler(weighted):

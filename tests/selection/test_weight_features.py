@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 import bayesnb as nb
 from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
 from bayesnb.selection import weights as module
+from bayesnb.weights import likelihood
 from bayesnb.weights.feature_weights import FeatureWeights
 from bayesnb.weights.likelihood import ConditionalLikelihood
 
@@ -246,7 +247,7 @@ class TestLargeTables:
         X, y = bernoulli_table(rng, 4000, columns=5)
         posterior = nb.fit(nb.Bernoulli(), X, y)
         whole = nb.weight_features(posterior, X, y)
-        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 5 * 2000)
+        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 2000)
         with pytest.warns(UserWarning, match="learned from 2000 of 4000 rows, drawn at random"):
             some = nb.weight_features(posterior, X, y)
         assert some.feature_weights.num_rows == 2000
@@ -266,7 +267,7 @@ class TestLargeTables:
             places.append(features_left_out(*args, **options).rows.place)
             return features_left_out(*args, **options)
 
-        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 2 * 300)
+        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 2 * 300)
         monkeypatch.setattr(module, "features_left_out", lambda *args, kept: noted(*args, kept=once(kept)))
         with pytest.warns(UserWarning, match="learned from 300 of 1000 rows"):
             nb.weight_features(posterior, X, y)
@@ -276,7 +277,7 @@ class TestLargeTables:
 
     def test_a_table_that_fits_exactly(self, rng, monkeypatch):
         X, y = bernoulli_table(rng, 100, columns=5)
-        monkeypatch.setattr(module, "MOST_NUMBERS", 2 * 5 * 100)
+        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 100)
         found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
         assert found.feature_weights.num_rows == 100
 

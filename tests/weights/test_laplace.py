@@ -256,7 +256,7 @@ class TestMixture:
         """Far from the others and narrow, so that a draw shows its part."""
         prior = WeightPrior(2, 2, spread)
         mode = np.array([level, level, 0.0, 0.0])
-        return Approximation(prior, mode, TruncatedNormal.of(mode, 1e-3 * np.eye(4), 2), log_evidence)
+        return Approximation(prior, mode, np.eye(4), TruncatedNormal.of(mode, 1e-3 * np.eye(4), 2), log_evidence)
 
     @pytest.fixture
     def mixture(self):
