@@ -171,10 +171,11 @@ def evidence_of_row(
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
         ).reshape(-1, len(names))
     if not posterior.adds_up:
-        # Given the parameters, the features are independent: under each draw this part is zero.
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest(total, found))
-        draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
+        if parameters is not None:
+            of_draws = _odds(drawn.log_joint(parameters, cells), pair).reshape(len(draws))
+            draws = np.column_stack([draws, _rest(of_draws, draws)])
     return Evidence(class_, against, unit, names, texts, found / scale, None if draws is None else draws / scale)
 
 

@@ -1,5 +1,6 @@
 """Weights of features, so that dependent columns do not count as if each were new evidence."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.weighted import WeightedPosterior, no_information
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.table import Table
@@ -203,6 +204,9 @@ def _learn(
         left_out = all_features_left_out(unweighted, X, y, sample_weight)
     else:
         left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
+    share = no_information(unweighted)
+    if not shared:
+        left_out = left_out.mixed(share)
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
@@ -222,6 +226,7 @@ def _learn(
         spread_draws=None if shared else np.array([part.prior.spread for part in found.parts])[which],
         num_rows=len(likelihood.codes),
         gaussian=one.gaussian,
+        no_information=share,
     )
     return WeightedPosterior(unweighted, weights), remarks + of_labels
 
