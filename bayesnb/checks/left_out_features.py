@@ -20,7 +20,6 @@ from bayesnb.rows import PIECE_CELLS, row_pieces
 from bayesnb.sparse import stacked
 from bayesnb.tables.columns import first_few
 from bayesnb.tables.table import Table
-from bayesnb.weights.feature_weights import mixed
 
 __all__ = ["FeaturesLeftOut", "all_features_left_out", "features_left_out"]
 
@@ -60,12 +59,6 @@ class FeaturesLeftOut:
             log_class_prob=self.log_class_prob[which],
             rows=self.rows.take(which),
         )
-
-    def mixed(self, share: float) -> Self:
-        """The densities of `mixed`: with probability `share` a feature of a row is distributed as in all classes."""
-        by_feature = np.moveaxis(self.log_density, 1, -1)
-        found = mixed(by_feature, self.log_class_prob[:, None], share)
-        return replace(self, log_density=np.moveaxis(found, -1, 1))
 
     def require_finite(self, why: str) -> None:
         """Refuse densities that are not finite.

@@ -27,7 +27,7 @@ from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import a_type
-from bayesnb.weights.feature_weights import FeatureWeights, mixed, share_without_information
+from bayesnb.weights.feature_weights import FeatureWeights, mixed, mixed_features, share_without_information
 from bayesnb.weights.laplace import learn_on
 from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 
@@ -42,8 +42,7 @@ PROB = 0.89
 
 def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
     """`share_without_information` of the rows of a posterior, and of `more` rows."""
-    assert posterior.problem is not None
-    num_rows = float(np.sum(posterior.problem.statistics.classes.n))
+    num_rows = 0.0 if posterior.problem is None else float(np.sum(posterior.problem.statistics.classes.n))
     return share_without_information(num_rows + more, posterior.class_probs())
 
 
@@ -270,11 +269,7 @@ class WeightedPosterior(Posterior):
             for j, position in enumerate(positions[i]):
                 log_density[..., position] = self.unweighted.feature_log_density(i, j, x[rows])
         log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
-        if not self.feature_weights.shared:
-            by_feature = np.moveaxis(log_density, 1, -1)
-            log_density = np.moveaxis(
-                mixed(by_feature, log_class_prob[:, None], self.feature_weights.no_information), -1, 1
-            )
+        log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, codes[rows]])
         if not possible.any():
             return self

@@ -25,7 +25,7 @@ from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.validate import a_type
 from bayesnb.warn import warn_of
-from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian, mixed_features
 from bayesnb.weights.laplace import approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 from bayesnb.weights.prior import priors
@@ -206,7 +206,7 @@ def _learn(
         left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
     share = no_information(unweighted)
     if not shared:
-        left_out = left_out.mixed(share)
+        left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)

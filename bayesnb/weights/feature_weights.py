@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.arrays import namespace
 
-__all__ = ["FeatureWeights", "Gaussian", "mixed", "share_without_information"]
+__all__ = ["FeatureWeights", "Gaussian", "mixed", "mixed_features", "share_without_information"]
 
 SPREAD = 0.5
 """Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
@@ -67,6 +67,11 @@ def mixed(log_density: Any, log_prior: Any, share: Any) -> Any:
     pooled = sum(density[..., c] * prior[..., c] for c in classes)
     with np.errstate(divide="ignore"):
         return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
+
+
+def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: float) -> np.ndarray:
+    """As `mixed`, of several features, shape (rows, classes, features), given log class probabilities of the rows."""
+    return np.moveaxis(mixed(np.moveaxis(log_density, 1, -1), log_class_prob[:, None], share), -1, 1)
 
 
 @dataclass(frozen=True)

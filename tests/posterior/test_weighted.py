@@ -462,9 +462,14 @@ def test_update_predicts_the_rows_and_then_adds_them(data, inclusion, shared):
     np.testing.assert_allclose(found.unweighted.log_joint(new), plain.update(new, labels).log_joint(new), rtol=1e-12)
     before, after = weighted.feature_weights, found.feature_weights
     assert after.num_rows == before.num_rows + len(new)
+    assert before.no_information == share_without_information(30, plain.class_probs())
+    assert after.no_information == share_without_information(39, plain.class_probs())
     size = 1 if shared else 5
     of_features = densities(data, feature_inclusion=inclusion)
-    of_features = of_features.sum(axis=0, keepdims=True) if shared else of_features
+    if shared:
+        of_features = of_features.sum(axis=0, keepdims=True)
+    else:
+        of_features = [mixed_by_hand(each, plain.class_probs(), before.no_information) for each in of_features]
     codes = [CLASSES.index(label) for label in labels]
 
     def loss(point):
