@@ -5,7 +5,7 @@ import pandas as pd
 
 import bayesnb as nb
 
-__all__ = ["ALONE", "CLASSES", "FEATURES", "OFFSET", "WEIGHT", "trees"]
+__all__ = ["ALONE", "CLASSES", "FEATURES", "OFFSET", "SHARE", "WEIGHT", "mixed_by_hand", "trees"]
 
 CLASSES = ["ash", "fir", "oak"]
 FEATURES = {
@@ -25,6 +25,18 @@ ALONE = {
 
 WEIGHT, OFFSET = np.array([0.7, 1.9, 0.0, 0.35, 1.2]), np.array([0.4, -0.3, 0.1])
 """Weights of the features and offsets of the classes."""
+
+SHARE = 0.07
+"""Probability that a feature of a row, or all of them, say nothing."""
+
+
+def mixed_by_hand(log_density, class_probs, share):
+    """Log densities (rows, classes) of a mixture with what is the same for all classes, row by row."""
+    found = np.empty(log_density.shape)
+    for row, density in enumerate(np.exp(log_density - log_density.max(axis=1, keepdims=True))):
+        of_all = sum(p * d for p, d in zip(class_probs, density, strict=True))
+        found[row] = [np.log((1 - share) * d + share * of_all) for d in density]
+    return found + log_density.max(axis=1, keepdims=True)
 
 
 def trees(rng, rows):

@@ -122,11 +122,11 @@ def _by_feature(posterior: AveragedPosterior | WeightedPosterior, table: Table, 
         some = rows.take(where)
         in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
         log_joint = np.array(log_class_probs_without(posterior, some))
-        weighted = log_joint + (posterior.feature_weights.offset if isinstance(posterior, WeightedPosterior) else 0.0)
+        log_class_prob, weighted = log_joint.copy(), np.zeros(log_joint.shape)
         for piece, i, j, densities in of_features(chunk, some):
             log_joint[piece] += densities
-            weighted[piece] += posterior.weighed(i, j, densities)
-        left_out.set(where, log_joint, in_sample, weighted)
+            weighted[piece] += posterior.weighed(i, j, densities, log_class_prob[piece])
+        left_out.set(where, log_joint, in_sample, posterior.joined(log_class_prob, weighted))
     return left_out
 
 

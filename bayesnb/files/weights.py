@@ -16,7 +16,7 @@ def write_weights(weights: FeatureWeights, arrays: Arrays) -> dict[str, Any]:
     values = vars(weights) | ({} if weights.gaussian is None else vars(weights.gaussian))
     present = [name for name in ARRAYS if values.get(name) is not None]
     arrays["feature_weights"] = [values[name] for name in present]
-    return {"arrays": present, "num_rows": weights.num_rows}
+    return {"arrays": present, "num_rows": weights.num_rows, "no_information": weights.no_information}
 
 
 def read_weights(text: Any, arrays: Arrays) -> FeatureWeights:
@@ -25,4 +25,6 @@ def read_weights(text: Any, arrays: Arrays) -> FeatureWeights:
     values |= zip(text["arrays"], arrays["feature_weights"], strict=True)
     mean, precision = values.pop("mean"), values.pop("precision")
     gaussian = None if mean is None else Gaussian(len(mean) - len(values["offset"]), mean, precision)
-    return FeatureWeights(**values, num_rows=text["num_rows"], gaussian=gaussian)
+    # Files of version 0.2 have no such probability.
+    no_information = text.get("no_information", 0.0)
+    return FeatureWeights(**values, num_rows=text["num_rows"], gaussian=gaussian, no_information=no_information)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
+from scipy.special import log_softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
@@ -14,6 +15,7 @@ from bayesnb.families.product import times
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inclusion import feature_names, positions_of_features
 from bayesnb.model.sites import Sites
+from bayesnb.weights.feature_weights import FeatureWeights, mixed
 from bayesnb.weights.prior import priors
 
 __all__ = ["WeightedModel", "WeightedParameters"]
@@ -44,18 +46,26 @@ class WeightedModel(BoundModel):
 
     .. math:: p(y=c \mid x) \propto \pi_c \, e^{b_c} \prod_j p(x_j \mid c)^{w_j}
 
+    Each density of a feature, and then the product, is that of all classes together with a small probability; `mixed`
+    has the formula.
+
     Attributes
     ----------
     shared : bool
         Whether all features share one weight.
+    nothing_in_feature, nothing_in_row : float
+        Probability that a feature of a row, and that all of them together, say nothing about the label.
     """
 
     shared: bool = False
+    nothing_in_feature: float = 0.0
+    nothing_in_row: float = 0.0
 
     @classmethod
-    def weighing(cls, model: BoundModel, *, shared: bool) -> Self:
+    def weighing(cls, model: BoundModel, weights: FeatureWeights) -> Self:
         """A model with weights."""
-        return cls(model.description, model.schema, model.blocks, shared)
+        shares = weights.no_information_in_feature, weights.no_information
+        return cls(model.description, model.schema, model.blocks, weights.shared, *shares)
 
     @cached_property
     def positions(self) -> list[list[int]]:
@@ -71,22 +81,26 @@ class WeightedModel(BoundModel):
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
-        total = self.log_class_prob(parameters)[..., None, :]
-        for i, x in enumerate(chunk):
-            for j, _ in enumerate(self.positions[i]):
-                total = total + self.feature_log_likelihood(parameters, i, j, x)
-        return total
+        log_prior = self.log_class_prob(parameters)[..., None, :]
+        parts = [
+            self.feature_log_likelihood(parameters, i, j, x)
+            for i, x in enumerate(chunk)
+            for j, _ in enumerate(self.positions[i])
+        ]
+        return log_prior + mixed(sum(parts), log_prior, self.nothing_in_row)
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
-        """Log class probabilities with the offsets, up to a number that all classes share, shape (..., classes)."""
+        """Log class probabilities with the offsets, shape (..., classes)."""
         assert isinstance(parameters, WeightedParameters)
-        return super().log_class_prob(parameters) + parameters.offset
+        return log_softmax(super().log_class_prob(parameters) + parameters.offset, axis=-1)
 
     def feature_log_likelihood(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
         """The feature's log density, times its weight."""
         assert isinstance(parameters, WeightedParameters)
         weight = np.asarray(parameters.weight)[..., self.positions[i][j], None, None]
-        return times(weight, super().feature_log_likelihood(parameters, i, j, x))
+        log_prior = super().log_class_prob(parameters)[..., None, :]
+        density = super().feature_log_likelihood(parameters, i, j, x)
+        return times(weight, mixed(density, log_prior, self.nothing_in_feature))
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> WeightedParameters:
         """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""

@@ -79,9 +79,20 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
             Cells of the block.
         """
 
-    def weighed(self, i: int, j: int, log_density: np.ndarray) -> np.ndarray:
-        """Log densities of a feature, times its weight; without weights of features as they are."""
+    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        """What log densities of a feature add to the log joint density of their rows; themselves, without weights.
+
+        Parameters
+        ----------
+        i, j : int
+            Positions of the block, and of the column in it.
+        log_density, log_class_prob : array, shape (rows, classes)
+        """
         return log_density
+
+    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
+        return log_class_prob + of_features
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:

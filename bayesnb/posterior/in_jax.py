@@ -14,6 +14,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.columns import of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
 from bayesnb.validate import a_type
+from bayesnb.weights.feature_weights import mixed
 
 __all__ = [
     "function_of_array",
@@ -180,20 +181,23 @@ def log_joint_of_averages(arrays: tuple[Any, Sequence[tuple[Any, ...]]], cells: 
     return total
 
 
-def log_joint_of_weighted(arrays: tuple[Any, Sequence[tuple[Any, tuple[Any, ...]]]], cells: Sequence[Any]) -> Any:
-    """The log of the product of densities of features, each to the power of its weight.
+def log_joint_of_weighted(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
+    """The log of the product of densities of features, each to the power of its weight, mixed as `mixed` says.
 
     Parameters
     ----------
-    arrays : tuple of array of shape (classes,) and sequence of tuple
-        Log class probabilities; for each block the weights of its features, and a tuple: the family; the four arrays of
+    arrays : tuple
+        Log class probabilities without and with offsets; the probability that a feature of a row, and that all of them
+        together, say nothing; for each block the weights of its features, and a tuple: the family; the four arrays of
         `log_joint_of_averages`; or the family and a dictionary of its parameters under draws.
     cells : sequence of jax.Array, shape (rows, columns)
     """
-    total, blocks = arrays
+    log_class_prob, log_prior, in_feature, in_row, blocks = arrays
+    total = jnp.zeros_like(log_prior)
     for (weights, block), x in zip(blocks, cells, strict=True):
-        total += (weights * _of_features(block, x)).sum(axis=-1)
-    return total
+        by_feature = jnp.moveaxis(_of_features(block, x), 1, -1)
+        total += (weights[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
+    return log_prior + mixed(total, log_prior, in_row)
 
 
 def _of_features(block: tuple[Any, ...], x: Any) -> Any:

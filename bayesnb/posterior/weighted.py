@@ -1,12 +1,12 @@
 """A posterior with weights of features, which act when rows are predicted."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from bayesnb.arrays import in_float64, log
 from bayesnb.blocks.parameters import ModelParameters
@@ -27,17 +27,23 @@ from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import check_weights
 from bayesnb.validate import a_type
-from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.weights.feature_weights import FeatureWeights, mixed, mixed_features, share_without_information
 from bayesnb.weights.laplace import learn_on
 from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 
-__all__ = ["ON_LABELS_ONLY", "WeightedPosterior"]
+__all__ = ["ON_LABELS_ONLY", "WeightedPosterior", "no_information"]
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
 """What results say that describe the features."""
 
 PROB = 0.89
 """Posterior probability of the intervals of `WeightedPosterior.weights`."""
+
+
+def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
+    """`share_without_information` of the rows of a posterior, and of `more` rows."""
+    num_rows = 0.0 if posterior.problem is None else float(np.sum(posterior.problem.statistics.classes.n))
+    return share_without_information(num_rows + more, posterior.class_probs())
 
 
 class WeightedPosterior(Posterior):
@@ -81,6 +87,9 @@ class WeightedPosterior(Posterior):
         self.problem = unweighted.problem
         self.inference = unweighted.inference
 
+    # All features of a row say nothing with some probability, and the log odds are nearer to those of the classes.
+    adds_up: ClassVar[bool] = False
+
     @property
     def generative(self) -> Any:
         return self.unweighted
@@ -91,7 +100,7 @@ class WeightedPosterior(Posterior):
 
     @cached_property
     def _weighted_model(self) -> WeightedModel:
-        return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
+        return WeightedModel.weighing(self.model, self.feature_weights)
 
     @property
     def weights(self) -> Any:
@@ -122,27 +131,52 @@ class WeightedPosterior(Posterior):
         for i, x in enumerate(cells):
             for j, _ in enumerate(self._weighted_model.positions[i]):
                 total += self.feature_log_density(i, j, x)
-        return log(self.class_probs()) + total
+        return self.joined(self._log_class_prob, total)
+
+    @property
+    def _log_class_prob(self) -> np.ndarray:
+        return log(self.unweighted.class_probs())
 
     def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
         if self.feature_weights.weight[self._weighted_model.positions[i][j]] == 0:
             return np.zeros((x.shape[0], len(self.classes)))
-        return self.weighed(i, j, self.unweighted.feature_log_density(i, j, x))
+        return self.weighed(i, j, self.unweighted.feature_log_density(i, j, x), self._log_class_prob)
 
-    def weighed(self, i: int, j: int, log_density: np.ndarray) -> np.ndarray:
-        return times(self.feature_weights.weight[self._weighted_model.positions[i][j]], log_density)
+    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        weight = self.feature_weights.weight[self._weighted_model.positions[i][j]]
+        return times(weight, mixed(log_density, log_class_prob, self.feature_weights.no_information_in_feature))
+
+    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        log_prior = log_softmax(log_class_prob + self.feature_weights.offset, axis=-1)
+        return log_prior + mixed(of_features, log_prior, self.feature_weights.no_information)
 
     @in_float64
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         weight = self.feature_weights.weight
-        if (weight != weight[0]).any() or isinstance(self.unweighted, SampledPosterior):
+        if not self.feature_weights.shared or isinstance(self.unweighted, SampledPosterior):
             return super().log_ratio_of(cells)
-        log_class_prob = log(self.unweighted.class_probs())
+        log_class_prob = self._log_class_prob
         # A class without probability stays impossible, and no infinity is subtracted from another.
         density = np.add(*self.unweighted.log_ratio_of(cells)) - np.where(
             np.isfinite(log_class_prob), log_class_prob, 0
         )
-        return log(self.class_probs()), times(weight[0], density)
+        return np.zeros(len(log_class_prob)), self.joined(log_class_prob, times(weight[0], density))
+
+    def decision_boundary(self) -> tuple[np.ndarray, float]:
+        """As `ExactPosterior.decision_boundary`, if no row says nothing about its label.
+
+        Raises
+        ------
+        ValueError
+            Also if a row says nothing with some probability: the log odds are then not linear.
+        """
+        if self.feature_weights.no_information:
+            raise ValueError(
+                "decision_boundary needs log odds that are linear, and with probability "
+                f"{self.feature_weights.no_information:.2g} a row says nothing about its label: take "
+                "posterior.unweighted.decision_boundary()"
+            )
+        return super().decision_boundary()
 
     def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         densities = self.unweighted.feature_densities_in_jax()
@@ -150,7 +184,9 @@ class WeightedPosterior(Posterior):
             (self.feature_weights.weight[positions], of_block)
             for positions, of_block in zip(self._weighted_model.positions, densities, strict=True)
         ]
-        return log_joint_of_weighted, (log(self.class_probs()), blocks)
+        shares = self.feature_weights.no_information_in_feature, self.feature_weights.no_information
+        probs = self._log_class_prob, log(self.class_probs())
+        return log_joint_of_weighted, (*probs, *(share or None for share in shares), blocks)
 
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self._with_weights(self.unweighted.parameter_draws(num_chains, num_draws, key), key)
@@ -233,6 +269,7 @@ class WeightedPosterior(Posterior):
             for j, position in enumerate(positions[i]):
                 log_density[..., position] = self.unweighted.feature_log_density(i, j, x[rows])
         log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
+        log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, codes[rows]])
         if not possible.any():
             return self
@@ -242,7 +279,9 @@ class WeightedPosterior(Posterior):
         likelihood = ConditionalLikelihood.of(
             log_density[possible], log_class_prob[possible], codes[counted], weights[counted]
         )
-        return WeightedPosterior(self.unweighted, learn_on(self.feature_weights, likelihood, rng))
+        learned = learn_on(self.feature_weights, likelihood, rng)
+        share = no_information(self.unweighted, float(weights.sum()))
+        return WeightedPosterior(self.unweighted, replace(learned, no_information=share))
 
     def weighing(self, posterior: Any) -> "WeightedPosterior":
         return WeightedPosterior(posterior, self.feature_weights)
@@ -267,4 +306,9 @@ class WeightedPosterior(Posterior):
         ]
 
     def _details(self) -> str:
-        return "one weight for all features" if self.feature_weights.shared else "a weight for each feature"
+        weights = self.feature_weights
+        kind = "one weight for all features" if weights.shared else "a weight for each feature"
+        if not weights.no_information:
+            return kind
+        nothing = "a row says nothing" if weights.shared else "a cell, and as often a whole row, says nothing"
+        return f"{kind}; {nothing} about the label with probability {weights.no_information:.2g}"

@@ -1,5 +1,6 @@
 """Weights of features, so that dependent columns do not count as if each were new evidence."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.weighted import WeightedPosterior, no_information
 from bayesnb.selection.classes import require_two_classes
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.table import Table
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.validate import a_type
 from bayesnb.warn import warn_of
-from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian, mixed_features
 from bayesnb.weights.laplace import approximate
 from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 from bayesnb.weights.prior import priors
@@ -204,6 +205,9 @@ def _learn(
         left_out = all_features_left_out(unweighted, X, y, sample_weight)
     else:
         left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
+    share = no_information(unweighted)
+    if not shared:
+        left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
@@ -223,6 +227,7 @@ def _learn(
         spread_draws=None if shared else np.array([part.prior.spread for part in found.parts])[which],
         num_rows=len(likelihood.codes),
         gaussian=one.gaussian,
+        no_information=share,
     )
     return WeightedPosterior(unweighted, weights), remarks + of_labels
 

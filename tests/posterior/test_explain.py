@@ -11,7 +11,7 @@ import scipy.sparse
 from cases import CASES, OUTSIDE, with_holes
 from scipy.special import gammaln, logsumexp
 from slow import cases_fast
-from trees import ALONE, FEATURES, OFFSET, WEIGHT, trees
+from trees import ALONE, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
 
 import bayesnb as nb
 from bayesnb.blocks.parameters import ModelParameters
@@ -63,6 +63,7 @@ def weighted(posterior, seed=0):
         offset_draws=OFFSET + 0.2 * rng.normal(size=(2, 40, 3)),
         spread_draws=rng.choice([0.5, 1.0], (2, 40)),
         num_rows=30,
+        no_information=SHARE,
     )
     return nb.WeightedPosterior(posterior, weights)
 
@@ -137,9 +138,11 @@ def test_each_part_is_the_log_odds_of_a_model_of_that_feature(posteriors, data, 
     expected = [np.full(len(new), np.log(probs[2] / probs[1]) + offset[2] - offset[1])]
     for (model, columns), w in zip(ALONE.values(), weight, strict=True):
         alone = nb.fit(nb.NaiveBayes(model, class_probs=uniform, **options), X[columns], y)
-        expected.append(w * log_odds(alone, new[columns], "oak", "fir"))
+        density = mixed_by_hand(alone.log_joint(new[columns]), probs, SHARE if "weighted" in kind else 0.0)
+        expected.append(w * (density[:, 2] - density[:, 1]))
     for i in range(len(new)):
         found = posteriors[kind].explain(new.iloc[[i]], "oak", "fir", words=False, num_draws=2)
+        found = found.drop("features together", errors="ignore")
         assert found.index.tolist() == NAMES
         np.testing.assert_allclose(found["log_odds"], np.stack(expected)[:, i], rtol=1e-9, atol=1e-12)
 
@@ -320,9 +323,9 @@ class TestSampled:
         assert found.index[-1] == "features together"
         assert found["log_odds"].iloc[-1] == pytest.approx(rest, abs=1e-10)
         assert abs(rest) > 1e-4
-        assert found.iloc[-1, 1:].tolist() == [0.0, 0.0]
+        np.testing.assert_allclose(found.iloc[-1, 1:].to_numpy(float), 0.0, atol=1e-12)
 
-    @pytest.mark.parametrize("kind", ["exact", "averaged", "point", "weighted", "weighted sampled"])
+    @pytest.mark.parametrize("kind", ["exact", "averaged", "point"])
     def test_the_parts_of_others_need_no_rest(self, posteriors, data, kind):
         assert posteriors[kind].explain(data[2].iloc[[0]], words=False, num_draws=2).index.tolist() == NAMES
 

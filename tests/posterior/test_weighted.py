@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from trees import ALONE, CLASSES, FEATURES, OFFSET, WEIGHT, trees
+from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
 
 import bayesnb as nb
 from bayesnb.model.weighted import WeightedModel
 from bayesnb.printing import Printed
-from bayesnb.weights.feature_weights import FeatureWeights, Gaussian
+from bayesnb.weights.feature_weights import FeatureWeights, Gaussian, share_without_information
 from bayesnb.weights.prior import SPREADS
 
 
-def feature_weights(weight, offset, shared=False, seed=0):
+def feature_weights(weight, offset, shared=False, seed=0, share=0.0):
     """Draws around given modes."""
     rng = np.random.default_rng(seed)
     weight, offset = np.asarray(weight, float), np.asarray(offset, float)
@@ -30,6 +30,7 @@ def feature_weights(weight, offset, shared=False, seed=0):
         offset_draws=offset + 0.2 * rng.normal(size=(2, 40, len(offset))),
         spread_draws=None if shared else rng.choice(SPREADS, (2, 40)),
         num_rows=30,
+        no_information=share,
     )
 
 
@@ -49,7 +50,7 @@ def exact(data):
 
 @pytest.fixture(scope="module")
 def weighted(exact):
-    return nb.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET))
+    return nb.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET, share=SHARE))
 
 
 def densities(data, **options):
@@ -63,18 +64,23 @@ def densities(data, **options):
     return np.array([fit.log_joint(new[columns]) for fit, columns in fits]) + np.log(3)
 
 
-def log_joint_by_hand(posterior, of_features, weight, offset):
-    class_probs = softmax(np.log(posterior.class_probs()) + offset)
-    return np.log(class_probs) + np.tensordot(weight, of_features, 1)
+def log_joint_by_hand(probs, of_features, weight, offset, share, shared=False):
+    """From densities of features (features, rows, classes): each is mixed, and then their product."""
+    class_probs = softmax(np.log(probs) + offset)
+    of_features = np.array([mixed_by_hand(density, probs, 0.0 if shared else share) for density in of_features])
+    return np.log(class_probs) + mixed_by_hand(np.tensordot(weight, of_features, 1), class_probs, share)
 
 
+@pytest.mark.parametrize("share", [0.0, SHARE])
 @pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
-@pytest.mark.parametrize("weight", [WEIGHT, np.full(5, 0.6)], ids=["each", "shared"])
-def test_predictions_by_hand(data, inclusion, weight):
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_predictions_by_hand(data, inclusion, shared, share):
     X, y, new = data
+    weight = np.full(5, 0.6) if shared else WEIGHT
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
-    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET))
-    expected = log_joint_by_hand(plain, densities(data, feature_inclusion=inclusion), weight, OFFSET)
+    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared, share=share))
+    of_features = densities(data, feature_inclusion=inclusion)
+    expected = log_joint_by_hand(plain.class_probs(), of_features, weight, OFFSET, share, shared)
     np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
     np.testing.assert_allclose(posterior.predict_log_proba(new), log_softmax(expected, axis=1), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(posterior.predict_proba(new), softmax(expected, axis=1), rtol=1e-9)
@@ -90,13 +96,25 @@ def test_weights_of_one_are_naive_bayes(data, inclusion):
     np.testing.assert_allclose(posterior.predict_proba(new), plain.predict_proba(new), rtol=1e-12)
 
 
-def test_equal_weights_take_the_short_way_to_the_same_place(exact, data):
-    """One weight that differs in the last digit makes the density that of each feature."""
-    _, _, new = data
-    weight = np.full(5, 0.6)
-    short = nb.WeightedPosterior(exact, feature_weights(weight, OFFSET))
-    long = nb.WeightedPosterior(exact, feature_weights(np.r_[np.nextafter(0.6, 1), weight[1:]], OFFSET))
-    np.testing.assert_allclose(short.predict_proba(new), long.predict_proba(new), rtol=1e-12)
+def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact):
+    """A height of a thousand standard deviations is worth as much as the share allows, and no more."""
+    columns = ["leaves", "height", "bark", "moss", "width", "cones", "twigs"]
+    far = pd.DataFrame([[0, 1e4, "rough", 1, 1.0, 0, 0]], columns=columns).astype({"bark": object})
+    posterior = nb.WeightedPosterior(exact, feature_weights(np.ones(5), np.zeros(3), share=SHARE))
+    probs = exact.class_probs()
+    for c, of_class in enumerate(CLASSES):
+        for against in {*CLASSES} - {of_class}:
+            found = posterior.explain(far, of_class, against, num_draws=2)["log_odds"]
+            assert found.sum() <= np.log1p((1 - SHARE) / (SHARE * probs[c])) + found["before any cell"] + 1e-9
+            assert found["height"] <= np.log1p((1 - SHARE) / (SHARE * probs[c])) + 1e-9
+    assert (posterior.predict_proba(far) >= SHARE * probs - 1e-12).all()
+
+
+def test_the_share_of_equal_classes_is_the_rule_of_succession():
+    """With m rows whose features would have been wrong by chance: 1 / (m + 2)."""
+    assert share_without_information(20, np.array([0.5, 0.5])) == pytest.approx(1 / 12)
+    assert share_without_information(100, np.full(50, 0.02)) == pytest.approx(1 / 100)
+    assert share_without_information(0, np.array([0.1, 0.9])) == 0.5
 
 
 def test_a_class_without_probability_has_none_with_weights(data):
@@ -113,7 +131,9 @@ def test_a_row_without_cells_has_the_class_probabilities(exact, data):
     X, y, _ = data
     model = {name: value for name, value in FEATURES.items() if name != "fallen"}
     for weight in (WEIGHT[1:], np.full(4, 0.6)):
-        posterior = nb.WeightedPosterior(nb.fit(nb.NaiveBayes(model), X, y), feature_weights(weight, OFFSET))
+        posterior = nb.WeightedPosterior(
+            nb.fit(nb.NaiveBayes(model), X, y), feature_weights(weight, OFFSET, share=SHARE)
+        )
         empty = pd.DataFrame(np.nan, index=[0], columns=X.columns).astype({"bark": object})
         expected = softmax(np.log(posterior.unweighted.class_probs()) + OFFSET)
         np.testing.assert_allclose(posterior.class_probs(), expected)
@@ -140,7 +160,7 @@ def test_density_in_jax_of_averages(data, float64):
     X, y, new = data
     model = {name: FEATURES[name] for name in ("moss", "fallen")}
     plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "twigs", "moss"]], y)
-    posterior = nb.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET))
+    posterior = nb.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET, share=SHARE))
     rows = new[["leaves", "cones", "twigs", "moss"]]
     np.testing.assert_allclose(
         posterior.log_joint_function()(rows.to_numpy(float)), posterior.log_joint(rows), rtol=1e-10
@@ -164,15 +184,16 @@ def test_decision_boundary():
     odds = np.diff(posterior.predict_log_proba(X), axis=1)[:, 0]
     np.testing.assert_allclose(X @ slope + bias, odds, rtol=1e-9, atol=1e-12)
     assert bias != pytest.approx(bias_of_plain)
+    with pytest.raises(ValueError, match=r"linear, and with probability 0\.07 .* posterior\.unweighted"):
+        nb.WeightedPosterior(plain, feature_weights([1, 1, 1], [0, 0], share=SHARE)).decision_boundary()
 
 
 class TestDraws:
-    def by_hand(self, draws, new, chain, step):
+    def by_hand(self, draws, new, chain, step, share=SHARE, shared=False):
         """Log joint density of rows under one draw, from the draws by site."""
         rows = new.reset_index(drop=True)
         at = {name: values[chain, step] for name, values in draws.items()}
-        weight = dict(zip(ALONE, at["feature_weight"], strict=True))
-        found = np.zeros((len(rows), 3))
+        found = {name: np.zeros((len(rows), 3)) for name in ALONE}
         for c in range(3):
             gaussian = {
                 name: -((rows[name] - at["size_mean"][c, j]) ** 2) / (2 * at["size_variance"][c, j])
@@ -183,12 +204,12 @@ class TestDraws:
             moss = np.log(np.where(rows["moss"] == 1, at["moss_prob"][c], 1 - at["moss_prob"][c]))
             terms = {**gaussian, "bark": bark, "moss": np.where(rows["moss"].isna(), np.nan, moss)}
             counts = rows[["leaves", "cones", "twigs"]].to_numpy()
-            total = np.log(at["class_prob"][c]) + at["class_offset"][c]
-            total = total + weight["fallen"] * (counts @ np.log(at["fallen_prob"][c]))
+            found["fallen"][:, c] = counts @ np.log(at["fallen_prob"][c])
             for name, term in terms.items():
-                total = total + weight[name] * pd.Series(term).fillna(0.0).astype(float).to_numpy()
-            found[:, c] = total
-        return found
+                found[name][:, c] = pd.Series(term).fillna(0.0).astype(float).to_numpy()
+        return log_joint_by_hand(
+            at["class_prob"], found.values(), at["feature_weight"], at["class_offset"], share, shared
+        )
 
     def test_are_of_parameters_and_weights_together(self, weighted, exact):
         draws = weighted.draws(num_chains=2, num_draws=30, key=4)
@@ -238,18 +259,18 @@ class TestDraws:
 
     def test_a_shared_weight_has_no_spread(self, exact, data):
         _, _, new = data
-        posterior = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
+        posterior = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True, share=SHARE))
         draws = posterior.draws(num_chains=1, num_draws=4)
         assert "weight_spread" not in draws
         assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all()
         assert "weight_spread" not in posterior.mean()
         found = posterior.proba_draws(new, num_chains=1, num_draws=4)
-        expected = softmax(self.by_hand(draws, new, 0, 2), axis=1)
+        expected = softmax(self.by_hand(draws, new, 0, 2, shared=True), axis=1)
         np.testing.assert_allclose(found[0, 2], expected, rtol=1e-6, atol=1e-9)
 
     def test_of_the_prior(self, exact):
         for shared in (False, True):
-            model = WeightedModel.weighing(exact.model, shared=shared)
+            model = WeightedModel.weighing(exact.model, feature_weights(np.ones(5), OFFSET, shared))
             found = model.draw_prior(np.random.default_rng(1), (2, 400))
             assert found.weight.shape == (2, 400, 5)
             assert found.offset.shape == (2, 400, 3)
@@ -320,11 +341,14 @@ class TestSummaries:
 
     def test_printed_form(self, weighted, exact):
         text = repr(weighted)
-        assert text.startswith("WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak']\na weight for each feature\n")
+        assert text.startswith(
+            "WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak']\na weight for each feature; a cell"
+        )
+        assert "says nothing about the label with probability 0.07" in text.replace("\n", " ")
         assert all(name in text for name in ALONE)
         assert "<table" in weighted._repr_html_()
         shared = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
-        assert "one weight for all features" in repr(shared)
+        assert "one weight for all features\n" in repr(shared)
 
     def test_calibration_is_that_of_the_weighted_probabilities(self, weighted, data):
         X, y, _ = data
@@ -350,7 +374,7 @@ def test_saved_and_pickled_ones_are_the_same(data, tmp_path, inclusion, shared):
     X, y, new = data
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
     weight = np.full(5, 0.6) if shared else WEIGHT
-    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared))
+    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared, share=SHARE))
     posterior.save(tmp_path / "w.nc")
     same(nb.load(tmp_path / "w.nc"), posterior, new)
     same(pickle.loads(pickle.dumps(posterior)), posterior, new)
@@ -392,8 +416,8 @@ def left_out_by_hand(plain, X, y, weight):
         of_features = np.array(
             [fit.log_joint(alone[columns])[0] for fit, (_, columns) in zip(uniform, ALONE.values(), strict=True)]
         )
-        scores = np.log(without.class_probs()) + OFFSET + weight @ of_features
-        found.append(log_softmax(scores)[CLASSES.index(y[row])])
+        scores = log_joint_by_hand(without.class_probs(), of_features[:, None], weight, OFFSET, SHARE)
+        found.append(log_softmax(scores[0])[CLASSES.index(y[row])])
     return np.array(found)
 
 
@@ -438,9 +462,14 @@ def test_update_predicts_the_rows_and_then_adds_them(data, inclusion, shared):
     np.testing.assert_allclose(found.unweighted.log_joint(new), plain.update(new, labels).log_joint(new), rtol=1e-12)
     before, after = weighted.feature_weights, found.feature_weights
     assert after.num_rows == before.num_rows + len(new)
+    assert before.no_information == share_without_information(30, plain.class_probs())
+    assert after.no_information == share_without_information(39, plain.class_probs())
     size = 1 if shared else 5
     of_features = densities(data, feature_inclusion=inclusion)
-    of_features = of_features.sum(axis=0, keepdims=True) if shared else of_features
+    if shared:
+        of_features = of_features.sum(axis=0, keepdims=True)
+    else:
+        of_features = [mixed_by_hand(each, plain.class_probs(), before.no_information) for each in of_features]
     codes = [CLASSES.index(label) for label in labels]
 
     def loss(point):

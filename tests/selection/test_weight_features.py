@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 import bayesnb as nb
@@ -144,6 +145,31 @@ def test_the_draws_are_of_the_likelihood_of_the_table(rng):
     offset = found.feature_weights.offset_draws
     expected = probability.sum(axis=0) @ d
     assert (offset[..., 1] - offset[..., 0]).mean() == pytest.approx(expected, abs=0.2)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
+def test_the_mode_with_few_rows_is_that_of_mixed_densities(shared):
+    """One feature, nine rows: fits without each row, each density mixed with that of both classes, and a search."""
+    x, y = np.array([1.0, 1, 1, 1, 0, 0, 0, 0, 1]), np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
+    found = nb.weight_features(nb.fit(nb.Bernoulli(), x[:, None], y), x[:, None], y, shared=shared).feature_weights
+    probs = np.array([6, 5]) / 11
+    share = 1 / (2 + 9 * (1 - probs @ probs))
+    assert found.no_information == pytest.approx(share)
+    rows = []
+    for i in range(9):
+        rest = np.arange(9) != i
+        n, ones = np.bincount(y[rest]), np.bincount(y[rest], x[rest])
+        prior, density = (n + 1) / 10, np.where(x[i] == 1, 1 + ones, 1 + n - ones) / (2 + n)
+        rows.append((prior, density if shared else (1 - share) * density + share * (prior @ density)))
+
+    def negative_log_density(at):
+        weight, offset = at[0], at[1:]
+        scores = [np.log(prior) + offset + weight * np.log(density) for prior, density in rows]
+        of_labels = sum(score[c] - logsumexp(score) for score, c in zip(scores, y, strict=True))
+        return -of_labels + (weight - 1) ** 2 / 2 + offset @ offset / 2
+
+    mode = minimize(negative_log_density, np.ones(3), tol=1e-10).x
+    np.testing.assert_allclose(np.r_[found.weight, found.offset], mode, atol=1e-5)
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
@@ -357,9 +383,9 @@ class TestBadInput:
     def test_densities_that_are_not_finite(self, fitted, monkeypatch):
         posterior, X, y = fitted
         left_out = features_left_out(posterior, X, y)
-        left_out.log_density[7, 1, 2] = -np.inf
+        left_out.log_density[7, :, 2] = -np.inf
         monkeypatch.setattr(module, "features_left_out", lambda *args, **options: left_out)
-        with pytest.raises(ValueError, match=re.escape("row 7 in feature 2 and class 1 is -inf on the log scale")):
+        with pytest.raises(ValueError, match=re.escape("row 7 in feature 2 and class 0 is -inf on the log scale")):
             nb.weight_features(posterior, X, y)
 
     def test_weights_of_rows_in_averages(self, fitted):
