@@ -110,8 +110,8 @@ def kfold(
     The statistics of a fold are subtracted from those of all rows, and the inference runs on the rest: a model with k
     folds costs k + 1 runs, one of them on all rows for ``p``. Columns, classes and categories are those of all rows.
     Frequencies, defaults that follow the data's scale and hyperparameters that `EmpiricalBayes` learns are those of the
-    training part. Numbers that were given are kept. A progress bar shows the folds of a sampled inference; its
-    setting `progress` controls this.
+    training part. Numbers that were given are kept, and so are weights of features, with a warning. A progress bar
+    shows the folds of a sampled inference; its setting `progress` controls this.
 
     Examples
     --------

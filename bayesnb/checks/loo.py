@@ -43,7 +43,7 @@ def loo(
 
     Parameters
     ----------
-    posterior : ExactPosterior, AveragedPosterior, SampledPosterior or fitted estimator
+    posterior : ExactPosterior, AveragedPosterior, SampledPosterior, WeightedPosterior or fitted estimator
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them.
     y : labels of shape (rows,) or str
@@ -65,8 +65,8 @@ def loo(
     -----
     UserWarning
         If a row is the only one of its class and class probabilities are frequencies (without the row its label is
-        impossible, and the score is minus infinity); if `EmpiricalBayes` learned hyperparameters from all rows; or if
-        the draws of a sampled posterior have a prior that follows all rows.
+        impossible, and the score is minus infinity); if `EmpiricalBayes` learned hyperparameters, or `weight_features`
+        weights, from all rows; or if the draws of a sampled posterior have a prior that follows all rows.
 
     Raises
     ------
@@ -82,8 +82,9 @@ def loo(
 
     Notes
     -----
-    Two scores differ from those of refits, and a warning says so. Hyperparameters that `EmpiricalBayes` learned keep
-    the numbers learned from all rows; `kfold` learns them anew. Draws have one prior, and importance sampling leaves a
+    Three scores differ from those of refits, and a warning says so. Hyperparameters that `EmpiricalBayes` learned keep
+    the numbers learned from all rows; `kfold` learns them anew. Weights of features are kept, while the densities of
+    the features are those given the other rows. Draws have one prior, and importance sampling leaves a
     row out of the likelihood only: if the prior follows the data, use the closed form or give numbers.
 
     Numbers that were given do not change, also those of ``posterior.model``, which states the fitted model in numbers.

@@ -78,7 +78,7 @@ def ours(case: Case) -> Makers:
     """All columns categorical, or in tables with numbers the families that the estimator chooses."""
     model = None if numeric_columns(case.X) else nb.NaiveBayes(nb.Categorical())
     return {
-        PLAIN: lambda: NaiveBayesClassifier(model),
+        PLAIN: lambda: NaiveBayesClassifier(model, feature_weights=None),
         SHARED: lambda: NaiveBayesClassifier(model, feature_weights="shared"),
         EACH: lambda: NaiveBayesClassifier(model, feature_weights="each"),
     }

@@ -103,7 +103,9 @@ class Binned(theirs.BaseEstimator):
 
     def fit(self, X, y):
         self.edges_ = {name: np.unique(np.nanquantile(X[name], np.linspace(0, 1, 11)[1:-1])) for name in self.numeric}
-        self.model_ = ours.NaiveBayesClassifier(nb.NaiveBayes(nb.Categorical())).fit(self._cut(X), y)
+        self.model_ = ours.NaiveBayesClassifier(nb.NaiveBayes(nb.Categorical()), feature_weights=None).fit(
+            self._cut(X), y
+        )
         self.classes_ = self.model_.classes_
         return self
 
@@ -127,7 +129,7 @@ class Families(theirs.BaseEstimator):
     def fit(self, X, y):
         guessed = self.by == "types"
         model = nb.NaiveBayes.from_frame(X) if guessed else nb.choose_families(X, y, criterion=self.by).model
-        self.model_ = ours.NaiveBayesClassifier(model).fit(X, y)
+        self.model_ = ours.NaiveBayesClassifier(model, feature_weights=None).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
 
@@ -147,7 +149,8 @@ class Grouped(theirs.BaseEstimator):
     def fit(self, X, y):
         X = self._filled(X)
         model = nb.choose_families(X, y).model if self.family is None else self.family
-        self.model_ = ours.NaiveBayesClassifier(nb.group_columns(model, X, y).model).fit(X, y)
+        model = nb.group_columns(model, X, y).model
+        self.model_ = ours.NaiveBayesClassifier(model, feature_weights=None).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
 
@@ -188,7 +191,7 @@ def cross_validate(make: Callable, X, y, split=None) -> np.ndarray:
 
 
 def categorical():
-    return ours.NaiveBayesClassifier(nb.NaiveBayes(nb.Categorical()))
+    return ours.NaiveBayesClassifier(nb.NaiveBayes(nb.Categorical()), feature_weights=None)
 
 
 def cases():

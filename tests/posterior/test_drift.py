@@ -188,7 +188,9 @@ def counts(rng):
 
 
 def _make(estimator, **options):
-    return estimator(nb.Poisson(), **options) if estimator is NaiveBayesClassifier else estimator(**options)
+    if estimator is NaiveBayesClassifier:
+        return estimator(nb.Poisson(), feature_weights=None, **options)
+    return estimator(**options)
 
 
 @pytest.mark.parametrize(

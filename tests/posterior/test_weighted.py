@@ -443,6 +443,19 @@ def test_leave_one_out_says_that_the_weights_are_kept(weighted, data):
             verb(weighted, X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the prior of the draws", "ignore:Estimated shape parameter of Pareto")
+def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(data, exact):
+    X, y, _ = data
+    sampled = nb.from_samples(exact.problem.model, exact.draws(num_draws=250, key=1), X=X, y=y)
+    ones = replace(feature_weights(np.ones(5), np.zeros(3)), weight_draws=np.ones((2, 40, 5)))
+    ones = replace(ones, offset_draws=np.zeros((2, 40, 3)))
+    found, expected = nb.loo(nb.WeightedPosterior(sampled, ones), X, y), nb.loo(sampled, X, y)
+    # Constants among the parameters change only the effective number of draws, which sets the length of the tail.
+    np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.01)
+    other = nb.loo(nb.WeightedPosterior(sampled, feature_weights(WEIGHT, OFFSET)), X, y)
+    assert np.abs(other.elpd_i - expected.elpd_i).max() > 0.5
+
+
 def test_forget_keeps_the_weights(weighted, exact, data):
     X, y, new = data
     found, expected = (posterior.forget(X[:5], y[:5]) for posterior in (weighted, exact))
