@@ -161,7 +161,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
         Notes
         -----
-        With weights (`nb.weight_features`), a feature contributes its weight times its log odds.
+        With weights (`nb.weight_features`), a feature contributes its weight times its log odds. A last row,
+        ``"features together"``, has what is lost because a row may say nothing about its label.
 
         Sampled posteriors average the joint density over draws. A feature's row has the average of its own density. A
         last row, ``"features together"``, has the rest of the log odds, which no single feature contributes: the

