@@ -1,12 +1,13 @@
 """The columns of a frame that are given no family, read with those that are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb.families.base import Family
+from bayesnb.model.doubts import Doubt, doubts_of_text
 from bayesnb.tables.columns import listed, near_matches
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
@@ -24,12 +25,15 @@ class OpenColumns:
     given : dict
         By column, the families that are given.
     positions : tuple of int
-        Positions of the columns of the model, in the table's order.
+        Positions of the columns of the model, in the table's order; text that tells nothing is not among them.
+    doubts : tuple of Doubt
+        About columns of text, those that are left out first.
     """
 
     table: Table
     given: dict[Any, Family]
     positions: tuple[int, ...]
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -70,7 +74,30 @@ def open_columns(frame: Any, exclude: Sequence[Any], families: Mapping[Any, Fami
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return OpenColumns(table, given, positions)
+    return _without_useless_text(OpenColumns(table, given, positions))
+
+
+def _without_useless_text(columns: OpenColumns) -> OpenColumns:
+    """The columns without text of which no cell is observed, or most values are distinct.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+    """
+    table, doubts = columns.table, []
+    for position in columns.open:
+        if table.kind(position) == "category":
+            listed_by_type = table.declared_categories(position)
+            doubts += doubts_of_text(table.values(position, slice(None)), table.names[position], listed_by_type)
+    useless = {doubt.column for doubt in doubts if doubt.leaves_out}
+    kept = tuple(position for position in columns.positions if table.names[position] not in useless)
+    if not kept:
+        raise ValueError(
+            f"every column is text that is missing, or distinct in most cells ({listed(useless)}), and tells nothing: "
+            "give one that tells of the class, or keep a column, families={column: nb.Categorical()}"
+        )
+    return replace(columns, positions=kept, doubts=tuple(doubts))
 
 
 def _read_families(families: Any) -> dict[Any, Family]:

@@ -292,7 +292,7 @@ def choose_families(
     if criterion == "labels":
         score = best_for_labels(columns, rows, compared)
         best = score.chosen
-    warn_of_choice(doubts_of_choice(columns.table, best))
+    warn_of_choice(doubts_of_choice(columns, best))
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(columns.features({position: candidate.family for position, candidate in best.items()})),

@@ -22,7 +22,9 @@ def as_labels(y: Any) -> np.ndarray:
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         labels = native.to_numpy()
-        return labels if labels.dtype.kind in "biufUS" else _label_array(native.to_list())
+        # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
+        exact = labels.dtype.kind in "biuUS" or (labels.dtype.kind == "f" and not native.dtype.is_integer())
+        return labels if exact else _label_array(native.to_list())
     if isinstance(y, np.ma.MaskedArray):
         return unmask(y)
     if isinstance(y, jax.Array):

@@ -319,6 +319,19 @@ def test_numbers_and_booleans_as_categories_with_holes(dtype):
     )
 
 
+@pytest.mark.parametrize(
+    "of_kind",
+    [lambda cells: pd.Series(cells, dtype="Int64"), pl.Series, pa.array, lambda cells: pd.Series(cells, dtype=object)],
+    ids=["pandas", "polars", "pyarrow", "objects"],
+)
+def test_whole_numbers_that_floats_do_not_hold_stay_apart_beside_a_missing_one(of_kind):
+    numbers = [2**53, 2**53 + 1, 2**53 + 2]
+    cells = of_kind([*numbers, None])
+    frame = pa.table({"code": cells}) if isinstance(cells, pa.Array) else type(cells.to_frame())({"code": cells})
+    assert nb.fit(nb.Categorical(), frame, [0, 1, 1, 0]).model.schema.categories == {0: tuple(numbers)}
+    assert nb.fit(nb.Bernoulli(), [[1], [0], [1], [0]], cells, nb.MAP()).classes.tolist() == numbers
+
+
 DECLARED = {
     "pandas": lambda v: pd.DataFrame({"island": pd.Categorical(v, categories=["z", "x", "y", "never"])}),
     "pandas ordered": lambda v: pd.DataFrame(
