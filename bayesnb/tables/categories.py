@@ -1,6 +1,6 @@
 """The categories of a column: declared or found in its cells."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table
 from bayesnb.warn import warn
 
-__all__ = ["OTHER", "learn_categories", "shown_categories", "sort_categories", "warn_unseen"]
+__all__ = ["OTHER", "learn_categories", "shown_categories", "sort_categories", "warn_of_twins", "warn_unseen"]
 
 OTHER = "<other>"
 """Label of the category of all values that were never seen."""
@@ -38,6 +38,7 @@ def learn_categories(table: Table, column: int, declared: tuple | None, other: b
     found = declared if declared is not None else table.declared_categories(column)
     if found is None:
         found = shown_categories(table, column)
+    warn_of_twins(found, f"column {table.names[column]!r}", "categories")
     if other:
         found = (*found, OTHER)
     if not found:
@@ -55,6 +56,33 @@ def shown_categories(table: Table, column: int) -> tuple:
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = distinct_objects(values, table.names[column])
     return tuple(sort_categories({value for value in distinct if not is_missing(value)}, table.names[column]))
+
+
+def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
+    """Warn of values that differ only in their type, such as 0 and "0", and are therefore different ones.
+
+    Parameters
+    ----------
+    values : iterable
+    where, what : str
+        What holds them, and what they are: "column 'x'" and "categories".
+    """
+    values = list(values)
+    if len({isinstance(value, str) for value in values}) < 2:
+        return
+    texts = {value for value in values if isinstance(value, str)}
+    twins = [(value, text) for value in values if not isinstance(value, str) and (text := _as_text(value)) in texts]
+    if twins:
+        shown = first_few([f"{value!r} and {text!r}" for value, text in twins])
+        warn(
+            f"{where} holds {what} that differ only in their type ({shown}), and counts each as one of its own: give "
+            "all rows the same type",
+            UserWarning,
+        )
+
+
+def _as_text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def sort_categories(values: set, column: Column) -> list:

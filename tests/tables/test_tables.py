@@ -843,3 +843,26 @@ def test_weights_up_to_the_largest_sum_are_taken():
     assert check_weights([LARGEST_TOTAL / 2] * 2, 2).sum() == LARGEST_TOTAL
     with pytest.raises(ValueError, match="sample_weight has the sum"):
         check_weights([LARGEST_TOTAL / 2, LARGEST_TOTAL], 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [([0, 1], ["0", "1"]), ([0.0, 1.0], ["0", "1"]), ([True, False], ["True", "False"])], ids=str
+)
+def test_values_that_differ_only_in_their_type_are_named(first, then, tmp_path):
+    """In a column of categories and in labels, whichever rows bring them."""
+    model, told = nb.NaiveBayes({"code": nb.Categorical()}), f"{first[0]!r} and {then[0]!r}"
+    batches = [(pd.DataFrame({"code": codes}), ["a", "b"]) for codes in (first, then)]
+    of_column = re.escape("column 'code' holds categories that differ only in their type (") + f".*{told}"
+    of_labels = re.escape("y holds labels that differ only in their type (") + f".*{told}"
+    posterior = nb.fit(model, *batches[0])
+    with pytest.warns(UserWarning, match=of_column):
+        posterior.update(*batches[1])
+    for source in (batches, iter(batches)):
+        with pytest.warns(UserWarning, match=of_column):
+            nb.fit_batches(model, source, classes=["a", "b"])
+    with pytest.warns(UserWarning, match=of_labels):
+        nb.fit_batches(model, [(batches[0][0], labels) for labels in (first, then)])
+    for number, (X, y) in enumerate(batches):
+        X.assign(y=y).to_parquet(tmp_path / f"{number}.parquet")
+    with pytest.warns(UserWarning, match=of_column):
+        nb.fit_parquet(model, tmp_path, "y")
