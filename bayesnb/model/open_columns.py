@@ -10,9 +10,10 @@ from bayesnb.families.base import Family
 from bayesnb.model.doubts import Doubt, doubts_of_text
 from bayesnb.tables.columns import listed, near_matches
 from bayesnb.tables.read import as_table
+from bayesnb.tables.sparse import SparseTable
 from bayesnb.tables.table import Table
 
-__all__ = ["OpenColumns", "observed", "open_columns"]
+__all__ = ["OpenColumns", "holds_counts", "observed", "open_columns"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class OpenColumns:
     def open(self) -> tuple[int, ...]:
         """Positions of the columns of which no family is given."""
         return tuple(position for position in self.positions if self.table.names[position] not in self.given)
+
+    @property
+    def open_names(self) -> list[Any]:
+        """Names of the columns of which no family is given."""
+        return [self.table.names[position] for position in self.open]
 
     def features(self, found: Mapping[int, Family]) -> dict[Any, Family]:
         """The family of every column of the model, in the table's order.
@@ -98,6 +104,16 @@ def _without_useless_text(columns: OpenColumns) -> OpenColumns:
             "give one that tells of the class, or keep a column, families={column: nb.Categorical()}"
         )
     return replace(columns, positions=kept, doubts=tuple(doubts))
+
+
+def holds_counts(columns: OpenColumns) -> bool:
+    """Whether the columns are all those of a sparse matrix of counts, such as one of words."""
+    table = columns.table
+    if not isinstance(table, SparseTable) or len(columns.open) < len(table.names) or table.matrix.dtype == bool:
+        return False
+    cells = table.matrix.data
+    is_whole = bool(np.all((cells >= 0) & (cells == np.rint(cells))))
+    return is_whole and (cells.dtype.kind in "iu" or bool((cells > 1).any()))
 
 
 def _read_families(families: Any) -> dict[Any, Family]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.tables.cells import OutsideSupport
 from bayesnb.tables.columns import Column, first_few, listed
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.tables.objects import is_missing
@@ -93,14 +94,32 @@ def sort_categories(values: set, column: Column) -> list:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
-def warn_unseen(unseen: Mapping[Column, Mapping[Any, int]]) -> None:
-    """Warn of categories that were not seen in training: once, for all columns.
+def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
+    if not cells:
+        return
+    found = [
+        f"{sum(values.values())} in column {key.column!r}, such as {next(iter(values)):g}, which is not {key.holds} "
+        f"({key.family})"
+        for key, values in cells.items()
+    ]
+    name = next(iter(cells)).column
+    warn(
+        f"cells outside the support of families that were chosen count as missing: {first_few(found, between='; ')}. Give a "
+        f"family that holds them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
+        UserWarning,
+    )
+
+
+def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
+    """Warn of categories that were not seen in training, and of cells outside the support: once, for all columns.
 
     Parameters
     ----------
     unseen : dict
-        For each column, the number of cells of each such category.
+        For each column, the number of cells of each such category; for each `OutsideSupport`, that of such cells.
     """
+    _warn_outside({key: cells for key, cells in unseen.items() if isinstance(key, OutsideSupport)})
+    unseen = {key: values for key, values in unseen.items() if not isinstance(key, OutsideSupport)}
     found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
     if not found:
         return

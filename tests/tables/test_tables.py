@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.tables.read import as_table
-from bayesnb.tables.supported import within_support
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import LARGEST_TOTAL, check_weights
 
@@ -802,17 +800,6 @@ def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
     assert numbers.dtype == np.float64
     np.testing.assert_array_equal(numbers, [[0, 2], [1, 0], [0, 0]])
     assert sp.issparse(table.numbers([0, 1], slice(None), sparse=True))
-
-
-def test_a_table_with_cells_that_count_as_missing_gives_no_array_that_holds_them():
-    X = np.array([[2.0, 5.0, -1.0], [-1.0, -5.0, 3.0]])
-    with pytest.warns(UserWarning, match="1 in column 0, such as -1.*1 in column 2, such as -1"):
-        table = within_support(as_table(X), {0: nb.LogNormal(), 1: nb.Gaussian(), 2: nb.Exponential()})
-    assert table.stored([1, 0], slice(None)) is None
-    np.testing.assert_array_equal(table.stored([1], slice(None)), X[:, [1]])
-    np.testing.assert_array_equal(table.numbers([2, 1, 0], slice(1, 2)), [[3, -5, np.nan]])
-    np.testing.assert_array_equal(table.numbers([2, 1], slice(None)), [[np.nan, 5], [3, -5]])
-    np.testing.assert_array_equal(X[:, 0], [2, -1])
 
 
 def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
