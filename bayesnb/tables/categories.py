@@ -102,7 +102,7 @@ def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
         f"({key.family})"
         for key, values in cells.items()
     ]
-    name = next(iter(cells)).column
+    name, shown = next(iter(cells)).column, first_few(found, between="; ")
     warn(
         f"cells outside the support of families that were chosen count as missing: {first_few(found, between='; ')}. Give a "
         f"family that holds them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
