@@ -91,7 +91,8 @@ def _without_useless_text(columns: OpenColumns) -> OpenColumns:
     ValueError
         If no column is left.
     """
-    table, doubts = columns.table, []
+    table = columns.table
+    doubts: list[Doubt] = []
     for position in columns.open:
         if table.kind(position) == "category":
             listed_by_type = table.declared_categories(position)

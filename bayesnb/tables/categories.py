@@ -104,8 +104,8 @@ def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
     ]
     name, shown = next(iter(cells)).column, first_few(found, between="; ")
     warn(
-        f"cells outside the support of families that were chosen count as missing: {first_few(found, between='; ')}. Give a "
-        f"family that holds them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
+        f"cells outside the support of families that were chosen count as missing: {shown}. Give a family that holds "
+        f"them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
         UserWarning,
     )
 
