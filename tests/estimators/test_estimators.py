@@ -428,7 +428,7 @@ def test_cells_of_sparse_rows_that_a_family_cannot_hold_are_missing(form, rng):
 def test_sparse_counts_are_count_vectors(binary):
     """A word that training texts have at most once may come twice in a new one."""
     texts, y = ["a fox and a dog", "the dog", "one fish", "two fish and one fox"], [0, 0, 1, 1]
-    pipeline = make_pipeline(CountVectorizer(binary=binary), NaiveBayesClassifier()).fit(texts, y)
+    pipeline = make_pipeline(CountVectorizer(binary=binary), NaiveBayesClassifier(feature_weights=None)).fit(texts, y)
     counts = pipeline[0].transform(texts)
     expected = nb.fit(nb.Multinomial(), counts, y)
     new = ["dog dog dog fish", ""]
