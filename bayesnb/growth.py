@@ -13,7 +13,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description
 from bayesnb.problem import Problem
 from bayesnb.reading.counted import Counted, Unseen
-from bayesnb.tables.categories import sort_categories, warn_unseen
+from bayesnb.tables.categories import sort_categories, warn_of_twins, warn_unseen
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.schema import Schema
@@ -97,6 +97,8 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
         listed = dict.fromkeys(table.declared_categories(place) or ())
         met = sort_categories({*unseen.get(name, ())} - listed.keys(), name)
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
+        if categories[position] != known:
+            warn_of_twins(categories[position], f"column {name!r}", "categories")
     return problem if categories == schema.categories else with_categories(problem, categories)
 
 

@@ -8,7 +8,7 @@ import typer
 from bayesnb.checks.predictive.checking import check
 from bayesnb.cli.console import errors_in_a_line, say
 from bayesnb.cli.models import ModelFile, read_model
-from bayesnb.cli.tables import MissingText, TableFile, TargetColumn, labelled_rows, read_for
+from bayesnb.cli.tables import MissingText, TableFile, TargetColumn, labelled_rows, read_for, refuse_overwriting
 from bayesnb.printing import as_text, width
 
 __all__ = ["check_command"]
@@ -28,6 +28,7 @@ def check_command(
     The exit status is 0 if no statistic is extreme, 1 if one is, 2 if the model or the table cannot be used.
     """
     with errors_in_a_line():
+        refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing, also=target)
         features, labels, _ = labelled_rows(rows, target)

@@ -9,7 +9,14 @@ from bayesnb.api import fit
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.cli.console import errors_in_a_line, framed, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
+from bayesnb.cli.tables import (
+    CategoricalColumns,
+    DroppedColumns,
+    MissingText,
+    TableFile,
+    TargetColumn,
+    refuse_overwriting,
+)
 from bayesnb.inference.nuts import NUTS
 from bayesnb.printing import DataTable, Paragraph, as_text, width
 
@@ -37,6 +44,7 @@ def compare_command(
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """
     with errors_in_a_line():
+        refuse_overwriting(out / "comparison.csv", table)
         _make_folder(out)
         exact, features, labels = fit_exactly(table, target, drop, categorical, missing)
         say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")

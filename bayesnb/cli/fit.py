@@ -7,7 +7,14 @@ import typer
 
 from bayesnb.cli.console import errors_in_a_line, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
+from bayesnb.cli.tables import (
+    CategoricalColumns,
+    DroppedColumns,
+    MissingText,
+    TableFile,
+    TargetColumn,
+    refuse_overwriting,
+)
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.weights import weighted_or_plain
 
@@ -32,6 +39,7 @@ def fit_command(
     The exit status is 0 for success, 2 if the table cannot be used.
     """
     with errors_in_a_line():
+        refuse_overwriting(out, table)
         posterior = weighted_or_plain(*fit_exactly(table, target, drop, categorical, missing))
         if isinstance(posterior, WeightedPosterior):
             say("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")

@@ -8,7 +8,7 @@ import typer
 
 from bayesnb.api import fit
 from bayesnb.cli.console import framed, say
-from bayesnb.cli.tables import choose_model, labelled_rows, read_csv
+from bayesnb.cli.tables import as_written, choose_model, labelled_rows, read_csv, without_unnamed
 from bayesnb.loading import load
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
@@ -22,7 +22,9 @@ def fit_exactly(
     table: str, target: str, drop: list[str] | None, categorical: list[str] | None, missing: list[str] | None
 ) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
     """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
-    features, labels, unlabelled = labelled_rows(read_csv(table, missing), target, drop)
+    rows_of_file = without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
+    features, labels, unlabelled = labelled_rows(rows_of_file, target, drop)
+    labels = as_written(labels)
     model = choose_model(features, labels, categorical)
     rows = len(features)
     framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")

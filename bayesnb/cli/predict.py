@@ -9,7 +9,7 @@ import typer
 
 from bayesnb.cli.console import errors_in_a_line
 from bayesnb.cli.models import ModelFile, read_model
-from bayesnb.cli.tables import MissingText, TableFile, read_for
+from bayesnb.cli.tables import MissingText, TableFile, read_for, refuse_overwriting
 from bayesnb.validate import proportion
 
 __all__ = ["predict_command"]
@@ -38,6 +38,7 @@ def predict_command(
     The exit status is 0 for success, 2 if the model or the table cannot be used.
     """
     with errors_in_a_line():
+        refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing)
         proba = posterior.predict_proba(rows)

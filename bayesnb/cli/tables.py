@@ -1,9 +1,11 @@
 """Tables on the command line: read from CSV files, split into features and labels, and described by a model."""
 
 import re
+import sys
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -21,13 +23,18 @@ __all__ = [
     "MissingText",
     "TableFile",
     "TargetColumn",
+    "as_written",
     "choose_model",
     "labelled_rows",
     "read_csv",
     "read_for",
+    "refuse_overwriting",
+    "without_unnamed",
 ]
 
-TableFile = Annotated[str, typer.Argument(metavar="TABLE", help="A CSV file with a header, or: penguins")]
+TableFile = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A CSV file with a header, - for the standard input, or: penguins")
+]
 TargetColumn = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column that holds the class.")]
 DroppedColumns = Annotated[
     list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated.")
@@ -46,6 +53,9 @@ IN_OPTIONS = (
     "exclude=['NAME'], --missing MARK for na_values"
 )
 
+UNNAMED = re.compile(r"Unnamed: \d+")
+"""What pandas calls a column whose header is empty."""
+
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
 
@@ -55,7 +65,7 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
     Parameters
     ----------
     table : str
-        Path of the file, or ``"penguins"``.
+        Path of the file, ``"-"`` for the standard input, or ``"penguins"``.
     missing : list of str, optional
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
@@ -67,12 +77,53 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
         If the file does not exist or cannot be read as CSV.
     """
     path = penguins_path() if table == "penguins" else Path(table)
-    if not path.is_file():
+    if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
+    types = dict.fromkeys(text or [], str)
     try:
-        return pd.read_csv(path, na_values=missing or [], dtype=dict.fromkeys(text or [], str))
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, PermissionError) as error:
+        # In pieces, the default, a column may be numbers in one piece and text in the next.
+        source: Any = sys.stdin if table == "-" else path
+        return pd.read_csv(source, na_values=missing or [], dtype=types, low_memory=False)
+    except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
+
+
+def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
+    """Refuse to write to a file that is read.
+
+    Raises
+    ------
+    ValueError
+    """
+    for path in map(Path, inputs):
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
+            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
+
+
+def as_written(labels: pd.Series) -> pd.Series:
+    """Labels that were read as text, as the numbers or booleans that they are; 01 and 1.50 are no such numbers."""
+    numbers = pd.to_numeric(labels, errors="coerce")
+    if (numbers.astype(str) == labels).all():
+        return numbers
+    return labels == "True" if labels.isin(["True", "False"]).all() else labels
+
+
+def without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFrame:
+    """The table without columns that have no name in the header, such as an index that pandas wrote.
+
+    Warns
+    -----
+    UserWarning
+        If there are any.
+    """
+    unnamed = [name for name in table.columns if UNNAMED.fullmatch(str(name)) and name not in asked_for]
+    if unnamed:
+        warn(
+            f"column {unnamed[0]!r} has no name in the header, as a number of the rows has, and is left out: give it a "
+            "name to make it a feature",
+            UserWarning,
+        )
+    return table.drop(columns=unnamed)
 
 
 def labelled_rows(
@@ -155,7 +206,7 @@ def _warn_of_dates(column: pd.Series) -> None:
 def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str | None = None) -> pd.DataFrame:
     """The columns of a file that a model uses, and one more if it is named; the others are left out.
 
-    A column whose categories are text is read as text, also where it looks like numbers.
+    Categories and classes are read with the types of the fit, whatever the other cells of the column are.
 
     Raises
     ------
@@ -164,16 +215,25 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     """
     schema = model.schema
     used = model.used_columns
-    text = [
-        schema.columns[position]
-        for position, categories in schema.categories.items()
-        if all(isinstance(category, str) for category in categories)
-    ]
-    if also is not None and all(isinstance(label, str) for label in schema.classes.tolist()):
-        text.append(also)
-    frame = read_csv(table, missing, text)
+    values: dict[Any, Any] = {schema.columns[position]: known for position, known in schema.categories.items()}
+    if also is not None:
+        values[also] = schema.classes.tolist()
+    frame = read_csv(table, missing, list(values))
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     require_columns(frame, [] if also is None else [also])
-    return frame[used if also is None or also in used else [*used, also]]
+    frame = frame[used if also is None or also in used else [*used, also]]
+    return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
+
+
+def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
+    """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
+
+    A cell that is neither stays text: it alone is an error, or a category that was not seen.
+    """
+    known: Mapping[str, Any] = {str(value): value for value in values}
+    if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    return column.map(known).where(column.isin(known), numbers.astype(object).where(numbers.notna(), column))

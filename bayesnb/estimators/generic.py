@@ -14,7 +14,6 @@ from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.problem import Problem
 from bayesnb.selection.weights import weight_features, weighted_or_plain
 from bayesnb.tables.sparse import SparseTable
-from bayesnb.tables.supported import within_support
 from bayesnb.tables.table import Table
 
 __all__ = ["NaiveBayesClassifier"]
@@ -30,12 +29,13 @@ class NaiveBayesClassifier(Estimator):
     ----------
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None chooses a family for each column by its evidence given the labels, as `NaiveBayes.from_frame`
-        does, with its warning; the columns of a sparse matrix get a family by their type. `partial_fit` chooses by its
-        first batch. Cells to predict that a chosen family cannot hold, such as a zero in a column of positive numbers,
-        count as missing ones, with a warning. ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some
-        families are given, and ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and
-        `set_params` name the parameters of a model, such as ``model__island__concentration``, and those of one family
-        for all columns, such as ``model__concentration``.
+        does, with its warning; a sparse matrix of counts is `Multinomial`, and other columns of a sparse matrix get a
+        family by their type. `partial_fit` chooses by its first batch. Cells to predict that a chosen family cannot
+        hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
+        ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some families are given, and
+        ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
+        parameters of a model, such as ``model__island__concentration``, and those of one family for all columns, such
+        as ``model__concentration``.
     inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
         How the model is fitted; `bayesnb.NUTS` and others take settings.
     predictive : "exact" or "plugin", default "exact"
@@ -181,13 +181,6 @@ class NaiveBayesClassifier(Estimator):
         if not isinstance(self.model, Model):
             raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None to choose families")
         return self.model
-
-    def _check_table(self, X: Any) -> Table:
-        table = super()._check_table(X)
-        if self.model is not None or isinstance(table, SparseTable):
-            return table
-        numbers = [block for block in self.model_.blocks if block.family.cell == "number"]
-        return within_support(table, {position: block.family for block in numbers for position in block.columns})
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved

@@ -22,7 +22,8 @@ LONGEST_STEP = 2.0
 """Largest change of a coordinate in one step."""
 
 FARTHEST = 32.0
-"""Distance of a coordinate, such as the logarithm of a concentration, at which the search is given up: 8e13."""
+"""Distance of a coordinate, such as the logarithm of a concentration, from its start at which the search is given up, a
+factor of 8e13."""
 
 FLAT = 1e-10
 """Curvature of the density below which a maximum is not unique."""
@@ -65,14 +66,14 @@ def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_p
         NaN in all parameters of a class and column whose density has no maximum, or more than one.
     """
     of = partial(_expansion, family, statistics, float(with_prior))
-    z = np.nan_to_num(np.asarray(_coordinates(family, dict(start))), posinf=0.0, neginf=0.0)
+    first = z = np.nan_to_num(np.asarray(_coordinates(family, dict(start))), posinf=0.0, neginf=0.0)
     height, gradient, hessian = map(np.asarray, of(z))
     settled, before = np.zeros(height.shape, bool), np.full(height.shape, np.inf)
     for _ in range(MAX_STEPS):
         step, curvature, gain = _step(gradient, hessian)
         settled |= (gain <= SETTLED) | ((gain <= ROUNDED) & (gain >= before))
         step, before = np.where(settled, 0.0, step), gain
-        if (settled | (np.abs(z) > FARTHEST).any(axis=0)).all():
+        if (settled | (np.abs(z - first) > FARTHEST).any(axis=0)).all():
             break
         for _ in range(30):
             proposed, *slopes = map(np.asarray, of(z + step))
@@ -82,7 +83,7 @@ def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_p
             step = np.where(worse, step / 4, step)
         z = z + step
         height, (gradient, hessian) = proposed, slopes
-    found = settled & (np.abs(z) <= FARTHEST).all(axis=0) & (curvature > FLAT)
+    found = settled & (np.abs(z - first) <= FARTHEST).all(axis=0) & (curvature > FLAT)
     return {name: np.where(found, np.asarray(value), np.nan) for name, value in _values(family, z).items()}
 
 

@@ -20,6 +20,9 @@ __all__ = ["VonMises"]
 LARGE = 1e3
 """Concentration from which a series replaces the Bessel function, whose derivatives lose their digits."""
 
+LARGEST = float(np.float32(np.pi))
+"""Pi as float32 has it, a little more than pi: angles may come from a table of float32."""
+
 ROUNDING = 1e-13
 """Distance from one below which a mean resultant length is one: concentrations of more than 5e12 are infinite."""
 
@@ -87,7 +90,7 @@ class VonMises(Concentrated):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.circular
+    support: ClassVar[Any] = constraints.interval(-LARGEST, LARGEST)
     holds: ClassVar[str] = "an angle in radians from -pi to pi"
     hint: ClassVar[str] = (
         "convert degrees by np.deg2rad(x), move radians into the interval by np.angle(np.exp(1j * x)), or mark the "

@@ -31,6 +31,7 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
+                "outside_is_missing": name in model.description.outside_is_missing,
                 **_write_family(family, arrays),
             }
         )
@@ -72,6 +73,7 @@ def read_model(
         class_concentration=_restore(text["class_concentration"], arrays),
         class_probs=probs,
         feature_inclusion=inclusion,
+        outside_is_missing=[feature["name"] for feature in text["features"] if feature.get("outside_is_missing")],
     )
     # A file of an earlier version has no blocks: their order is that of the description.
     return BoundModel.of(description, schema, text.get("blocks"))

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import numpy as np
-import xarray as xr
 
 from bayesnb.files.replace import replace_file
 
@@ -59,7 +59,8 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Arrays) -> bytes:
     import h5netcdf
     import h5py
 
-    with h5py.File("posterior", "w", driver="core", backing_store=False) as file:
+    # HDF5 refuses two open files of one name, also of files in memory and in several threads.
+    with h5py.File(f"posterior-{uuid4().hex}", "w", driver="core", backing_store=False) as file:
         with h5netcdf.File(file, "r+") as netcdf:
             netcdf.attrs.update(attributes)
             for name, values in arrays.items():
@@ -92,39 +93,52 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a file")
-    sealed, tree = _read_tree(path)
-    if tree.attrs.get("modeling_interface") == "bayesnb":
+    sealed, attributes, groups = _read_content(path)
+    if attributes.get("modeling_interface") == "bayesnb":
         raise ValueError(
             f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
         )
-    if "bayesnb_format" not in tree.attrs or "bayesnb" not in tree.attrs:
+    if "bayesnb_format" not in attributes or "bayesnb" not in attributes:
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
-    written = int(tree.attrs["bayesnb_format"])
+    written = int(attributes["bayesnb_format"])
     if written > FORMAT:
         raise ValueError(
             f"{str(path)!r} has format {written}, this version of bayesnb reads up to {FORMAT}: upgrade bayesnb"
         )
-    groups = {name: node.to_dataset() for name, node in tree.children.items()}
-    text = tree.attrs["bayesnb"]
-    if not (sealed if written > 2 else _older_checksum(text, groups) == tree.attrs.get("sha256")):
+    text = attributes["bayesnb"]
+    if not (sealed if written > 2 else _older_checksum(text, groups) == attributes.get("sha256")):
         raise ValueError(_changed(path))
-    arrays = {name: [dataset[f"v{i}"].values for i in range(len(dataset))] for name, dataset in groups.items()}
+    arrays = {name: [group[f"v{i}"] for i in range(len(group))] for name, group in groups.items()}
     return json.loads(text), arrays
 
 
-def _read_tree(path: Path) -> tuple[bool, xr.DataTree]:
-    """Whether the file has a seal, and its content."""
+def _read_content(path: Path) -> tuple[bool, dict[str, Any], dict[str, dict[str, np.ndarray]]]:
+    """Whether the file has a seal, its attributes, and by group its arrays by name.
+
+    xarray would read it too, but leaves a filter of warnings behind.
+    """
+    import h5netcdf
+
     while True:
         with open(path, "rb") as file:
             sealed = _check_seal(file, path)
             try:
-                with xr.open_datatree(path, engine="h5netcdf") as opened:
-                    tree = opened.load()
+                with h5netcdf.File(path, "r") as opened:
+                    attributes = dict(opened.attrs)
+                    groups = {name: _arrays_of(group) for name, group in opened.groups.items()}
             except Exception as error:
                 raise ValueError(_unreadable(path)) from error
             # Another process may have put a new file in the place of the one whose seal was compared.
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return sealed, tree
+                return sealed, attributes, groups
+
+
+def _arrays_of(group: Any) -> dict[str, np.ndarray]:
+    """The arrays of a group. Format 1 and 2 have booleans as xarray writes them, whole numbers with an attribute."""
+    return {
+        name: variable[...].astype(variable.attrs.get("dtype", variable.dtype), copy=False)
+        for name, variable in group.variables.items()
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -181,12 +195,11 @@ def _changed(path: Path) -> str:
     )
 
 
-def _older_checksum(text: str, groups: Mapping[str, xr.Dataset]) -> str:
+def _older_checksum(text: str, groups: Mapping[str, Mapping[str, np.ndarray]]) -> str:
     """Checksum of a file of format 1 or 2."""
     digest = hashlib.sha256(text.encode())
     for group in sorted(groups):
-        for name in sorted(map(str, groups[group])):
-            array = groups[group][name].values
+        for name, array in sorted(groups[group].items()):
             digest.update(f"{group}/{name}{array.shape}{array.dtype.str}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

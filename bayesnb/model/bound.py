@@ -289,7 +289,7 @@ class BoundModel(Printed):
         TypeError, ValueError
             If X is not a table, or a column of the model is missing.
         """
-        return read(self.schema, self.blocks, X)
+        return read(self.schema, self.blocks, X, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.

@@ -1,7 +1,8 @@
 """The user's description of a model: the family of each column, and the class prior."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from dataclasses import field as field_of
 from functools import cached_property
 from typing import Any, Self
 
@@ -30,12 +31,15 @@ class Description(Printed, Params):
     class_concentration : float, array of shape (classes,) or distribution
     class_probs : array of shape (classes,), mapping from label to probability, "empirical" or None
     feature_inclusion : float, array of shape (features,), mapping from feature to float or None
+    outside_is_missing : frozenset
     """
 
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
     feature_inclusion: Any
+    # How rows to predict are read, and no part of the model.
+    outside_is_missing: frozenset[Any] = field_of(compare=False)
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class Description(Printed, Params):
         class_concentration: Any = 1.0,
         class_probs: Any = None,
         feature_inclusion: Any = None,
+        outside_is_missing: Iterable[Any] = (),
     ) -> None:
         object.__setattr__(self, "features", read_features(features))
         object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
@@ -53,6 +58,7 @@ class Description(Printed, Params):
             raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
         inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
         object.__setattr__(self, "feature_inclusion", inclusion)
+        object.__setattr__(self, "outside_is_missing", frozenset(outside_is_missing))
         if inclusion is not None and self.hyperpriors:
             raise ValueError(
                 f"feature_inclusion is averaged over in closed form, in which {[*self.hyperpriors]} cannot be learned: "

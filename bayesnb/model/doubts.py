@@ -31,7 +31,7 @@ SAMPLED = 10_000
 MOST = 0.5
 """A share of the cells above this is most of them."""
 
-FEW, EQUAL, MASS, DISTINCT, MARKS = "few", "equal", "mass", "distinct", "marks"
+FEW, EQUAL, MASS, DISTINCT, EMPTY, MARKS = "few", "equal", "mass", "distinct", "empty", "marks"
 
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
@@ -40,8 +40,10 @@ REMEDIES = {
     "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
     MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
     "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
-    DISTINCT: "most values are distinct, and categories are taken (Categorical), for which unseen values count as "
-    "missing. Leave names and numbers of rows out, exclude=[{name!r}]; count the words of texts",
+    DISTINCT: "most values are distinct, and the column is left out of the model. Count the words of texts; names and "
+    "numbers of rows tell nothing, exclude=[{name!r}]. To keep it write families={{{name!r}: nb.Categorical()}}",
+    EMPTY: "text that is left out of the model. Leave it out yourself, "
+    "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
 """For each kind of doubt what it is, which family was taken, and what to write instead."""
@@ -49,7 +51,7 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why the guessed family of a column may not fit.
+    """A reason why the guessed family of a column may not fit, or why the column is left out.
 
     Attributes
     ----------
@@ -64,6 +66,11 @@ class Doubt:
     kind: str
     column: Column
     seen: str
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the column is left out of the model."""
+        return self.kind in (DISTINCT, EMPTY)
 
 
 def doubt_of_numbers(cells: np.ndarray, column: Column) -> Doubt | None:
@@ -112,7 +119,7 @@ def doubts_of_density(cells: np.ndarray, column: Column, family: str) -> Iterabl
         yield Doubt(MASS, column, f"({family}, {number[most] / cells.size:.0%} of its cells are {values[most]:g})")
 
 
-def doubts_of_text(values: np.ndarray, column: Column) -> Iterable[Doubt]:
+def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[Doubt]:
     """The doubts about a column of categories.
 
     Parameters
@@ -121,9 +128,13 @@ def doubts_of_text(values: np.ndarray, column: Column) -> Iterable[Doubt]:
         Its cells, missing ones among them.
     column : hashable
         Name of the column.
+    declared : tuple or None
+        Categories that the type of the column lists.
     """
     distinct, positions = distinct_objects(values, column)
     observed = int((positions >= 0).sum())
+    if not observed and not declared:
+        yield Doubt(EMPTY, column, "(no observed cell)")
     if observed >= MIN_CELLS and len(distinct) > MOST * observed:
         yield Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)")
     if "?" in distinct:

@@ -8,7 +8,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.model.doubts import Doubt, doubt_of_numbers, doubts_of_text, warn_of_guess
+from bayesnb.model.doubts import Doubt, doubt_of_numbers, warn_of_guess
 from bayesnb.model.open_columns import OpenColumns, observed
 from bayesnb.tables.table import Table
 
@@ -18,7 +18,7 @@ __all__ = ["guess_family", "guess_features"]
 def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
     guessed: dict[int, Family] = {}
-    doubts: list[Doubt] = []
+    doubts = [*columns.doubts]
     for position in columns.open:
         guessed[position], found = guess_family(columns.table, position)
         doubts += found
@@ -32,7 +32,7 @@ def guess_family(table: Table, position: int) -> tuple[Family, list[Doubt]]:
     if kind == "boolean":
         return Bernoulli(), []
     if kind == "category":
-        return Categorical(), list(doubts_of_text(table.values(position, slice(None)), name))
+        return Categorical(), []
     cells = observed(table, position)
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
         return Bernoulli(), []

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bayesnb.families.base import Family
+from bayesnb.families.multinomial import Multinomial
 from bayesnb.model.bound import BoundModel, bind
 from bayesnb.model.choose import choose_features
 from bayesnb.model.column_evidence import labelled_table
 from bayesnb.model.describe import Description
 from bayesnb.model.guess import guess_features
-from bayesnb.model.open_columns import open_columns
+from bayesnb.model.open_columns import holds_counts, open_columns
 from bayesnb.model.program import refuse_subsets
 from bayesnb.tables.label_column import split_labels
 from bayesnb.tables.named import with_names
@@ -60,6 +61,10 @@ class NaiveBayes(Description):
         Prior probability that a feature depends on the class at all; with one minus it, all classes share the feature's
         parameters. A fit then averages over all subsets of the features (`AveragedPosterior`). Features are columns, in
         the order of the table, and a block that is one observation is one. By default all depend on the class.
+    outside_is_missing : collection of columns, default ()
+        Columns of numbers in which a cell to predict counts as missing, with a warning, if the family cannot hold it,
+        such as a zero in a column of positive numbers. In other columns, and in rows to fit, such a cell is an error.
+        `from_frame` names the columns whose families it takes, since the user may not expect these.
 
     Raises
     ------
@@ -104,8 +109,9 @@ class NaiveBayes(Description):
         """Choose a family for each column by its evidence given labels, or guess it from the column's type.
 
         Without labels, booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and
-        categoricals `Categorical`. With labels, the family of numbers is the one with the highest evidence, as
-        `choose_families` computes it. The model's repr shows the families.
+        categoricals `Categorical`. A sparse matrix of counts is one block of count vectors, `Multinomial`: whole
+        numbers from zero, of an integer type or some above 1. With labels, the family of numbers is the one with the
+        highest evidence, as `choose_families` computes it. The model's repr shows the families.
 
         Parameters
         ----------
@@ -135,9 +141,10 @@ class NaiveBayes(Description):
         -----
         UserWarning
             If some families probably mislead. One warning lists the columns of each kind with what to write instead:
-            numbers of which more than half are equal, if the family is a density; text of which more than half of the
-            values are distinct; text that holds "?"; without labels, whole numbers of at most 20 values. Columns with
-            fewer than 20 observed cells are only searched for "?".
+            numbers of which more than half are equal, if the family is a density; text that holds "?"; without labels,
+            whole numbers of at most 20 values. Text without an observed cell, or of which more than half of the values
+            are distinct, is left out of the model, and the warning says so. Columns with fewer than 20 observed cells
+            are only searched for "?".
 
         Notes
         -----
@@ -175,15 +182,17 @@ class NaiveBayes(Description):
         """
         frame, y = split_labels(frame, y)
         columns = open_columns(frame, exclude, families)
+        if holds_counts(columns):
+            return cls(Multinomial(), **class_prior)
         if y is None:
             if sample_weight is not None:
                 raise ValueError(
                     "sample_weight is given without y: families are chosen by labels and weights, and guessed by the "
                     "types of the columns; give y, or leave the weights out"
                 )
-            return cls(guess_features(columns), **class_prior)
+            return cls(guess_features(columns), outside_is_missing=columns.open_names, **class_prior)
         rows = labelled_table(columns.table, y, sample_weight, may_miss=True)
-        return cls(choose_features(columns, rows), **class_prior)
+        return cls(choose_features(columns, rows), outside_is_missing=columns.open_names, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.

@@ -11,6 +11,12 @@ __all__ = ["LINE", "line_height", "line_number", "percent", "shorten_to", "text_
 LINE = 1.25
 """Height of a line, in sizes of its letters."""
 
+MOST_LETTERS = 500
+"""Letters of a line of text above which its middle is left out, before it is measured."""
+
+THIN = 1.0
+"""Points that a letter is wide at least: a text of more letters than fit by this is not measured."""
+
 PARTS = re.compile(r"\[?[^\s_/\[-]*(?:[_/-]+|\s+|(?=\[)|$)")
 """Words, and parts of words, with the space behind them.
 
@@ -45,14 +51,26 @@ def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     """Text in lines of at most `width` inches; a dollar sign does not start a formula.
 
     Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
-    divided.
+    divided. A line of more than `MOST_LETTERS` loses its middle.
     """
-    return "\n".join(_wrap_line(line, width, size, weight) for line in str(text).replace("$", r"\$").split("\n"))
+    return "\n".join(_wrap_line(line, width, size, weight) for line in _escaped(text).split("\n"))
+
+
+def _escaped(text: Any) -> str:
+    """A text whose dollar signs start no formula; its long lines without their middle."""
+    lines = [
+        _without_middle(line, MOST_LETTERS) if len(line) > MOST_LETTERS else line for line in str(text).split("\n")
+    ]
+    return "\n".join(lines).replace("$", r"\$")
+
+
+def _without_middle(line: str, kept: int) -> str:
+    return f"{line[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{line[len(line) - kept // 2 :]}"
 
 
 def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
     def fits(text: str) -> bool:
-        return text_width(text.rstrip(), size, weight) <= width
+        return len(text) <= 72 * width / THIN and text_width(text.rstrip(), size, weight) <= width
 
     if fits(line):
         return line
@@ -71,17 +89,14 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
 
 def shorten_to(text: Any, width: float, size: str) -> str:
     """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
-    whole = wrap_to(text, float("inf"), size)
+    whole = _escaped(text)
     if text_width(whole, size) <= width:
         return whole
 
-    def shown(kept: int) -> str:
-        return f"{whole[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{whole[len(whole) - kept // 2 :]}"
-
     def is_too_wide(kept: int) -> bool:
-        return text_width(shown(kept), size) > width
+        return text_width(_without_middle(whole, kept), size) > width
 
-    return shown(max(1, bisect_left(range(1, len(whole)), True, key=is_too_wide)))
+    return _without_middle(whole, max(1, bisect_left(range(1, len(whole)), True, key=is_too_wide)))
 
 
 def _longest(text: str, fits: Callable[[str], bool]) -> int:

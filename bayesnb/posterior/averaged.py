@@ -78,7 +78,7 @@ class AveragedPosterior(ClosedFormPosterior):
         import pandas as pd
 
         values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
-        names = pd.Index(feature_names(self.model.blocks), name="feature")
+        names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
 
     @property

@@ -105,7 +105,7 @@ class Evidence:
         ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
         frame = pd.DataFrame(
             {"log_odds": self.log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
-            index=pd.Index(self.names, name="feature"),
+            index=pd.Index(self.names, name="feature", tupleize_cols=False),
         )
         frame.attrs = {"class": self.class_, "against": self.against, "unit": self.unit, "prob": prob}
         heading = f"Log odds of {self.class_} against {self.against} in {self.unit}"

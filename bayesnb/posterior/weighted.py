@@ -119,7 +119,7 @@ class WeightedPosterior(Posterior):
         """
         import pandas as pd
 
-        names = pd.Index(feature_names(self.model.blocks), name="feature")
+        names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.DataFrame(self.feature_weights.summary(PROB)["feature_weight"], index=names)
 
     def plot(self, **options: Any) -> Any:

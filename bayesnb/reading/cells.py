@@ -1,6 +1,6 @@
 """Cells of some rows as a model's families take them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from bayesnb.arrays import in_float64
 from bayesnb.blocks.block import Block
 from bayesnb.blocks.statistics import ModelStatistics
 from bayesnb.statistics.counts import ClassCounts
-from bayesnb.tables.cells import check_cells
+from bayesnb.tables.cells import check_cells, outside_as_missing
 from bayesnb.tables.schema import Schema
 from bayesnb.tables.table import Table
 
@@ -28,6 +28,7 @@ def encode_block(
     unseen: dict[Any, dict[Any, int]],
     *,
     compact: bool,
+    tolerant: Collection[Any] = (),
 ) -> Any:
     """Cells of a block in some rows, checked against the support of its family.
 
@@ -43,6 +44,8 @@ def encode_block(
         Receives, by column, the values that are not among the categories, with their number.
     compact : bool
         Whether families that are `compact` get booleans and integers as the table holds them.
+    tolerant : collection, default ()
+        Names of columns of numbers in which a cell outside the support counts as missing; `unseen` receives these.
 
     Raises
     ------
@@ -54,6 +57,8 @@ def encode_block(
         return schema.categories_as_codes(table, block.columns, columns, rows, unseen, compact=compact)
     x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
     if not (table.non_negative and block.family.accepts_fractions):
+        if tolerant and block.family.cell == "number":
+            x = outside_as_missing(x, block.family, block.labels, tolerant, unseen)
         check_cells(x, block.family, block.labels, rows)
     return x
 

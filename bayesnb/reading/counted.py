@@ -9,7 +9,8 @@ from bayesnb.blocks.statistics import ModelStatistics
 __all__ = ["Counted", "Unseen", "add_unseen"]
 
 Unseen = Mapping[Any, Mapping[Any, int]]
-"""For each column the values that are not among its categories, and how often each occurs."""
+"""For each column the values that are not among its categories, and how often each occurs; for each `OutsideSupport`
+one of its cells, and their number."""
 
 
 @dataclass(frozen=True)

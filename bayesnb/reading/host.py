@@ -1,6 +1,6 @@
 """Chunks of a table that is read on the host."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,15 @@ class HostChunks:
     table : Table
     columns : list of sequence of int
         For each block the positions of its columns in the table.
+    tolerant : frozenset
+        Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
     """
 
     schema: Schema
     blocks: tuple[Block, ...]
     table: Table
     columns: list[Sequence[int]]
+    tolerant: frozenset[Any] = frozenset()
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.
@@ -143,14 +146,14 @@ class HostChunks:
 
     def count_slice(self, rows: slice, codes: np.ndarray, weights: np.ndarray | None) -> Counted:
         """Statistics of some rows, computed on the host."""
-        cells, unseen = self.encode(rows, compact=True)
+        cells, unseen = self.encode(rows, compact=True, tolerant=())
         number = len(self.schema.classes)
         if weights is None:
             return Counted(count_by_class(self.blocks, cells, codes[rows], number), unseen)
         membership = np.eye(number)[codes[rows]] * weights[rows, None]
         return Counted(count_by_weight(self.blocks, cells, membership), unseen)
 
-    def encode(self, rows: slice, *, compact: bool) -> tuple[Cells, Unseen]:
+    def encode(self, rows: slice, *, compact: bool, tolerant: Collection[Any] | None = None) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.
 
         Parameters
@@ -158,10 +161,13 @@ class HostChunks:
         rows : slice
         compact : bool
             Whether families that are `compact` get booleans and integers as the table holds them, instead of float64.
+        tolerant : collection, optional
+            By default `tolerant`.
         """
         unseen: dict[Any, dict[Any, int]] = {}
+        tolerant = self.tolerant if tolerant is None else tolerant
         cells = tuple(
-            encode_block(self.schema, block, self.table, columns, rows, unseen, compact=compact)
+            encode_block(self.schema, block, self.table, columns, rows, unseen, compact=compact, tolerant=tolerant)
             for block, columns in zip(self.blocks, self.columns, strict=True)
         )
         return cells, {column: values for column, values in unseen.items() if values}

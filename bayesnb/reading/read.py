@@ -13,7 +13,7 @@ from bayesnb.tables.schema import Schema
 __all__ = ["read"]
 
 
-def read(schema: Schema, blocks: Sequence[Block], X: Any) -> HostChunks:
+def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[Any] = frozenset()) -> HostChunks:
     """The chunks of a table, in memory or on an accelerator.
 
     Parameters
@@ -22,6 +22,8 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any) -> HostChunks:
         Columns, classes and categories of the model.
     blocks : sequence of Block
     X : table, shape (rows, columns)
+    tolerant : frozenset, default frozenset()
+        As for `HostChunks`.
 
     Raises
     ------
@@ -31,5 +33,5 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any) -> HostChunks:
     table = as_table(X)
     columns = schema.locate(table, [block.columns for block in blocks])
     if isinstance(table, DeviceTable):
-        return DeviceChunks(schema, tuple(blocks), table, columns)
-    return HostChunks(schema, tuple(blocks), table, columns)
+        return DeviceChunks(schema, tuple(blocks), table, columns, tolerant)
+    return HostChunks(schema, tuple(blocks), table, columns, tolerant)

@@ -107,7 +107,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
             "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
             "inclusion_probability": in_column_order(blocks, posteriors),
         },
-        index=pd.Index(feature_names(blocks), name="feature"),
+        index=pd.Index(feature_names(blocks), name="feature", tupleize_cols=False),
         dtype=np.float64,
     )
 

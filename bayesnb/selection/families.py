@@ -250,8 +250,8 @@ def choose_families(
     there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row rarely changes the
     choice. Those that ``criterion="labels"`` maximised are a little too high.
 
-    A family chosen for positive numbers or counts raises an error for other cells in later rows; `NaiveBayesClassifier`
-    counts them as missing. If such cells may come, give another family with `families`.
+    Cells to predict that a chosen family cannot hold, such as a zero in a column of positive numbers, count as missing
+    ones, with a warning. If such cells may come, give another family with `families`.
 
     Examples
     --------
@@ -292,10 +292,13 @@ def choose_families(
     if criterion == "labels":
         score = best_for_labels(columns, rows, compared)
         best = score.chosen
-    warn_of_choice(doubts_of_choice(columns.table, best))
+    warn_of_choice(doubts_of_choice(columns, best))
     names = columns.table.names
     return FamilyChoice(
-        model=NaiveBayes(columns.features({position: candidate.family for position, candidate in best.items()})),
+        model=NaiveBayes(
+            columns.features({position: candidate.family for position, candidate in best.items()}),
+            outside_is_missing=columns.open_names,
+        ),
         table=_as_frame(names, compared, best, score),
         criterion=criterion,
         classes=tuple(rows.classes.tolist()),

@@ -142,7 +142,7 @@ def mutual_information(
     columns["p_value"] = np.array(in_column_order(posterior.model.blocks, p_value))
     columns["inclusion_probability"] = np.array(in_column_order(posterior.model.blocks, column_inclusion(posterior)))
     labels = in_column_order(posterior.model.blocks, [labels_of_information(block) for block in posterior.model.blocks])
-    found = pd.DataFrame(columns, index=pd.Index(labels, name="feature"))
+    found = pd.DataFrame(columns, index=pd.Index(labels, name="feature", tupleize_cols=False))
     found.attrs |= {"unit": unit, "prob": prob}
     order = ["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]
     heading = f"Mutual information with the class in {unit}, lower and upper: {percent(prob)} interval"

@@ -1,6 +1,7 @@
 """Are the cells of a block in the support of its family?"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,77 @@ from bayesnb.families.base import Family
 from bayesnb.rows import all_whole
 from bayesnb.tables.columns import Column
 
-__all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to", "outside"]
+__all__ = [
+    "LARGEST_COUNT",
+    "LARGEST_NUMBER",
+    "OutsideSupport",
+    "check_cells",
+    "not_negative_up_to",
+    "outside_as_missing",
+]
 
 LARGEST_COUNT = 2.0**53
 """The largest count: float64 holds every whole number up to here."""
 
 LARGEST_NUMBER = 1e150
 """The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
+
+
+@dataclass(frozen=True)
+class OutsideSupport:
+    """A column with cells that its family cannot hold, and that count as missing.
+
+    Attributes
+    ----------
+    column : hashable
+        Its name.
+    family : str
+        Name of the family.
+    holds : str
+        What the family holds.
+    """
+
+    column: Column
+    family: str
+    holds: str
+
+
+def outside_as_missing(
+    x: Any, family: Family, names: Sequence[Column], tolerant: Collection[Column], found: dict[Any, dict[Any, int]]
+) -> Any:
+    """The cells of a block, those outside its family's support as missing ones in some columns.
+
+    Cells that no family of numbers holds, such as infinite ones, stay as they are.
+
+    Parameters
+    ----------
+    x : array or CSR array, shape (rows, columns)
+    family : Family
+        Of numbers.
+    names : sequence
+        Names of the columns.
+    tolerant : collection
+        Names of the columns in which such cells count as missing.
+    found : dict
+        Receives, by `OutsideSupport`, one of these cells and their number.
+    """
+    sparse = scipy.sparse.issparse(x)
+    cells = x.data if sparse else x
+    wrong = _outside(cells, family)
+    if not wrong.any():
+        return x
+    wrong &= np.abs(cells) <= LARGEST_NUMBER
+    of_cell = x.indices if sparse else np.broadcast_to(np.arange(len(names)), x.shape)
+    for j in np.unique(of_cell[wrong]):
+        here = wrong & (of_cell == j)
+        if names[j] in tolerant:
+            key = OutsideSupport(names[j], family.family_name, family.holds)
+            found[key] = {float(cells[here][0]): int(here.sum())}
+        else:
+            wrong &= ~here
+    x = x.copy()
+    (x.data if sparse else x)[wrong] = np.nan
+    return x
 
 
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
@@ -29,7 +94,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
         If a cell is outside. The error names the column, the row and the value.
     """
     cells = x.data if scipy.sparse.issparse(x) else x
-    wrong = outside(cells, family)
+    wrong = _outside(cells, family)
     if not wrong.any():
         return
     if scipy.sparse.issparse(x):
@@ -59,7 +124,7 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
-def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
     support = constraints.nonnegative if family.accepts_fractions else family.support
     with np.errstate(invalid="ignore", over="ignore"):

@@ -40,9 +40,9 @@ def listed(values: Iterable[Any]) -> str:
     return first_few(list(map(repr, values)))
 
 
-def first_few(texts: Sequence[str], number: int = 5) -> str:
+def first_few(texts: Sequence[str], number: int = 5, between: str = ", ") -> str:
     """So many of the texts, and how many more there are."""
-    return ", ".join(texts[:number]) + (f" and {len(texts) - number} more" if len(texts) > number else "")
+    return between.join(texts[:number]) + (f" and {len(texts) - number} more" if len(texts) > number else "")
 
 
 def near_matches(name: Column, names: Iterable[Column]) -> str:

@@ -46,7 +46,9 @@ class FrameTable(Table):
 
     def values(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
-        return series.to_numpy() if series.dtype.is_numeric() else self._as_objects(series)
+        # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
+        as_numbers = series.dtype.is_numeric() and not (series.dtype.is_integer() and series.null_count())
+        return series.to_numpy() if as_numbers else self._as_objects(series)
 
     def _series(self, column: int, rows: slice) -> nw.Series:
         return self.frame[:, column][rows]

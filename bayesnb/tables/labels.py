@@ -8,7 +8,7 @@ import jax
 import narwhals as nw
 import numpy as np
 
-from bayesnb.tables.categories import sort_categories
+from bayesnb.tables.categories import sort_categories, warn_of_twins
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.objects import is_missing, shortened, unmask
 from bayesnb.validate import a_type
@@ -22,7 +22,9 @@ def as_labels(y: Any) -> np.ndarray:
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         labels = native.to_numpy()
-        return labels if labels.dtype.kind in "biufUS" else _label_array(native.to_list())
+        # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
+        exact = labels.dtype.kind in "biuUS" or (labels.dtype.kind == "f" and not native.dtype.is_integer())
+        return labels if exact else _label_array(native.to_list())
     if isinstance(y, np.ma.MaskedArray):
         return unmask(y)
     if isinstance(y, jax.Array):
@@ -71,7 +73,10 @@ class Labels:
             labels = _label_array(labels[~self.missing])
         if labels.dtype.kind != "O":
             return distinct(labels)
-        return _label_array(sort_categories(set(labels.tolist()), "y"))
+        found = sort_categories(set(labels.tolist()), "y")
+        if self.name == "y":  # who lists classes means them
+            warn_of_twins(found, self.name, "labels")
+        return _label_array(found)
 
     def codes(self, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
         """Position of each label among the classes, shape (rows,).

@@ -43,6 +43,9 @@ class SparseTable(Table):
     def values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
 
+    def kind(self, column: int) -> str:
+        return "boolean" if self.matrix.dtype == bool else "number"
+
     def chunks(self, num_columns: int) -> Iterator[slice]:
         # The statistics of a chunk have an entry for every column, so large chunks cost less. The number of chunks is
         # even, for two threads.

@@ -378,7 +378,7 @@ def test_the_general_classifier_doubts_its_choice_as_from_frame_does(penguins):
         NaiveBayesClassifier().fit(X.assign(name=[f"bird {row}" for row in range(len(X))]), y)
 
 
-def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng):
+def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng, tmp_path):
     y = rng.integers(0, 2, 200)
     columns = {"price": np.exp(rng.normal(y, 1.0)), "items": rng.poisson(3 + 2 * y), "flag": rng.integers(0, 2, 200)}
     X = pd.DataFrame({**columns, "size": rng.normal(size=200)}).astype(float)
@@ -388,14 +388,54 @@ def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng):
     rows = X.head(5).assign(price=[0, 1, -3, 2, 1], items=[1, 2, 2.5, 2, 1], flag=[0, 1, 1, 2, 0])
     holes = rows.assign(price=[np.nan, 1, np.nan, 2, 1], items=[1, 2, np.nan, 2, 1], flag=[0, 1, 1, np.nan, 0])
     words = r"2 in column 'price', such as 0, which is not a positive number \(LogNormal\); 1 in column 'items', such"
-    with pytest.warns(UserWarning, match=words):
-        found = classifier.predict_proba(rows)
-    np.testing.assert_array_equal(found, classifier.predict_proba(holes))
-    with pytest.raises(ValueError, match="column 'price', row 0: 0 is not a positive number"):
-        NaiveBayesClassifier(classifier.model_).fit(X, y).predict(rows)
+    posterior = nb.fit(nb.NaiveBayes.from_frame(X, y), X, y)
+    posterior.save(tmp_path / "posterior.nc")
+    compared = nb.fit(nb.choose_families(X, y).model, X, y)
+    for fitted in (classifier, posterior, compared, nb.load(tmp_path / "posterior.nc")):
+        with pytest.warns(UserWarning, match=words):
+            found = fitted.predict_proba(rows)
+        np.testing.assert_array_equal(found, fitted.predict_proba(holes))
+    with pytest.warns(UserWarning, match="1 in column 'price', such as 0"):
+        assert posterior.explain(rows.iloc[[0]]).loc["price", "log_odds"] == 0
+    given = nb.NaiveBayes.from_frame(X, y, families={"price": nb.LogNormal()})
+    for refuse in (
+        lambda: posterior.update(rows, [0] * 5),
+        lambda: nb.fit(classifier.model_, rows, [0] * 5),
+        lambda: nb.fit(given, X, y).predict(rows),
+        lambda: NaiveBayesClassifier(given).fit(X, y).predict(rows),
+    ):
+        with pytest.raises(ValueError, match="column 'price', row 0: 0 is not a positive number"):
+            refuse()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         classifier.predict(X)
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+def test_cells_of_sparse_rows_that_a_family_cannot_hold_are_missing(form, rng):
+    X, y = rng.integers(0, 2, (60, 3)).astype(float), rng.integers(0, 2, 60)
+    classifier = NaiveBayesClassifier().fit(form(X), y)
+    assert [type(family) for family, _ in classifier.model_.features.values()] == [nb.Bernoulli] * 3
+    rows, holes = X[:5].copy(), X[:5].copy()
+    rows[1, 0], rows[3, 2] = 2.5, 3.0
+    holes[1, 0] = holes[3, 2] = np.nan
+    with pytest.warns(UserWarning, match=r"1 in column 0, such as 2.5, which is not 0.*; 1 in column 2, such as 3"):
+        found = classifier.predict_proba(form(rows))
+    np.testing.assert_allclose(found, classifier.predict_proba(holes), rtol=1e-12)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_sparse_counts_are_count_vectors(binary):
+    """A word that training texts have at most once may come twice in a new one."""
+    texts, y = ["a fox and a dog", "the dog", "one fish", "two fish and one fox"], [0, 0, 1, 1]
+    pipeline = make_pipeline(CountVectorizer(binary=binary), NaiveBayesClassifier(feature_weights=None)).fit(texts, y)
+    counts = pipeline[0].transform(texts)
+    expected = nb.fit(nb.Multinomial(), counts, y)
+    new = ["dog dog dog fish", ""]
+    np.testing.assert_array_equal(pipeline.predict_proba(new), expected.predict_proba(pipeline[0].transform(new)))
+    assert nb.NaiveBayes.from_frame(counts, y) == nb.NaiveBayes.from_frame(counts) == nb.NaiveBayes(nb.Multinomial())
+    one_hot = (counts > 0).astype(float)
+    assert list(nb.NaiveBayes.from_frame(one_hot).features) == list(range(counts.shape[1]))
 
 
 def test_the_general_classifier_chooses_its_families_by_labels_and_weights(penguins):

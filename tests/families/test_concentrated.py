@@ -605,3 +605,20 @@ def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_sha
     found = nb.Gamma().estimate(Counts(np.ones((1, 200)), total, np.zeros((1, 200))))
     np.testing.assert_allclose(found["concentration"][0], shape, rtol=0.016)
     np.testing.assert_array_equal(found["mean"], 1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e20, 1e100])
+@pytest.mark.parametrize("inference", [nb.MAP(), nb.MLE()], ids=repr)
+def test_an_estimate_of_gamma_columns_does_not_depend_on_the_unit(unit: float, inference: Any) -> None:
+    x, y = np.random.default_rng(0).gamma(2.0, 1.0, (60, 1)), Y
+    of_one, found = (nb.fit(nb.Gamma(), x * scale, y, inference).mean() for scale in (1.0, unit))
+    np.testing.assert_allclose(found["x_mean"] / unit, of_one["x_mean"], rtol=1e-9)
+    np.testing.assert_allclose(found["x_concentration"], of_one["x_concentration"], rtol=1e-9)
+
+
+def test_pi_may_come_from_a_table_of_float32() -> None:
+    angles = np.array([[np.pi], [1.0], [-np.pi], [0.3]])
+    found, expected = (nb.fit(nb.VonMises(), x, [0, 0, 1, 1], nb.MAP()) for x in (angles.astype(np.float32), angles))
+    np.testing.assert_allclose(found.mean()["x_loc"], expected.mean()["x_loc"], atol=1e-6)
+    with pytest.raises(ValueError, match=r"3\.1416 is not an angle in radians"):
+        found.predict([[3.1416]])

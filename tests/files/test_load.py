@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import h5py
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def test_hdf5_never_sees_what_was_changed(saved: Path, monkeypatch: pytest.Monke
     place = whole.index(b'"schema"')
     whole[place] ^= 1
     saved.write_bytes(whole)
-    monkeypatch.setattr(xr, "open_datatree", None)
+    monkeypatch.setattr(h5netcdf, "File", None)
     with pytest.raises(ValueError, match=r"posterior\.nc' was changed after it was saved.*fit and save again"):
         nb.load(saved)
 

@@ -2,9 +2,12 @@
 
 import errno
 import os
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import numpy as np
 import pytest
 import xarray as xr
@@ -44,6 +47,18 @@ def test_a_process_killed_during_a_save_leaves_a_whole_file(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_processes_that_save_to_one_path_all_succeed(tmp_path: Path) -> None:
     run("together", tmp_path, 12, 20)
+
+
+@pytest.mark.parametrize("name", ["posterior.nc", "{}.nc"], ids=["one path", "a path each"])
+def test_threads_that_save_and_load_all_succeed(name: str, tmp_path: Path) -> None:
+    def saved_and_loaded(number: int) -> bytes:
+        made.save(path := tmp_path / name.format(number))
+        return predictions(path)
+
+    made, before = posterior(), list(warnings.filters)
+    with ThreadPoolExecutor(20) as threads:
+        assert {*threads.map(saved_and_loaded, range(100))} == {made.log_joint(ROWS).tobytes()}
+    assert warnings.filters == before
 
 
 def test_a_file_is_replaced_in_one_step(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,16 +180,17 @@ def test_links_and_permissions_stay(saved: Path) -> None:
 def test_a_file_that_is_replaced_while_it_is_read(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read is the file whose seal was compared."""
     other = nb.fit(nb.Bernoulli(), [[1.0], [1.0]], ["a", "b"])
-    opened = xr.open_datatree
+    opened = h5netcdf.File
     times = []
 
-    def replacing(path: Any, **options: Any) -> Any:
-        if not times:
-            other.save(saved)
-        times.append(path)
-        return opened(path, **options)
+    def replacing(path: Any, mode: str) -> Any:
+        if mode == "r":
+            times.append(path)
+            if len(times) == 1:
+                other.save(saved)
+        return opened(path, mode)
 
-    monkeypatch.setattr(xr, "open_datatree", replacing)
+    monkeypatch.setattr(h5netcdf, "File", replacing)
     assert nb.load(saved).log_evidence == other.log_evidence
     assert len(times) == 2
 

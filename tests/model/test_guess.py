@@ -45,7 +45,9 @@ class TestWarning:
         assert "families={'grade': nb.Categorical()}" in lines[1]
         assert lines[2].startswith("- 'gain' (75% are 0): most cells are equal")
         assert "For many zeros write families={'gain': nb.Hurdle()}" in lines[2]
-        assert lines[3].startswith("- 'name' (40 values in 40 cells): most values are distinct")
+        assert lines[3].startswith(
+            "- 'name' (40 values in 40 cells): most values are distinct, and the column is left out"
+        )
         assert "exclude=['name']" in lines[3]
         assert lines[4].startswith("- 'mark' holds '?' in 10 cells: counted as a category")
         assert len(lines) == 5
@@ -87,7 +89,7 @@ class TestWarning:
         ids=["20 values", "21 values", "fractions", "constant", "31 equal", "30 equal", "31 texts", "30 texts"],
     )
     def test_at_its_limits(self, cells, doubted):
-        assert bool(told(pd.DataFrame({"x": cells}))) == doubted
+        assert bool(told(pd.DataFrame({"x": cells, "y": np.linspace(0, 1, 60)}))) == doubted
 
     def test_counts_all_cells_of_a_long_column(self):
         """A sample of the cells raises the doubt, and all cells settle it."""
@@ -112,6 +114,31 @@ class TestWarning:
         assert "'animal' (100 values in 101 cells)" in told(pd.read_csv(data / "zoo.csv"), exclude=["type"])
         for name in ("iris", "penguins", "car", "tic_tac_toe"):
             assert told(pd.read_csv(data / f"{name}.csv")) == ""
+
+
+HALVES = np.arange(ROWS) % 2
+CHOICES = {
+    "guessed": nb.NaiveBayes.from_frame,
+    "chosen": lambda X: nb.NaiveBayes.from_frame(X, HALVES),
+    "compared": lambda X: nb.choose_families(X, HALVES).model,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [([None] * ROWS, "no observed cell"), ([f"person {row}" for row in range(ROWS)], "40 values in 40 cells")],
+    ids=["missing", "distinct"],
+)
+def test_text_that_tells_nothing_is_left_out_of_the_model(kind, choose, cells, words):
+    X = kind(pd.DataFrame({"size": FRAME["size"], "name": pd.Series(cells, dtype="string")}))
+    with pytest.warns(UserWarning, match=rf"'name' \({words}\): .*left out of the model.*exclude=\['name'\]"):
+        model = choose(X)
+    assert list(model.features) == ["size"]
+    assert nb.fit(model, X, HALVES).predict(X).shape == (ROWS,)
+    with pytest.raises(ValueError, match=r"every column is text .*'name'.*families=\{column: nb.Categorical"):
+        choose(kind(pd.DataFrame({"name": pd.Series(cells, dtype="string")})))
 
 
 class TestFamilies:

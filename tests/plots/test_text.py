@@ -1,10 +1,12 @@
 """Widths of texts before they are drawn."""
 
+from typing import Any
+
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from bayesnb.pictures.text import text_width, wrap_to
+from bayesnb.pictures.text import shorten_to, text_width, wrap_to
 
 DPI = 1000
 """So high that letters are not moved to whole pixels."""
@@ -27,6 +29,28 @@ def test_the_backslash_of_a_dollar_sign_has_no_width() -> None:
     price = wrap_to("5 $ and 7 $ or 9 $", 10.0, "small")
     assert r"\$" in price
     assert text_width(price, "small") == pytest.approx(drawn_width(price, "small", "normal"), rel=0.02)
+
+
+@pytest.mark.parametrize("write", [shorten_to, wrap_to])
+def test_few_letters_of_a_long_text_are_measured(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(text: str) -> int:
+        letters = 0
+
+        def counting(text: str, *font: Any) -> float:
+            nonlocal letters
+            letters += len(text)
+            return text_width(text, *font)
+
+        monkeypatch.setattr("bayesnb.pictures.text.text_width", counting)
+        shown = write(text, 1.0, "small")
+        monkeypatch.undo()
+        assert all(text_width(line, "small") <= 1.0 for line in shown.split("\n"))
+        assert shown.startswith("letters")
+        assert shown.endswith("end")
+        return letters
+
+    assert measured("letters " + "abcdefghij" * 10_000 + " end") < 20_000
+    assert measured("letters " + "abcdefghij" * 10_000 + " end") == measured("letters " + "abcdefghij" * 1000 + " end")
 
 
 def test_an_empty_text_has_no_width() -> None:

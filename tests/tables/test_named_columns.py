@@ -135,3 +135,25 @@ class TestEstimators:
         fitted = GaussianNB().fit(FRAME[["mass"]], LABELS)
         with pytest.raises(ValueError, match="unseen at fit time:\n- eggs"):
             fitted.predict(FRAME[["mass", "eggs"]])
+
+
+VERBS = {
+    "mutual_information": lambda posterior, X, y: nb.mutual_information(posterior, num_draws=50),
+    "feature_evidence": lambda posterior, X, y: nb.feature_evidence(posterior),
+    "weights": lambda posterior, X, y: nb.weight_features(posterior, X, y).weights,
+    "explain": lambda posterior, X, y: posterior.explain(X.iloc[[0]]).iloc[1:],
+    "inclusion_probability": lambda posterior, X, y: (
+        nb.fit(nb.NaiveBayes(nb.Gaussian(), feature_inclusion=0.5), X, y).inclusion_probability
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_columns_whose_names_are_tuples_are_rows_of_results(verb):
+    names = [("bill", 1), ("bill", 2), ("wing", 1)]
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=pd.MultiIndex.from_tuples(names))
+    y = np.arange(30) % 2
+    found = VERBS[verb](nb.fit(nb.Gaussian(), X, y), X, y)
+    assert found.index.tolist() == names
+    assert found.index.name == "feature"
+    assert "('wing', 1)" in repr(nb.weight_features(nb.fit(nb.Gaussian(), X, y), X, y))

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.tables.read import as_table
-from bayesnb.tables.supported import within_support
 from bayesnb.tables.weighted import weighted_table
 from bayesnb.tables.weights import LARGEST_TOTAL, check_weights
 
@@ -317,6 +315,19 @@ def test_numbers_and_booleans_as_categories_with_holes(dtype):
     np.testing.assert_allclose(
         posterior.predict_proba(frame), categorical_by_hand(values, LABELS, values, 2), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "of_kind",
+    [lambda cells: pd.Series(cells, dtype="Int64"), pl.Series, pa.array, lambda cells: pd.Series(cells, dtype=object)],
+    ids=["pandas", "polars", "pyarrow", "objects"],
+)
+def test_whole_numbers_that_floats_do_not_hold_stay_apart_beside_a_missing_one(of_kind):
+    numbers = [2**53, 2**53 + 1, 2**53 + 2]
+    cells = of_kind([*numbers, None])
+    frame = pa.table({"code": cells}) if isinstance(cells, pa.Array) else type(cells.to_frame())({"code": cells})
+    assert nb.fit(nb.Categorical(), frame, [0, 1, 1, 0]).model.schema.categories == {0: tuple(numbers)}
+    assert nb.fit(nb.Bernoulli(), [[1], [0], [1], [0]], cells, nb.MAP()).classes.tolist() == numbers
 
 
 DECLARED = {
@@ -791,17 +802,6 @@ def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
     assert sp.issparse(table.numbers([0, 1], slice(None), sparse=True))
 
 
-def test_a_table_with_cells_that_count_as_missing_gives_no_array_that_holds_them():
-    X = np.array([[2.0, 5.0, -1.0], [-1.0, -5.0, 3.0]])
-    with pytest.warns(UserWarning, match="1 in column 0, such as -1.*1 in column 2, such as -1"):
-        table = within_support(as_table(X), {0: nb.LogNormal(), 1: nb.Gaussian(), 2: nb.Exponential()})
-    assert table.stored([1, 0], slice(None)) is None
-    np.testing.assert_array_equal(table.stored([1], slice(None)), X[:, [1]])
-    np.testing.assert_array_equal(table.numbers([2, 1, 0], slice(1, 2)), [[3, -5, np.nan]])
-    np.testing.assert_array_equal(table.numbers([2, 1], slice(None)), [[np.nan, 5], [3, -5]])
-    np.testing.assert_array_equal(X[:, 0], [2, -1])
-
-
 def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
     X = np.empty((4, 1), dtype=object)
     X[:, 0] = [("a", 1), "b", "b", ("a", 1)]
@@ -830,3 +830,26 @@ def test_weights_up_to_the_largest_sum_are_taken():
     assert check_weights([LARGEST_TOTAL / 2] * 2, 2).sum() == LARGEST_TOTAL
     with pytest.raises(ValueError, match="sample_weight has the sum"):
         check_weights([LARGEST_TOTAL / 2, LARGEST_TOTAL], 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [([0, 1], ["0", "1"]), ([0.0, 1.0], ["0", "1"]), ([True, False], ["True", "False"])], ids=str
+)
+def test_values_that_differ_only_in_their_type_are_named(first, then, tmp_path):
+    """In a column of categories and in labels, whichever rows bring them."""
+    model, told = nb.NaiveBayes({"code": nb.Categorical()}), f"{first[0]!r} and {then[0]!r}"
+    batches = [(pd.DataFrame({"code": codes}), ["a", "b"]) for codes in (first, then)]
+    of_column = re.escape("column 'code' holds categories that differ only in their type (") + f".*{told}"
+    of_labels = re.escape("y holds labels that differ only in their type (") + f".*{told}"
+    posterior = nb.fit(model, *batches[0])
+    with pytest.warns(UserWarning, match=of_column):
+        posterior.update(*batches[1])
+    for source in (batches, iter(batches)):
+        with pytest.warns(UserWarning, match=of_column):
+            nb.fit_batches(model, source, classes=["a", "b"])
+    with pytest.warns(UserWarning, match=of_labels):
+        nb.fit_batches(model, [(batches[0][0], labels) for labels in (first, then)])
+    for number, (X, y) in enumerate(batches):
+        X.assign(y=y).to_parquet(tmp_path / f"{number}.parquet")
+    with pytest.warns(UserWarning, match=of_column):
+        nb.fit_parquet(model, tmp_path, "y")
