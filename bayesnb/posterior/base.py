@@ -201,7 +201,9 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         evidence = evidence_of_row(self, X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key)
         return evidence.table(prob)
 
-    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
+    def simulate(
+        self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None
+    ) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.
 
         Each row has its own draw of the parameters, so that rows are independent draws of p(x, y | data).
@@ -209,6 +211,11 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         Parameters
         ----------
         num_rows : int, default 100
+        like : table, optional
+            The data. Of each column of measurements in which a value occurs twice, new cells are then moved to the
+            nearest number of its lattice (multiples of its smallest step, such as whole years) between its smallest and
+            its largest value. Without it, a family such as `Gaussian` knows no lattice. With few rows its predictive
+            distribution is a Student's t of few degrees of freedom, whose variance may be infinite.
         key : int or JAX key, default 0
         total_count : int or array of shape (rows,), optional
             Total of each count vector; by default the mean total of the data. For totals like those of the data, draw
@@ -221,7 +228,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         """
         if total_count is None:
             total_count = mean_total_count(self.problem)
-        return simulate_rows(self.model, self.class_probs(), self.row_parameters, num_rows, total_count, key)
+        return simulate_rows(self.model, self.class_probs(), self.row_parameters, num_rows, total_count, key, like)
 
     @warns_once
     def to_datatree(

@@ -225,12 +225,14 @@ class WeightedPosterior(Posterior):
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return self.unweighted.row_parameters(codes, rng)
 
-    def simulate(self, num_rows: int = 100, *, key: Any = 0, total_count: Any = None) -> tuple[Any, np.ndarray]:
+    def simulate(
+        self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None
+    ) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior without weights, which act on the labels only.
 
         Parameters, result and errors as for `ExactPosterior.simulate`.
         """
-        return self.unweighted.simulate(num_rows, key=key, total_count=total_count)
+        return self.unweighted.simulate(num_rows, like=like, key=key, total_count=total_count)
 
     def marginals(self) -> dict[str, Any]:
         """Distribution of every scalar parameter, as `ExactPosterior.marginals`; none of the weights, which have draws.

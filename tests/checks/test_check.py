@@ -288,6 +288,24 @@ def test_user_functions(simulated):
     assert check(posterior, X, y, statistics="variance", num_replicates=5).table.index[0] == "variance[height, a]"
 
 
+def test_frequencies_are_copied_rows(simulated):
+    """The same rows and the same draws give the same table."""
+    X, y, _ = simulated
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    copies = np.repeat(np.arange(len(y)), times)
+
+    def rows(X, y):
+        return {"rows": len(y), "height": X["height"].mean()}
+
+    posterior = nb.fit(nb.NaiveBayes({"height": nb.Gaussian(), "visits": nb.Poisson()}), X, y, sample_weight=times)
+    found = nb.check(posterior, X, y, sample_weight=times, statistics=["mean", "dependence", rows], num_replicates=20)
+    copied = nb.check(posterior, X.iloc[copies], y[copies], statistics=["mean", "dependence", rows], num_replicates=20)
+    pd.testing.assert_frame_equal(found.table, copied.table)
+    assert found.table.loc["rows[rows]", "observed"] == times.sum()
+    with pytest.raises(ValueError, match=r"sample_weight of row 0 is 0\.5: a check draws w rows"):
+        nb.check(posterior, X, y, sample_weight=np.full(len(y), 0.5))
+
+
 def test_functions_get_arrays_and_sparse_tables():
     X, y = np.array([[1.0, 0], [0, np.nan], [1, 1], [0, 1]]), [0, 0, 1, 1]
     kinds = []

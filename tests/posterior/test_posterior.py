@@ -583,3 +583,29 @@ def test_a_point_shows_its_values_in_four_digits():
     )
     assert [cell(repr(known), "x_prob[0]", c) for c in (0, 1)] == ["0.1235", "0.5"]
     assert "±" not in repr(known)
+
+
+def test_cells_simulated_like_a_table_lie_on_its_lattice_and_in_its_range():
+    """Few rows of a class give tails without a variance, which leave the range."""
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], [4, 20])
+    X = pd.DataFrame(
+        {
+            "deck": rng.integers(1, 4, 24).astype(float),
+            "price": rng.integers(2, 9, 24) * 2.5,
+            "days": rng.integers(0, 6, 24),
+            "size": rng.normal(size=24),
+        }
+    )
+    X.loc[3, "price"] = np.nan
+    families = {"deck": nb.Gaussian(), "price": nb.Exponential(), "days": nb.Poisson(), "size": nb.Gaussian()}
+    posterior = nb.fit(nb.NaiveBayes(families), X, y)
+    drawn, _ = posterior.simulate(400, key=1)
+    alike, labels = posterior.simulate(400, like=X, key=1)
+    assert not drawn["deck"].between(1, 3).all()
+    assert set(alike["deck"]) == {1.0, 2.0, 3.0}
+    assert set(alike["price"]) <= {2.5 * k for k in range(2, 9)}
+    inside = drawn["deck"].between(1, 3)
+    np.testing.assert_array_equal(alike["deck"][inside], drawn["deck"][inside].round())
+    pd.testing.assert_frame_equal(alike[["days", "size"]], drawn[["days", "size"]])
+    assert len(labels) == 400

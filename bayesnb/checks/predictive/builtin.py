@@ -55,7 +55,7 @@ def read_statistics(statistics: Any) -> list[Any] | None:
 
 
 def statistics_of(
-    asked: Iterable[Any] | None, model: BoundModel, data: Rows, X: Any, y: Any, rng: np.random.Generator
+    asked: Iterable[Any] | None, model: BoundModel, data: Rows, X: Any, y: Any, weighted: bool, rng: np.random.Generator
 ) -> list[tuple[Statistic, np.ndarray]]:
     """The statistics that `read_statistics` read, each with its observed values.
 
@@ -68,7 +68,7 @@ def statistics_of(
     for one in BUILT_IN if asked is None else asked:
         if callable(one):
             taken = {label for statistic, _ in found for label in statistic.labels}
-            found.append(functions.of_function(one, model, X, y, taken))
+            found.append(functions.of_function(one, model, X, y, taken, data if weighted else None))
             continue
         builders, needs = BUILT_IN[one]
         built = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]

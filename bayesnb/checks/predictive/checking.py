@@ -23,6 +23,7 @@ def check(
     X: Any = None,
     y: Any = None,
     *,
+    sample_weight: Any = None,
     statistics: Any = None,
     num_replicates: int = 500,
     key: Any = 0,
@@ -37,11 +38,14 @@ def check(
         without their uncertainty.
     X : table, shape (rows, columns)
     y : labels of shape (rows,) or str
+    sample_weight : array, shape (rows,), optional
+        Frequencies, whole numbers: a row of weight w stands for w rows, in the data and in each replicate. A posterior
+        keeps no weights of rows, so give those of the fit again.
     statistics : sequence of str or callable, optional
         Names of built-in statistics, by default all that the model's columns allow, and functions ``f(X, y)`` that
         return a number or a dict of numbers. For the observed data a function is given the table X itself. For
-        replicates it is given the model's columns: a pandas frame if the columns have names, else an array (CSR if X is
-        sparse).
+        replicates, and for data with `sample_weight`, it is given the model's columns: a pandas frame if the columns
+        have names, else an array (CSR if X is sparse).
     num_replicates : int, default 500
     key : int or JAX key, default 0
     progress : bool, optional
@@ -57,7 +61,7 @@ def check(
         If the first argument is neither a posterior nor a fitted estimator, or a function returns no number.
     ValueError
         If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
-        a statistic, or count vectors hold fractions, which cannot be drawn.
+        a statistic, a weight is no whole number, or count vectors hold fractions, which cannot be drawn.
 
     See Also
     --------
@@ -133,9 +137,9 @@ def check(
     number = whole_number("num_replicates", num_replicates)
     asked = read_statistics(statistics)
     X, y = split_labels(X, y)
-    data = encode(posterior.model, X, y)
+    data = encode(posterior.model, X, y, sample_weight)
     for_choices, for_draws = random_generator(key).spawn(2)
-    found = statistics_of(asked, posterior.model, data, X, y, for_choices)
+    found = statistics_of(asked, posterior.model, data, X, y, sample_weight is not None, for_choices)
     replicated = [np.empty((number, len(observed))) for _, observed in found]
     drawn = draws(posterior, number, for_draws)
     hidden = not shows_progress(progress)

@@ -21,7 +21,7 @@ FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration o
 
 
 def of_function(
-    function: Callable, model: BoundModel, X: Any, y: Any, taken: Collection[str]
+    function: Callable, model: BoundModel, X: Any, y: Any, taken: Collection[str], copies: Rows | None = None
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
@@ -33,6 +33,8 @@ def of_function(
     X, y : table and labels, as the user gave them
     taken : collection of str
         Labels of other statistics, which this one must not have.
+    copies : Rows, optional
+        Rows of weight w as w rows, in the place of X and y.
 
     Raises
     ------
@@ -40,13 +42,15 @@ def of_function(
         If the function returns something else.
     """
     name = getattr(function, "__name__", type(function).__name__)
+    sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
+    classes = model.schema.classes
+    if copies is not None:
+        X, y = _table(model, copies, sparse=sparse, named=has_names), classes[copies.labels.codes]
     seen = _as_numbers(function(X, y), name)
     title, copy = name, 1
     while any(_label(title, part) in taken for part in seen):
         copy += 1
         title = f"{name} ({copy})"
-    sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
-    classes = model.schema.classes
 
     def values(rows: Rows) -> np.ndarray:
         found = _as_numbers(

@@ -20,6 +20,7 @@ from bayesnb.posterior.point import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.tables.labels import encode_labels
 from bayesnb.tables.read import as_table
+from bayesnb.tables.weights import check_weights
 
 __all__ = ["Labels", "Rows", "draws", "encode", "replicate"]
 
@@ -78,18 +79,21 @@ class Rows:
     class_counts: np.ndarray
 
 
-def encode(model: BoundModel, X: Any, y: Any) -> Rows:
-    """The observed data.
+def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    """The observed data, in which a row of weight w occurs w times.
 
     Raises
     ------
     ValueError
-        If X or y does not fit the model, or count vectors hold fractions.
+        If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
     """
     table = as_table(X)
     classes = model.schema.classes
     codes = encode_labels(y, table.num_rows, classes)
     cells = model.read(table).whole()
+    if sample_weight is not None:
+        copies = _copies(sample_weight, table.num_rows)
+        codes, cells = codes[copies], tuple(x[copies] for x in cells)
     for block, x in zip(model.blocks, cells, strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.has_totals and (entries != np.rint(entries)).any():
@@ -99,6 +103,18 @@ def encode(model: BoundModel, X: Any, y: Any) -> Rows:
             )
     labels = Labels(codes, [str(label) for label in classes.tolist()])
     return Rows(labels, cells, labels.sizes)
+
+
+def _copies(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Positions of rows, each as often as its weight."""
+    weights = check_weights(sample_weight, num_rows)
+    broken = np.flatnonzero(weights != np.rint(weights))
+    if len(broken):
+        raise ValueError(
+            f"sample_weight of row {broken[0]} is {weights[broken[0]]:g}: a check draws w rows for a row of weight w, "
+            "and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
+        )
+    return np.repeat(np.arange(num_rows), weights.astype(np.int64))
 
 
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
