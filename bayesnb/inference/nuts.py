@@ -137,6 +137,14 @@ class NUTS(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("NUTS")
+        integrated = bool(problem.model.hyperpriors) and problem.unlabelled is None
+        for block in problem.model.blocks:
+            if block.family.couples_classes and not integrated:
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and "
+                    "has no density to sample from: use nb.Exact(), with missing labels nb.Gibbs(), or give the "
+                    "column another family, such as nb.Histogram()"
+                )
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run keeps no state."""

@@ -19,17 +19,23 @@ def or_closed_form(model: BoundModel) -> str:
 
 def ways_to_posterior(model: BoundModel) -> str:
     """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    return "nb.Exact() or nb.NUTS()" if has_closed_form(model) else "nb.NUTS()"
+    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
+    return " or ".join(ways)
 
 
 def ways_to_fit(model: BoundModel) -> str:
     """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"]
+    ways = ["nb.NUTS() for draws"] * _has_density(model)
     if has_closed_form(model):
         ways.insert(0, "nb.Exact() for the closed form")
     if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
         ways.append("nb.MAP() for a point estimate")
     return ", ".join(ways)
+
+
+def _has_density(model: BoundModel) -> bool:
+    """Whether `nb.NUTS()` takes the model."""
+    return not any(family.couples_classes for family in model.families)
 
 
 def gives_mode(family: type[Family]) -> bool:
