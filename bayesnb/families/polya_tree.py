@@ -138,7 +138,8 @@ class PolyaTree(BinnedFamily):
         return quantile_edges(x, weights)
 
     def hyperparameters(self) -> dict[str, Any]:
-        return {"split": self.split}
+        rows = {} if self.counts is None else {"counts": self.counts, "pooled": self.pooled}
+        return {"split": self.split} | rows
 
     def take(self, index: Any) -> Self:
         return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
@@ -201,6 +202,11 @@ class PolyaTree(BinnedFamily):
         split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(nodes_of(np.shape(counts)[-1]))))
         posterior = replace(self, split=split, counts=counts, pooled=pooled)
         return posterior, of_all.sum(axis=-1) + log_phi
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        # Given which nodes are split, the prior density of the shares is constant.
+        split, common = self.split**power, (1 - self.split) ** power
+        return replace(self, split=split / (split + common)).update(statistics).hyperparameters()
 
     def row_log_refitted(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
