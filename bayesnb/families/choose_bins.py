@@ -22,8 +22,11 @@ NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
 PRIOR_ROWS = 10.0
 """Prior weight of all bins and tails together, in rows, where none is given."""
 
-ROUNDING = 1e-9, 8 * np.finfo(np.float64).eps
-"""Values that differ by less than this share of the largest size differ by rounding; the second where all do."""
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Values that differ by less than this share of their size differ by rounding."""
+
+ROUNDING_OF_DIFFERENCES = 1e-9
+"""The same, as a share of the median size of a column, whose numbers may be differences of larger ones."""
 
 MOST_CELLS = 32
 """Largest number of cells with as many rows each."""
@@ -139,12 +142,13 @@ def log_evidence_of_bins(
 
 def resolution(values: np.ndarray) -> float:
     """The smallest distance of sorted values that differ by more than rounding; of a single value its size."""
-    steps, size = np.diff(values), float(np.abs(values).max(initial=0.0))
-    for rounding in ROUNDING:
-        beyond = steps[steps > rounding * size]
-        if len(beyond):
-            return float(beyond.min())
-    return size or 1.0
+    steps, size = np.diff(values), np.abs(values)
+    steps = steps[steps > ROUNDING * np.maximum(size[1:], size[:-1])]
+    if len(steps) and (values != np.rint(values)).any():
+        # Differences of decimals have steps of rounding errors, which no value has beside it.
+        beyond = steps[steps > ROUNDING_OF_DIFFERENCES * np.median(size)]
+        steps = beyond if len(beyond) else steps
+    return float(steps.min()) if len(steps) else float(size.max(initial=0.0)) or 1.0
 
 
 def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:
