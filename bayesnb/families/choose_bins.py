@@ -31,6 +31,9 @@ ROUNDING_OF_DIFFERENCES = 1e-9
 MOST_CELLS = 32
 """Largest number of cells with as many rows each."""
 
+TIES = 4.0
+"""So many equal cells, or fewer, are a chance of rounded numbers."""
+
 
 def chosen_edges(
     x: Any, num_bins: int | None = None, concentration: float | None = None, weights: np.ndarray | None = None
@@ -73,6 +76,8 @@ def chosen_edges(
 def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ...]:
     """Edges of at most 32 cells of about as many rows each, and of a cell for each value of more rows than that.
 
+    A value of four rows or fewer has no cell of its own.
+
     Parameters
     ----------
     x : array, shape (rows,)
@@ -88,7 +93,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ..
     if not len(values):
         values, number = np.zeros(1), np.ones(1)
     step = resolution(values)
-    own = number > max(1.0, number.sum() / MOST_CELLS)
+    own = number > max(TIES, number.sum() / MOST_CELLS)
     share = np.cumsum(np.where(own, 0.0, number))[:-1]
     # The places between two values where the share of the rows is nearest to a whole number of cells.
     wanted = np.arange(1, MOST_CELLS) / MOST_CELLS * share[-1:].sum()

@@ -50,10 +50,10 @@ class PolyaTree(BinnedFamily):
     `feature_evidence`, however fine it is. `Histogram` learns it anew in each class.
 
     Without `edges`, a model takes them from the table that it is bound to, column by column and without the labels. A
-    value of more than 1 / 32 of the rows has a cell of its own, as wide as the column's resolution, the smallest
-    distance of two different values. The other rows are in at most 32 cells of about as many rows each. Such edges are
-    constants of the bound model: updates, `loo` and `kfold` keep them. Within a cell, and in the two tails beyond all
-    cells, the density is that of `Histogram`.
+    value of more than four rows and of more than 1 / 32 of them has a cell of its own, as wide as the column's
+    resolution, the smallest distance of two different values. The other rows are in at most 32 cells of about as many
+    rows each. Such edges are constants of the bound model: updates, `loo` and `kfold` keep them. Within a cell, and in
+    the two tails beyond all cells, the density is that of `Histogram`.
 
     The prior couples the classes and has no density, so that only the closed form (`Exact`) and `Gibbs` fit it. Draws
     of the parameters are exact.
