@@ -32,7 +32,11 @@ def enumerated(counts):
         middle = (low + high) // 2
         if middle == low:
             return 1.0
-        return weight(counts[:, low:middle].sum(), counts[:, middle:high].sum()) * pooled(low, middle) * pooled(middle, high)
+        return (
+            weight(counts[:, low:middle].sum(), counts[:, middle:high].sum())
+            * pooled(low, middle)
+            * pooled(middle, high)
+        )
 
     def sets(low, high):
         """Prior probability and evidence of each set of split nodes, that of no split node first."""
@@ -73,7 +77,9 @@ class TestSums:
         assert of_cells(posterior) == pytest.approx(np.log(total), abs=1e-10)
         factor = nb.feature_evidence(posterior)["log_bayes_factor"].item()
         assert factor == pytest.approx(np.log(dependent / shared), abs=1e-10)
-        one_more = [counts + np.eye(counts.size, dtype=int)[place].reshape(counts.shape) for place in range(counts.size)]
+        one_more = [
+            counts + np.eye(counts.size, dtype=int)[place].reshape(counts.shape) for place in range(counts.size)
+        ]
         expected = np.reshape([enumerated(after)[0] / total for after in one_more], counts.shape)
         np.testing.assert_allclose(posterior.mean()["x_prob"].reshape(counts.shape), expected, rtol=1e-10)
 
@@ -144,7 +150,13 @@ class TestHeaps:
 
 @pytest.mark.parametrize(
     ("column", "cells"),
-    [([2.5] * 9, 1), ([0.0, 1.0] * 20, 2), ([np.nan] * 5, 1), ([1.0, 2.0, np.nan, 9.0], 3), (np.linspace(0, 1, 999), 32)],
+    [
+        ([2.5] * 9, 1),
+        ([0.0, 1.0] * 20, 2),
+        ([np.nan] * 5, 1),
+        ([1.0, 2.0, np.nan, 9.0], 3),
+        (np.linspace(0, 1, 999), 32),
+    ],
     ids=["constant", "two", "missing", "few", "many"],
 )
 def test_every_column_has_cells(column, cells):
@@ -167,7 +179,12 @@ def test_labels_that_are_missing_are_summed_out_by_gibbs():
         evidence = enumerated(after)[0]
         total, expected = total + evidence, expected + evidence * fitted(after)[0].mean()["x_prob"]
     rows = pd.concat([X, pd.DataFrame({"x": np.array(lost) - 0.5})])
-    gibbs = nb.fit(posterior.problem.model.description, rows, [*codes.tolist(), None, None], nb.Gibbs(num_warmup=50, num_samples=600))
+    gibbs = nb.fit(
+        posterior.problem.model.description,
+        rows,
+        [*codes.tolist(), None, None],
+        nb.Gibbs(num_warmup=50, num_samples=600),
+    )
     np.testing.assert_allclose(gibbs.mean()["x_prob"], expected / total, atol=0.02)
 
 
@@ -191,7 +208,11 @@ def test_a_prior_that_is_flat_has_no_sensitivity():
         (lambda X, y: nb.PolyaTree(split=1.5), ValueError, "give a probability above 0 and at most 1"),
         (lambda X, y: nb.PolyaTree(split=0.0), ValueError, "0.0 is not a positive finite number"),
         (lambda X, y: nb.PolyaTree([2, 1]), ValueError, r"the edges 2 and 1 of PolyaTree\(edges=...\) do not increase"),
-        (lambda X, y: nb.fit_batches(nb.PolyaTree(), [(X, y)], classes=[0, 1]), ValueError, "PolyaTree takes its edges"),
+        (
+            lambda X, y: nb.fit_batches(nb.PolyaTree(), [(X, y)], classes=[0, 1]),
+            ValueError,
+            "PolyaTree takes its edges",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(make, error, message):
