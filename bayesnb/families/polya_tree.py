@@ -94,6 +94,7 @@ class PolyaTree(BinnedFamily):
     >>> age = np.where(rng.random(400) < 0.4, 5 * np.rint(age / 5), age)
     >>> posterior = nb.fit(nb.PolyaTree(), age[:, None], older)
     >>> posterior.predict_proba([[29], [30], [31], [60]])[:, 1].round(2)
+    array([0.19, 0.19, 0.19, 0.84])
     """
 
     split: Hyperparameter = 0.5

@@ -205,6 +205,7 @@ def test_a_prior_that_is_flat_has_no_sensitivity():
             ValueError,
             r"couples the classes.*use nb.NUTS\(\)",
         ),
+        (lambda X, y: nb.Hurdle(nb.PolyaTree()), ValueError, r"cell of their own, use nb.PolyaTree\(\) alone"),
         (lambda X, y: nb.PolyaTree(split=1.5), ValueError, "give a probability above 0 and at most 1"),
         (lambda X, y: nb.PolyaTree(split=0.0), ValueError, "0.0 is not a positive finite number"),
         (lambda X, y: nb.PolyaTree([2, 1]), ValueError, r"the edges 2 and 1 of PolyaTree\(edges=...\) do not increase"),
