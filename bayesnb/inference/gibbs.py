@@ -226,8 +226,11 @@ def _draw_given(
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
     class_prior, flat = updated(class_prior, flat, replace(statistics, classes=classes))
     in_chains = partial(jax.tree.map, lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]))
+    # A family that couples the classes of a chain does not couple those of two chains.
     families = tuple(
-        given(family, in_chains(counted)) if family.couples_classes else in_chains(after)
+        given(family, in_chains(counted))
+        if isinstance(family, ConjugateFamily) and family.couples_classes
+        else in_chains(after)
         for family, after, counted in zip(families, flat, statistics.blocks, strict=True)
     )
     drawn = draw_parameters(class_prior, families, rng, hyperparameters=hyperparameters.values)

@@ -1,7 +1,7 @@
 """The families that can hold a column, among which the evidence chooses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Candidate:
     step : float
         Resolution of the column, over which a density without bins is integrated; zero for other families.
     counts : bool
-        Whether it describes whole numbers.
+        Whether the column holds counts.
     hurdle : bool
         Whether zeros have a probability of their own.
     """
@@ -66,15 +66,6 @@ class Candidate:
     step: float = 0.0
     counts: bool = False
     hurdle: bool = False
-
-    @property
-    def smooth(self) -> bool:
-        """Whether it describes cells, zeros of a hurdle apart, by a density without bins."""
-        return self.step > 0
-
-    def described(self, cells: np.ndarray) -> np.ndarray:
-        """Those of some cells that have no probability of their own: all, or those other than zero."""
-        return cells[cells != 0] if self.hurdle else cells
 
 
 def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
@@ -114,6 +105,8 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
         return (Candidate("Gaussian", Gaussian()),)
     values = np.unique(cells[weights > 0])
     step = resolution(values)
+    # Above LARGEST_COUNT no family of counts holds a number.
+    counts = bool(((cells == np.rint(cells)) & (cells >= 0) & (cells <= LARGEST_COUNT)).all())
     densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
     found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
     of_zeros = weights[cells == 0].sum()
@@ -123,11 +116,11 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
             Candidate(f"Hurdle({name})", Hurdle(family), correction, step, hurdle=True)
             for name, family in _holding(densities, cells[cells != 0]).items()
         ]
-    # Above LARGEST_COUNT no family of counts holds a number.
-    if ((cells == np.rint(cells)) & (cells >= 0) & (cells <= LARGEST_COUNT)).all():
+    if counts:
         mean = np.average(cells, weights=weights) if weights.any() else 0.0
-        found += [Candidate(name, family, counts=True) for name, family in _counts(mean or 1.0).items()]
-    return (*found, Candidate("PolyaTree", PolyaTree()))
+        found += [Candidate(name, family) for name, family in _counts(mean or 1.0).items()]
+    found.append(Candidate("PolyaTree", PolyaTree()))
+    return tuple(replace(candidate, counts=counts) for candidate in found)
 
 
 def _counts(mean: float) -> dict[str, ConjugateFamily]:

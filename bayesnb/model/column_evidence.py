@@ -139,7 +139,7 @@ def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> 
         for j, position in enumerate(block.columns):
             candidate = candidate_of[position]
             correction = candidate.correction
-            if candidate.smooth:
+            if candidate.step:
                 posterior: Any = of_column(block.family.update(counted), j)
                 correction += _of_intervals(rows, position, candidate, posterior)
             found.append((position, Compared(candidate, float(log_evidence[j] + correction))))
@@ -152,7 +152,8 @@ def _of_intervals(rows: LabelledTable, position: int, candidate: Candidate, post
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
     it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.
     """
-    cells, step, gain = rows.table.numbers([position], slice(None))[:, 0], candidate.step, 0.0
+    cells, step = rows.table.numbers([position], slice(None))[:, 0], candidate.step
+    gain: Any = 0.0
     density: Any = posterior.family if candidate.hurdle else posterior  # type: ignore[attr-defined]
     means = density.mean()
     for c in range(len(rows.classes)):

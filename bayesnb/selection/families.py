@@ -10,7 +10,6 @@ import pandas as pd
 from bayesnb.api import fit
 from bayesnb.families.base import Family
 from bayesnb.model.candidates import Candidate, candidates
-from bayesnb.model.choose import doubts_of_choice
 from bayesnb.model.column_evidence import Compared, LabelledTable, compare_candidates, labelled_table
 from bayesnb.model.doubts import warn_of_choice
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -300,7 +299,7 @@ def choose_families(
     if criterion == "labels":
         score = best_for_labels(columns, rows, compared)
         best = score.chosen
-    warn_of_choice(doubts_of_choice(columns, best))
+    warn_of_choice(columns.doubts)
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(
