@@ -13,6 +13,7 @@ from bayesnb.arrays import namespace
 from bayesnb.families.base import Parameters
 from bayesnb.families.bins import Binned, Bins
 from bayesnb.families.categorical import Categorical
+from bayesnb.families.choose_bins import lattice
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.statistics.counts import Counts, class_sums
 
@@ -28,6 +29,8 @@ class BinnedFamily(ConjugateFamily):
     """
 
     edges: Any = field(default=None, metadata={"static": True})
+    # By column the step of the lattice on which its values lie, which draws keep to; zero for none.
+    step: Any = field(default=0.0, repr=False, kw_only=True, metadata={"static": True})
 
     mean_predicts: ClassVar[bool] = True
     by_column: ClassVar[bool] = True
@@ -47,11 +50,11 @@ class BinnedFamily(ConjugateFamily):
         if cells.ndim != 1:
             raise ValueError(f"x has shape {cells.shape}: give one column, (rows,)")
         family = cls(**prior)
-        return family._with_edges(family.chosen_edges(cells, None))
+        return family._with_edges(family.chosen_edges(cells, None), lattice(cells))
 
-    def _with_edges(self, edges: Any) -> Self:
+    def _with_edges(self, edges: Any, step: Any) -> Self:
         """The family with edges, and without what they followed from."""
-        return replace(self, edges=edges)
+        return replace(self, edges=edges, step=step)
 
     @abstractmethod
     def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
@@ -71,13 +74,14 @@ class BinnedFamily(ConjugateFamily):
         return ("edges",) if self._edges_of(column) is None else ()
 
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        known = dict(self.edges or ())
+        known, steps = dict(self.edges or ()), dict(self.step or ())
         for column, x in cells.items():
             try:
                 known[column] = self.chosen_edges(x, weights)
             except ValueError as error:
                 raise ValueError(f"column {column!r}: {error}") from None
-        return self._with_edges(tuple(known.items()))
+            steps[column] = lattice(x)
+        return self._with_edges(tuple(known.items()), tuple(steps.items()))
 
     def _edges_of(self, column: Any) -> tuple[float, ...] | None:
         if self.edges is None or not isinstance(self.edges[0], tuple):
@@ -94,8 +98,8 @@ class BinnedFamily(ConjugateFamily):
             )
         return edges
 
-    def _edges_by_name(self, names: tuple) -> list[tuple[float, ...]]:
-        """Edges of each column of a block.
+    def _bins_by_name(self, names: tuple) -> list[Bins]:
+        """Bins of each column of a block.
 
         Raises
         ------
@@ -109,7 +113,8 @@ class BinnedFamily(ConjugateFamily):
                         f"{self.family_name}(edges=...) names the column {column!r}, and its columns are "
                         f"{list(names)}: name one of these, or leave it out"
                     )
-        return [self._known_edges_of(name) for name in names]
+        steps = dict(self.step) if isinstance(self.step, tuple) else dict.fromkeys(names, self.step)
+        return [Bins(self._known_edges_of(name), steps.get(name, 0.0)) for name in names]
 
     @property
     def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -117,7 +122,7 @@ class BinnedFamily(ConjugateFamily):
 
     @property
     def _bins(self) -> Bins:
-        return Bins(self.edges)
+        return Bins(self.edges, self.step)
 
     def _in_rows(self, x: Any) -> Any:
         """Log density of the rows' cells within their parts, shape (rows, 1)."""

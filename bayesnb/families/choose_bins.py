@@ -11,6 +11,7 @@ __all__ = [
     "NUMBERS_OF_BINS",
     "chosen_edges",
     "default_concentration",
+    "lattice",
     "log_evidence_of_bins",
     "quantile_edges",
     "resolution",
@@ -30,6 +31,9 @@ ROUNDING_OF_DIFFERENCES = 1e-9
 
 MOST_CELLS = 32
 """Largest number of cells with as many rows each."""
+
+ON_LATTICE = 1e-3
+"""Largest distance from a lattice, in steps, that is a rounding error."""
 
 TIES = 4.0
 """So many equal cells, or fewer, are a chance of rounded numbers."""
@@ -154,6 +158,15 @@ def resolution(values: np.ndarray) -> float:
         beyond = steps[steps > ROUNDING_OF_DIFFERENCES * np.median(size)]
         steps = beyond if len(beyond) else steps
     return float(steps.min()) if len(steps) else float(size.max(initial=0.0)) or 1.0
+
+
+def lattice(x: Any) -> float:
+    """Distance of the values of a column that all lie a whole number of steps apart; zero if they do not."""
+    values = np.unique(x[np.isfinite(x)])
+    step = resolution(values)
+    with np.errstate(over="ignore"):
+        steps = (values - values[:1]) / step
+    return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
 
 
 def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:

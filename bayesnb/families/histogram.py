@@ -8,7 +8,6 @@ import numpy as np
 
 from bayesnb.families.base import Hyperparameter, Sample
 from bayesnb.families.binned_family import BinnedFamily
-from bayesnb.families.bins import Bins
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.choose_bins import chosen_edges, default_concentration
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
@@ -146,18 +145,19 @@ class Histogram(BinnedFamily):
     def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
         return chosen_edges(x, self.num_bins, _one_number(self.concentration), weights)
 
-    def _with_edges(self, edges: Any) -> Self:
-        return replace(self, edges=edges, num_bins=None)
+    def _with_edges(self, edges: Any, step: Any) -> Self:
+        return replace(self, edges=edges, step=step, num_bins=None)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
-        edges = self._edges_by_name(names)
-        sizes = tuple(Bins(own).size for own in edges)
+        bins = self._bins_by_name(names)
+        sizes = tuple(own.size for own in bins)
         given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
         found: list[tuple[Any, Self]] = []
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
-            for own in dict.fromkeys(edges[column] for column in columns):
-                places = [place for place, column in enumerate(columns) if edges[column] == own]
-                family = replace(self._with_edges(own), concentration=arrays["concentration"][:, places])
+            for own in dict.fromkeys(bins[column] for column in columns):
+                places = [place for place, column in enumerate(columns) if bins[column] == own]
+                family = self._with_edges(own.edges, own.step)
+                family = replace(family, concentration=arrays["concentration"][:, places])
                 found.append(([columns[place] for place in places], family))
         return found
 

@@ -12,7 +12,6 @@ from bayesnb.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Sample
 from bayesnb.families.beta import Beta
 from bayesnb.families.binned_family import BinnedFamily
-from bayesnb.families.bins import Bins
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.choose_bins import quantile_edges
 from bayesnb.families.coupled_tree import CoupledTree, cell_moment, log_evidence_of_split, log_weight, nodes_of
@@ -26,7 +25,7 @@ __all__ = ["PolyaTree"]
     # The counts come first, because the package reads the shape of the parameters off a family's first array.
     jax.tree_util.register_dataclass,
     data_fields=["counts", "pooled", "split"],
-    meta_fields=["edges", "together"],
+    meta_fields=["edges", "step", "together"],
 )
 @dataclass(frozen=True)
 class PolyaTree(BinnedFamily):
@@ -146,17 +145,17 @@ class PolyaTree(BinnedFamily):
         return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
-        edges = self._edges_by_name(names)
+        bins = self._bins_by_name(names)
         split = np.asarray(self.split, dtype=np.float64)
         if split.ndim < 3:
             split = broadcast_hyperparameter(self, "split", split, (num_classes, len(names)))[..., None]
         found: list[tuple[Any, Self]] = []
-        for own in dict.fromkeys(edges):
-            columns = [column for column, other in enumerate(edges) if other == own]
-            size = Bins(own).size
-            none = np.zeros((num_classes, len(columns), size))
-            prob = np.broadcast_to(split[:, columns], (*none.shape[:-1], size - 1))
-            found.append((columns, replace(self, edges=own, split=prob, counts=none, pooled=none)))
+        for own in dict.fromkeys(bins):
+            columns = [column for column, other in enumerate(bins) if other == own]
+            none = np.zeros((num_classes, len(columns), own.size))
+            prob = np.broadcast_to(split[:, columns], (*none.shape[:-1], own.size - 1))
+            family = self._with_edges(own.edges, own.step)
+            found.append((columns, replace(family, split=prob, counts=none, pooled=none)))
         return found
 
     def given_dependence(self) -> Self:

@@ -219,3 +219,20 @@ def test_a_prior_that_is_flat_has_no_sensitivity():
 def test_what_cannot_be_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make(np.arange(8.0)[:, None], np.arange(8) % 2)
+
+
+@pytest.mark.parametrize("family", [nb.PolyaTree(), nb.Histogram()])
+def test_columns_on_a_lattice_are_simulated_on_it(family):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"grade": rng.integers(1, 4, 300), "dose": 0.25 * rng.poisson(9, 300), "size": rng.normal(size=300)}
+    )
+    model = nb.NaiveBayes(dict.fromkeys(X, family)).bind(X, np.arange(300) % 2)
+    posterior = nb.fit(model, X, np.arange(300) % 2)
+    rows, _ = posterior.simulate(400)
+    assert (rows["grade"] % 1 == 0).all()
+    assert (rows["dose"] % 0.25 == 0).all()
+    assert (rows["size"] % 0.25 != 0).all()
+    assert rows["grade"].isin([1, 2, 3]).mean() > 0.9
+    means = (rows["dose"].clip(0, 6).mean() - X["dose"].mean()) / X["dose"].std()
+    assert abs(means) < 5 / np.sqrt(400)

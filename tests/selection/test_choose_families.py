@@ -473,3 +473,17 @@ def test_adult_is_predicted_better_than_by_its_types():
         place = np.searchsorted(posterior.classes, truth)
         assert log_proba[np.arange(len(X)), place].mean() > log_score
         assert (log_proba.argmax(axis=1) == place).mean() > accuracy
+
+
+def test_ages_and_fares_of_titanic_tell_what_they_tell():
+    data = Path(os.environ.get("BAYESNB_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "uci"
+    if not data.is_dir():
+        pytest.skip("the tables are not there")
+    table = pd.read_csv(data / "titanic_891.csv")
+    X, y = table[["age", "fare"]], table["survived"]
+    posterior = nb.fit(nb.choose_families(X, y).model, X, y)
+    ages = pd.DataFrame({"age": [26.0, 27, 28, 35, 36, 37], "fare": np.nan})
+    assert np.ptp(posterior.predict_proba(ages)[:, 1]) < 0.05
+    inclusion = nb.feature_evidence(posterior)["inclusion_probability"]
+    assert inclusion["fare"] > 0.999
+    assert inclusion["age"] > 0.1
