@@ -56,6 +56,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.negative_binomial": ["NegativeBinomial"],
         "families.poisson": ["Poisson"],
+        "families.polya_tree": ["PolyaTree"],
         "families.proportions": ["Beta"],
         "families.von_mises": ["VonMises"],
         "families.waiting_times": ["Exponential"],

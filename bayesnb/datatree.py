@@ -64,7 +64,7 @@ def tree_of_draws(
         "posterior": _dataset(model.sites.by_name(parameters), dims, coords),
         "prior": _dataset(model.sites.by_name(prior), dims, coords),
     }
-    if model.feature_inclusion is None:
+    if model.feature_inclusion is None and not any(family.couples_classes for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = _dataset(_log_prior(model, parameters))
     if sample_stats:

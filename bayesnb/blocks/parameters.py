@@ -222,7 +222,9 @@ def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
 
 
 def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Log density of each parameter of a block."""
+    """Log density of each parameter of a block; none of parameters that classes may share."""
+    if family.couples_classes:
+        return {}
     found: dict[str, np.ndarray] = {}
 
     def note(name: str, distribution: dist.Distribution) -> Any:

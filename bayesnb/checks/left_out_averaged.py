@@ -35,8 +35,9 @@ def averaged_features(
     def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, np.ndarray]]:
         for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
             statistics = counted.blocks[i]
-            if posterior.problem.follows[i]:
-                hypotheses = _refitted_hypotheses(posterior.problem.model.blocks[i], statistics, x, some)
+            block = posterior.problem.model.blocks[i]
+            if posterior.problem.follows[i] or block.family.couples_classes:
+                hypotheses = _refitted_hypotheses(block, statistics, x, some)
             else:
                 hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
             for piece, log_bayes_factor, of_classes, of_all in hypotheses:

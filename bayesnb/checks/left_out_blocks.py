@@ -29,7 +29,8 @@ class FittedBlock:
     statistics : Statistics
         Of all rows.
     follows : bool
-        Whether the prior follows the data.
+        Whether a row bears on the predictions of other classes than its own: the prior follows the data, or couples the
+        classes.
     """
 
     prior: Block
@@ -72,7 +73,7 @@ def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
     """The blocks of an exact posterior, for leave-one-out."""
     problem = posterior.problem
     return [
-        FittedBlock(as_given if follows else resolved, family, counted, follows)
+        FittedBlock(as_given if follows else resolved, family, counted, follows or family.couples_classes)
         for as_given, resolved, family, counted, follows in zip(
             problem.model.blocks,
             posterior.model.blocks,

@@ -101,6 +101,9 @@ class Family(Params, ABC):
     mean_predicts
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
+    couples_classes
+        Whether the prior couples the parameters of the classes. Such a family has no density of its parameters, for
+        `NUTS`, and the data of a class bear on the predictions of the others.
     atoms
         Values with a probability of their own, where the other cells have a density.
     why_no_maximum_likelihood, why_no_mode
@@ -137,6 +140,7 @@ class Family(Params, ABC):
     mean_predicts: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
     informs_as_one: ClassVar[bool] = False
+    couples_classes: ClassVar[bool] = False
     atoms: ClassVar[tuple[float, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"

@@ -28,9 +28,12 @@ class Bins:
     ----------
     edges : tuple of float
         Strictly increasing.
+    step : float
+        Distance of the values of a lattice, on which draws lie; zero for none. The first edge is half a step from it.
     """
 
     edges: tuple[float, ...]
+    step: float = 0.0
 
     @property
     def size(self) -> int:
@@ -77,7 +80,10 @@ class Bins:
         start, width = xp.asarray(edges)[codes], xp.asarray(self.widths)[codes]
         step = width * uniform
         tail = step / (1 - uniform)
-        return start + xp.where(codes == 0, -tail, xp.where(codes == self.size - 1, tail, step))
+        x = start + xp.where(codes == 0, -tail, xp.where(codes == self.size - 1, tail, step))
+        if not self.step:
+            return x
+        return self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
 
 
 class Binned(dist.Distribution):

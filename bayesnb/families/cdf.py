@@ -48,6 +48,17 @@ def _(distribution: dist.Normal, x: Any) -> np.ndarray:
 
 
 @cdf.register
+def _(distribution: dist.LogNormal, x: Any) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return cdf(dist.Normal(distribution.loc, distribution.scale), np.log(x))
+
+
+@cdf.register
+def _(distribution: dist.Exponential, x: Any) -> np.ndarray:
+    return -np.expm1(-np.asarray(distribution.rate) * x)
+
+
+@cdf.register
 def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
     z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
     return scipy.special.stdtr(np.asarray(distribution.df), z)

@@ -7,7 +7,15 @@ import numpy as np
 from bayesnb.families.bins import Bins
 from bayesnb.families.dirichlet import dirichlet_log_evidence
 
-__all__ = ["NUMBERS_OF_BINS", "chosen_edges", "default_concentration", "log_evidence_of_bins", "resolution"]
+__all__ = [
+    "NUMBERS_OF_BINS",
+    "chosen_edges",
+    "default_concentration",
+    "lattice",
+    "log_evidence_of_bins",
+    "quantile_edges",
+    "resolution",
+]
 
 NUMBERS_OF_BINS = (5, 10, 20, 50, 100)
 """Numbers of bins whose evidences are compared."""
@@ -17,6 +25,18 @@ PRIOR_ROWS = 10.0
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 """Values that differ by less than this share of their size differ by rounding."""
+
+ROUNDING_OF_DIFFERENCES = 1e-9
+"""The same, as a share of the median size of a column, whose numbers may be differences of larger ones."""
+
+MOST_CELLS = 32
+"""Largest number of cells with as many rows each."""
+
+ON_LATTICE = 1e-3
+"""Largest distance from a lattice, in steps, that is a rounding error."""
+
+TIES = 4.0
+"""So many equal cells, or fewer, are a chance of rounded numbers."""
 
 
 def chosen_edges(
@@ -42,15 +62,8 @@ def chosen_edges(
     ValueError
         If the range is infinite in float64.
     """
-    counted = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
-    values, place = np.unique(x[counted], return_inverse=True)
-    number = np.bincount(place, None if weights is None else weights[counted], minlength=len(values))
+    values, number = _counted_values(x, weights)
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    # Twice the range, because the edges are outside it.
-    if not np.isfinite(2 * (high - low)):
-        raise ValueError(
-            f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
-        )
     step = resolution(values)
     ranges = [(low, high)]
     extreme = max(1, len(values) // 100)
@@ -62,6 +75,60 @@ def chosen_edges(
     numbers = NUMBERS_OF_BINS if num_bins is None else (num_bins,)
     candidates = (_equal_edges(first, last, step, number) for first, last in ranges for number in numbers)
     return max(candidates, key=lambda edges: log_evidence_of_bins(values, edges, concentration, number))
+
+
+def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ...]:
+    """Edges of at most 32 cells of about as many rows each, and of a cell for each value of more rows than that.
+
+    A value of four rows or fewer has no cell of its own.
+
+    Parameters
+    ----------
+    x : array, shape (rows,)
+        Missing cells are NaN.
+    weights : array, shape (rows,), optional
+
+    Raises
+    ------
+    ValueError
+        If the range is infinite in float64.
+    """
+    values, number = _counted_values(x, weights)
+    if not len(values):
+        values, number = np.zeros(1), np.ones(1)
+    step = resolution(values)
+    own = number > max(TIES, number.sum() / MOST_CELLS)
+    share = np.cumsum(np.where(own, 0.0, number))[:-1]
+    # The places between two values where the share of the rows is nearest to a whole number of cells.
+    wanted = np.arange(1, MOST_CELLS) / MOST_CELLS * share[-1:].sum()
+    place = np.unique(np.searchsorted((share[1:] + share[:-1]) / 2, wanted)) if len(share) else np.zeros(0, np.intp)
+    place = place[~own[place] & ~own[place + 1]]
+    between = values[place] / 2 + values[place + 1] / 2
+    edges = np.unique(np.concatenate([between, values[own] - step / 2, values[own] + step / 2]))
+    first, last = values[0] - step / 2, values[-1] + step / 2
+    edges = np.concatenate([[first], edges[(edges > first + step / 4) & (edges < last - step / 4)], [last]])
+    # Edges of neighbouring values may differ by rounding.
+    return tuple(edges[np.diff(edges, prepend=-np.inf) > step / 4].tolist())
+
+
+def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The finite values of a column, sorted, and how many rows of positive weight have each.
+
+    Raises
+    ------
+    ValueError
+        If the range is infinite in float64.
+    """
+    counted = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
+    values, place = np.unique(x[counted], return_inverse=True)
+    number = np.bincount(place, None if weights is None else weights[counted], minlength=len(values))
+    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    # Twice the range, because the edges are outside it.
+    if not np.isfinite(2 * (high - low)):
+        raise ValueError(
+            f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
+        )
+    return values, number
 
 
 def default_concentration(num_parts: int) -> float:
@@ -83,10 +150,23 @@ def log_evidence_of_bins(
 
 
 def resolution(values: np.ndarray) -> float:
-    """The smallest distance of sorted values that differ; of a single value its size."""
-    steps = np.diff(values)
-    steps = steps[steps > ROUNDING * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))]
-    return float(steps.min()) if len(steps) else float(np.abs(values).max(initial=0.0)) or 1.0
+    """The smallest distance of sorted values that differ by more than rounding; of a single value its size."""
+    steps, size = np.diff(values), np.abs(values)
+    steps = steps[steps > ROUNDING * np.maximum(size[1:], size[:-1])]
+    if len(steps) and (values != np.rint(values)).any():
+        # Differences of decimals have steps of rounding errors, which no value has beside it.
+        beyond = steps[steps > ROUNDING_OF_DIFFERENCES * np.median(size)]
+        steps = beyond if len(beyond) else steps
+    return float(steps.min()) if len(steps) else float(size.max(initial=0.0)) or 1.0
+
+
+def lattice(x: Any) -> float:
+    """Distance of the values of a column that all lie a whole number of steps apart; zero if they do not."""
+    values = np.unique(x[np.isfinite(x)])
+    step = resolution(values)
+    with np.errstate(over="ignore"):
+        steps = (values - values[:1]) / step
+    return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
 
 
 def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:

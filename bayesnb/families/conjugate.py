@@ -273,6 +273,13 @@ class ConjugateFamily(Family):
         """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_predictive(x)
 
+    def given_dependence(self) -> Self:
+        """The prior on the condition that the classes differ, where the prior itself leaves that open.
+
+        `nb.feature_evidence` compares it with one distribution for all classes.
+        """
+        return self
+
     def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
         """Log predictive density of each row under each class, each cell's averaged over two hypotheses.
 

@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 from bayesnb.families.bins import Binned
 from bayesnb.families.combinations import CombinationOfCategories
 from bayesnb.families.compiled import compiled
+from bayesnb.families.coupled_tree import CoupledTree, draw_cells
 from bayesnb.families.dispatch import dispatch
 from bayesnb.families.gamma_vector import GammaVector
 from bayesnb.families.inverse_wishart import draw_inverse_wishart
@@ -138,6 +139,11 @@ def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tu
     entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     combinations = distribution.combinations
     return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
+
+
+@_draw.register
+def _(distribution: CoupledTree, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return draw_cells(distribution, rng, shape)
 
 
 @_draw.register

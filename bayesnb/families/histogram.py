@@ -1,28 +1,24 @@
 """Columns of real numbers of any shape: bins with a Dirichlet prior on their probabilities."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
-import numpyro.distributions as dist
 
-from bayesnb.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.bins import Binned, Bins
+from bayesnb.families.base import Hyperparameter, Sample
+from bayesnb.families.binned_family import BinnedFamily
 from bayesnb.families.categorical import Categorical
 from bayesnb.families.choose_bins import chosen_edges, default_concentration
-from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
-from bayesnb.statistics.counts import Counts, class_sums
+from bayesnb.statistics.counts import Counts
 
 __all__ = ["Histogram"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Histogram(ConjugateFamily):
+class Histogram(BinnedFamily):
     r"""Columns of real numbers, uniform within bins; the bins' probabilities have a Dirichlet prior.
 
     .. math:: p(x \mid \theta) = \theta_k\, g_k(x) \text{ for } x \text{ in part } k, \qquad
@@ -102,23 +98,18 @@ class Histogram(ConjugateFamily):
            [0.457, 0.543]])
     """
 
-    edges: Any = field(default=None, metadata={"static": True})
     concentration: Hyperparameter = None
     num_bins: int | None = field(default=None, metadata={"static": True})
 
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
-    mean_predicts: ClassVar[bool] = True
-    by_column: ClassVar[bool] = True
-    hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
     why_no_mode: ClassVar[str] = (
         "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode exists"
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", _read_edges(self.edges))
-        _check_num_bins(self.num_bins, self.edges)
         super().__post_init__()
+        _check_num_bins(self.num_bins, self.edges)
 
     @classmethod
     def from_column(cls, x: Any, num_bins: int | None = None, concentration: float | None = None) -> Self:
@@ -145,211 +136,60 @@ class Histogram(ConjugateFamily):
         >>> nb.Histogram.from_column([3.0, 1.0, 1.0, 2.0, 4.0, 1.0]).edges
         (0.5, 1.5, 2.5, 3.5, 4.5)
         """
-        _check_num_bins(num_bins, None)
-        try:
-            cells = np.asarray(x, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError("x holds something else than numbers: give numbers, missing cells as NaN") from None
-        if cells.ndim != 1:
-            raise ValueError(f"x has shape {cells.shape}: give one column, (rows,)")
-        return cls(chosen_edges(cells, num_bins, concentration), concentration)
+        return cls._seen_in(x, num_bins=num_bins, concentration=concentration)
 
     def hyperparameters(self) -> dict[str, Any]:
         # The default follows the number of bins, and so needs no data.
         return {} if self.concentration is None else {"concentration": self.concentration}
 
-    def must_see(self, column: Any) -> tuple[str, ...]:
-        return ("edges",) if self._edges_of(column) is None else ()
+    def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
+        return chosen_edges(x, self.num_bins, _one_number(self.concentration), weights)
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        known = dict(self.edges or ())
-        concentration = _one_number(self.concentration)
-        for column, x in cells.items():
-            try:
-                known[column] = chosen_edges(x, self.num_bins, concentration, weights)
-            except ValueError as error:
-                raise ValueError(f"column {column!r}: {error}") from None
-        return replace(self, edges=tuple(known.items()), num_bins=None)
-
-    def _edges_of(self, column: Any) -> tuple[float, ...] | None:
-        if self.edges is None or not isinstance(self.edges[0], tuple):
-            return self.edges
-        return dict(self.edges).get(column)
-
-    def _known_edges_of(self, column: Any) -> tuple[float, ...]:
-        edges = self._edges_of(column)
-        if edges is None:
-            raise ValueError(
-                f"column {column!r}: Histogram() has no edges yet, and there is no table to take them from: give "
-                "nb.Histogram(edges) or nb.Histogram.from_column(x), or bind the model to a table, model.bind(X, y)"
-            )
-        return edges
+    def _with_edges(self, edges: Any, step: Any) -> Self:
+        return replace(self, edges=edges, step=step, num_bins=None)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
-        if self.edges is not None and isinstance(self.edges[0], tuple):
-            for column in dict(self.edges):
-                if column not in names:
-                    raise ValueError(
-                        f"Histogram(edges=...) names the column {column!r}, and its columns are {list(names)}: name "
-                        "one of these, or leave it out"
-                    )
-        edges = [self._known_edges_of(name) for name in names]
-        sizes = tuple(Bins(own).size for own in edges)
+        bins = self._bins_by_name(names)
+        sizes = tuple(own.size for own in bins)
         given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
         found: list[tuple[Any, Self]] = []
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
-            for own in dict.fromkeys(edges[column] for column in columns):
-                places = [place for place, column in enumerate(columns) if edges[column] == own]
-                family = replace(self, edges=own, num_bins=None, concentration=arrays["concentration"][:, places])
+            for own in dict.fromkeys(bins[column] for column in columns):
+                places = [place for place, column in enumerate(columns) if bins[column] == own]
+                family = self._with_edges(own.edges, own.step)
+                family = replace(family, concentration=arrays["concentration"][:, places])
                 found.append(([columns[place] for place in places], family))
         return found
-
-    @property
-    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        return {"prob": ("bin", self._bins.labels)}
-
-    @property
-    def _bins(self) -> Bins:
-        return Bins(self.edges)
 
     @property
     def _of_codes(self) -> Categorical:
         """The family of which part holds a cell."""
         return Categorical(self.concentration)
 
-    def _in_rows(self, x: Any) -> Any:
-        """Log density of the rows' cells within their parts, shape (rows, 1)."""
-        return self._bins.log_density(x).sum(axis=-1)[:, None]
-
     def prior(self, sample: Sample) -> dict[str, Any]:
         return self._of_codes.prior(sample)
-
-    def likelihood(self, prob: Any) -> dist.Distribution:
-        return Binned(prob, self._bins)
-
-    def statistics(self, x: Any, membership: Any) -> Counts:
-        counted = self._of_codes.statistics(self._bins.codes(x), membership)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
-
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
-        counted = self._of_codes.statistics_by_class(self._bins.codes(x), codes, num_classes)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), np.eye(num_classes)[codes]))
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        counted = self._of_codes.device_statistics(self._bins.codes(x), codes, membership)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
-
-    def possible(self, statistics: Counts) -> Any:
-        return self._of_codes.possible(statistics)
 
     def update(self, statistics: Counts) -> Self:
         return replace(self, concentration=self.concentration + statistics.total)
 
-    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
-        return self._of_codes.log_likelihood(parameters, statistics)
-
     def log_evidence(self, statistics: Counts) -> Any:
         return self._of_codes.log_evidence(statistics) + statistics.log_base
-
-    def cell_log_predictive(self, x: Any) -> Any:
-        xp, _ = namespace(x)
-        x = xp.asarray(x)
-        return self._of_codes.cell_log_predictive(self._bins.codes(x)) + self._bins.log_density(x)
-
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self.row_log_ratio(parameters, x) + self._in_rows(x)
-
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        return self._of_codes.row_log_likelihood(parameters, self._bins.codes(x))
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        of_codes, within = self._of_codes.densities_of_rows(parameters, self._bins.codes(x)), self._in_rows(x)
-        return lambda rows: of_codes(rows) + within[rows]
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self._of_codes.device_log_likelihood(parameters, self._bins.codes(x)) + self._in_rows(x)
-
-    def row_log_predictive(self, x: Any) -> Any:
-        return self.row_log_predictive_ratio(x) + self._in_rows(x)
-
-    def row_log_predictive_ratio(self, x: Any) -> Any:
-        return self._of_codes.row_log_predictive(self._bins.codes(x))
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return self._of_codes.device_log_predictive(self._bins.codes(x)) + self._in_rows(x)
-
-    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-        of_codes = self._of_codes.row_log_average(shared._of_codes, log_in, log_out, self._bins.codes(x))
-        return of_codes + self._in_rows(x)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         return self._of_codes.row_log_left_out(self._bins.codes(x), codes, statistics) + self._in_rows(x)[:, 0]
 
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        return self._of_codes.maximum_likelihood(statistics)
-
-    def mean(self) -> dict[str, Any]:
-        return self._of_codes.mean()
-
     def mode(self) -> dict[str, Any] | None:
         return self._of_codes.mode()
 
-    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        # Within a part all classes have the same density, so that only the part informs.
-        return self._of_codes.mutual_information(class_prob, parameters)
-
-    def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:
-        return self._of_codes.information_by_chance(weight, statistics)
-
     def story(self) -> tuple[str, list[str]]:
         weight = "10 / parts" if self.concentration is None else format_number(self.concentration)
-        if self.edges is None:
-            bins = "bins of the data" if self.num_bins is None else f"{self.num_bins} bins of the data"
-        elif isinstance(self.edges[0], tuple):
-            bins = "bins of each column"
-        else:
-            bins = f"{len(self.edges) - 1} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
+        bins = self._bins_told if self.num_bins is None else f"{self.num_bins} bins of the data"
         return f"Histogram(prob, {bins})", [f"prob ~ Dirichlet({weight})"]
 
 
 def _one_number(concentration: Any) -> float | None:
     """The concentration if it is one number, else None; it only chooses a number of bins."""
     return float(concentration) if isinstance(concentration, int | float | np.number) else None
-
-
-def _read_edges(edges: Any) -> Any:
-    """Edges as a tuple; those of each column as a tuple of (column, edges)."""
-    if edges is None:
-        return None
-    if isinstance(edges, Mapping):
-        edges = tuple(edges.items())
-    entries = tuple(edges) if not isinstance(edges, tuple) else edges
-    if entries and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
-        return tuple((column, _numbers(own, f" of column {column!r}")) for column, own in entries)
-    return _numbers(entries, "")
-
-
-def _numbers(edges: Any, where: str) -> tuple[float, ...]:
-    try:
-        numbers = np.asarray(edges, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"Histogram(edges={edges!r}){where}: give numbers") from None
-    if numbers.ndim != 1 or len(numbers) < 2:
-        raise ValueError(f"Histogram(edges={edges!r}){where}: give at least two edges, one bin between them")
-    wrong = np.flatnonzero(~np.isfinite(numbers))
-    if len(wrong):
-        raise ValueError(
-            f"the edge {numbers[wrong[0]]} of Histogram(edges=...){where} is not finite: leave it out, the tails hold "
-            "all numbers beyond the edges"
-        )
-    wrong = np.flatnonzero(np.diff(numbers) <= 0)
-    if len(wrong):
-        before, after = numbers[wrong[0]], numbers[wrong[0] + 1]
-        raise ValueError(
-            f"the edges {before:g} and {after:g} of Histogram(edges=...){where} do not increase: sort the edges and "
-            "give each once, np.unique(edges)"
-        )
-    return tuple(numbers.tolist())
 
 
 def _check_num_bins(num_bins: Any, edges: Any) -> None:

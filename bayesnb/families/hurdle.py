@@ -337,6 +337,8 @@ def _require_inner(family: Any) -> None:
     name = type(family).__name__
     if isinstance(family, Hurdle):
         raise ValueError("Hurdle(Hurdle(...)) has the probability of a zero twice: give the inner family alone")
+    if family.couples_classes:
+        raise ValueError(f"Hurdle({name}()): {name} gives zeros a cell of their own, use nb.{name}() alone")
     if family.joint or family.cell != "number":
         what = "vector of numbers" if family.cell == "number" else family.cell
         raise ValueError(

@@ -75,6 +75,16 @@ def _(distribution: dist.Normal, x: Any) -> Any:
 
 
 @_log_prob.register
+def _(distribution: dist.LogNormal, x: Any) -> Any:
+    return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
+
+
+@_log_prob.register
+def _(distribution: dist.Exponential, x: Any) -> Any:
+    return np.log(np.asarray(distribution.rate)) - distribution.rate * x
+
+
+@_log_prob.register
 def _(distribution: dist.StudentT, x: Any) -> Any:
     df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
     squares = ((x - np.asarray(distribution.loc)) / scale) ** 2

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
 from bayesnb.blocks.statistics import ModelStatistics, updated
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.families.log_prob import log_prob
 from bayesnb.inference.base import ConvergenceWarning, Inference
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, probabilities
 from bayesnb.inference.hyperparameters import ChainHyperparameters
 from bayesnb.inference.relabel import on_groupings, relabel
 from bayesnb.keys import random_generator
-from bayesnb.model.ways import ways_to_fit
+from bayesnb.model.ways import refuse_coupled, ways_to_fit
 from bayesnb.parallel import added, in_order
 from bayesnb.posterior.collapsed import CollapsedPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -108,6 +108,8 @@ class Gibbs(Inference):
                     f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form posterior "
                     f"given the labels: use {ways_to_fit(problem.model)}"
                 )
+        if problem.model.hyperpriors:
+            refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
         if problem.unlabelled is not None:
             fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
             if fractions.size:
@@ -223,7 +225,14 @@ def _draw_given(
     # The families get one class axis with the classes of all chains, as the statistics have it.
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
     class_prior, flat = updated(class_prior, flat, replace(statistics, classes=classes))
-    families = jax.tree.map(lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]), flat)
+    in_chains = partial(jax.tree.map, lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]))
+    # A family that couples the classes of a chain does not couple those of two chains.
+    families = tuple(
+        given(family, in_chains(counted))
+        if isinstance(family, ConjugateFamily) and family.couples_classes
+        else in_chains(after)
+        for family, after, counted in zip(families, flat, statistics.blocks, strict=True)
+    )
     drawn = draw_parameters(class_prior, families, rng, hyperparameters=hyperparameters.values)
     return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, classes.n.shape))
 

@@ -23,7 +23,7 @@ from bayesnb.inference.path_length import with_good_paths
 from bayesnb.inference.relabel import on_groupings
 from bayesnb.inference.targets import Samplable, target_of
 from bayesnb.keys import as_key, random_generator, split
-from bayesnb.model.ways import has_closed_form
+from bayesnb.model.ways import has_closed_form, refuse_coupled
 from bayesnb.parallel import in_order
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.sampled import SampledPosterior
@@ -137,6 +137,9 @@ class NUTS(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("NUTS")
+        # With labels, NUTS samples only the hyperparameters that are learned.
+        if problem.unlabelled is not None or not problem.model.hyperpriors:
+            refuse_coupled(problem.model, "nb.Exact(), with missing labels nb.Gibbs()")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run keeps no state."""

@@ -258,7 +258,7 @@ class BoundModel(Printed):
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
         """The model with other prior probabilities that features depend on the class; see `NaiveBayes`."""
-        return replace(self, description=self.description.with_feature_inclusion(feature_inclusion))
+        return self.of(self.description.with_feature_inclusion(feature_inclusion), self.schema, self.layout)
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
         """The model with numbers for the hyperparameters that are learned; see `NaiveBayes.with_hyperparameters`."""

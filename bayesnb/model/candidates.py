@@ -1,60 +1,43 @@
 """The families that can hold a column, among which the evidence chooses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesnb.families.base import Family
 from bayesnb.families.bernoulli import Bernoulli
 from bayesnb.families.categorical import Categorical
-from bayesnb.families.choose_bins import NUMBERS_OF_BINS, resolution
+from bayesnb.families.choose_bins import resolution
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.geometric import Geometric
-from bayesnb.families.histogram import Histogram
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.log_normal import LogNormal
 from bayesnb.families.negative_binomial import NegativeBinomial
 from bayesnb.families.poisson import Poisson
+from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.waiting_times import Exponential
 from bayesnb.tables.cells import LARGEST_COUNT
 from bayesnb.tables.table import Table
 
-__all__ = ["COUNTS", "DENSITIES", "Candidate", "candidates"]
+__all__ = ["Candidate", "candidates"]
 
 DENSITIES: Mapping[str, ConjugateFamily] = {
     "Gaussian": Gaussian(),
     "LogNormal": LogNormal(),
     "Exponential": Exponential(),
-    "Histogram": Histogram(),
 }
 """Families of measurements."""
 
-SMOOTH = ("Gaussian", "LogNormal", "Exponential")
-"""Those whose density has no bins, and therefore puts no mass on one value."""
-
-COUNTS: Mapping[str, ConjugateFamily] = {
-    "Poisson": Poisson(),
-    "Geometric": Geometric(),
-    "NegativeBinomial(0.3)": NegativeBinomial(0.3),
-    "NegativeBinomial(3)": NegativeBinomial(3.0),
-    "NegativeBinomial(10)": NegativeBinomial(10.0),
-    "Histogram": Histogram(),
-}
-"""Families of whole numbers with few values.
+TOTAL_COUNTS = (0.3, 3.0, 10.0)
+"""Numbers of successes of a `NegativeBinomial`.
 
 A Geometric is a NegativeBinomial(1), and a Poisson one of infinite total_count, so that these cover the variances from
-that of a Poisson upwards. The edges of a histogram of whole numbers are half-way between them, so that its density at a
-whole number is the probability of that number.
+that of a Poisson upwards.
 """
 
-MIN_CELLS = 20
-"""With fewer observed cells, numbers are Gaussian: the range and the resolution that a histogram takes from so few
-cells are worth as much as the shape that it describes."""
-
 FEW_VALUES = 20
-"""Whole numbers of so many different values or fewer are compared as whole numbers."""
+"""Numbers of so many different values or fewer are no `LogNormal` or `Exponential` column."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +52,10 @@ class Candidate:
         As a user would give it.
     correction : float
         Added to the log evidence of the family, so that all candidates of the column are on one scale.
-    smooth : bool
-        Whether it describes cells, zeros of a hurdle apart, by a density without bins.
+    step : float
+        Resolution of the column, over which a density without bins is integrated; zero for other families.
     counts : bool
-        Whether the cells are compared as whole numbers.
+        Whether the column holds counts.
     hurdle : bool
         Whether zeros have a probability of their own.
     """
@@ -80,13 +63,9 @@ class Candidate:
     name: str
     family: ConjugateFamily
     correction: float = 0.0
-    smooth: bool = False
+    step: float = 0.0
     counts: bool = False
     hurdle: bool = False
-
-    def described(self, cells: np.ndarray) -> np.ndarray:
-        """Those of some cells that have no probability of their own: all, or those other than zero."""
-        return cells[cells != 0] if self.hurdle else cells
 
 
 def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
@@ -122,60 +101,41 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
     if ((cells == 0) | (cells == 1)).all():
         return (Candidate("Bernoulli", Bernoulli()),)
     # No family holds an infinite cell. The fit raises an error that names column and row.
-    if weights.sum() < MIN_CELLS or np.isinf(cells).any():
-        return (Candidate("Gaussian", Gaussian(), smooth=True),)
-    few = _are_few_whole_numbers(cells)
-    found = [
-        Candidate(name, family, _of_edges(name, cells, weights), name in SMOOTH, few)
-        for name, family in _holding(COUNTS if few else DENSITIES, cells).items()
-    ]
+    if np.isinf(cells).any():
+        return (Candidate("Gaussian", Gaussian()),)
+    values = np.unique(cells[weights > 0])
+    step = resolution(values)
+    # Above LARGEST_COUNT no family of counts holds a number.
+    counts = bool(((cells == np.rint(cells)) & (cells >= 0) & (cells <= LARGEST_COUNT)).all())
+    densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
+    found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
     of_zeros = weights[cells == 0].sum()
     if of_zeros > 0:
-        apart = cells != 0
-        # Probabilities of whole numbers are compared as they are.
-        of_zeros *= 0.0 if few else -np.log(resolution(_distinct(cells, weights)))
+        correction = -of_zeros * np.log(step)
         found += [
-            Candidate(
-                f"Hurdle({name})",
-                Hurdle(family),
-                of_zeros + _of_edges(name, cells[apart], weights[apart]),
-                name in SMOOTH,
-                few,
-                hurdle=True,
-            )
-            for name, family in _holding({"Histogram": Histogram()} if few else DENSITIES, cells[apart]).items()
+            Candidate(f"Hurdle({name})", Hurdle(family), correction, step, hurdle=True)
+            for name, family in _holding(densities, cells[cells != 0]).items()
         ]
-    return tuple(found)
+    if counts:
+        mean = np.average(cells, weights=weights) if weights.any() else 0.0
+        found += [Candidate(name, family) for name, family in _counts(mean or 1.0).items()]
+    found.append(Candidate("PolyaTree", PolyaTree()))
+    return tuple(replace(candidate, counts=counts) for candidate in found)
 
 
-def _of_edges(name: str, cells: np.ndarray, weights: np.ndarray) -> float:
-    """Log of the share of edges that the cells leave open, for a histogram, whose edges were taken from the cells.
+def _counts(mean: float) -> dict[str, ConjugateFamily]:
+    """Families of counts, given the mean of the column.
 
-    They are one of ten sets. Besides, n uniform cells determine each end of their range to a share 1 / n of it, or to a
-    step of the resolution, if that is coarser.
+    The prior of a class's mean has the column's mean and as large a standard deviation, as that of `Poisson` has by
+    default, whatever the `total_count`.
     """
-    values = _distinct(cells, weights)
-    if name != "Histogram" or not len(values):
-        return 0.0
-    with np.errstate(over="ignore"):
-        steps = (values[-1] - values[0]) / resolution(values) + 1
-    return -np.log(2 * len(NUMBERS_OF_BINS)) - 2 * np.log(max(1.0, min(weights.sum(), steps)))
-
-
-def _distinct(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The values of the cells that count."""
-    return np.unique(cells[weights > 0])
+    prior = {r: {"concentration1": 3 + r / mean, "concentration0": 1 + 2 * mean / r} for r in (1.0, *TOTAL_COUNTS)}
+    return {
+        "Poisson": Poisson(),
+        "Geometric": Geometric(**prior[1.0]),
+        **{f"NegativeBinomial({r:g})": NegativeBinomial(r, **prior[r]) for r in TOTAL_COUNTS},
+    }
 
 
 def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict[str, ConjugateFamily]:
-    return {name: family for name, family in families.items() if _holds(family, cells)}
-
-
-def _holds(family: Family, cells: np.ndarray) -> bool:
-    return bool(np.all(np.asarray(family.support(cells))))
-
-
-def _are_few_whole_numbers(cells: np.ndarray) -> bool:
-    # Above LARGEST_COUNT no family of counts holds a number.
-    whole = (cells == np.rint(cells)) & (np.abs(cells) <= LARGEST_COUNT)
-    return bool(whole.all()) and len(np.unique(cells)) <= FEW_VALUES
+    return {name: family for name, family in families.items() if np.all(np.asarray(family.support(cells)))}

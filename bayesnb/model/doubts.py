@@ -13,7 +13,6 @@ from bayesnb.warn import warn
 __all__ = [
     "Doubt",
     "doubt_of_numbers",
-    "doubts_of_density",
     "doubts_of_text",
     "warn_of_choice",
     "warn_of_guess",
@@ -31,15 +30,13 @@ SAMPLED = 10_000
 MOST = 0.5
 """A share of the cells above this is most of them."""
 
-FEW, EQUAL, MASS, DISTINCT, EMPTY, MARKS = "few", "equal", "mass", "distinct", "empty", "marks"
+FEW, EQUAL, DISTINCT, EMPTY, MARKS = "few", "equal", "distinct", "empty", "marks"
 
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
     EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
     "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
-    MASS: "most cells are equal, and the family chosen puts no mass on one value. For zeros write "
-    "families={{{name!r}: nb.Hurdle()}}, for another value nb.Histogram()",
     DISTINCT: "most values are distinct, and the column is left out of the model. Count the words of texts; names and "
     "numbers of rows tell nothing, exclude=[{name!r}]. To keep it write families={{{name!r}: nb.Categorical()}}",
     EMPTY: "text that is left out of the model. Leave it out yourself, "
@@ -98,25 +95,6 @@ def _doubt(cells: np.ndarray, column: Column) -> Doubt | None:
     if number[most] > MOST * cells.size:
         return Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
     return None
-
-
-def doubts_of_density(cells: np.ndarray, column: Column, family: str) -> Iterable[Doubt]:
-    """The doubts about a column of numbers whose family, a density without bins, was chosen by its evidence.
-
-    Parameters
-    ----------
-    cells : array, shape (cells,)
-        The observed cells that the density describes.
-    column : hashable
-    family : str
-        Name of the family.
-    """
-    if cells.size < MIN_CELLS:
-        return
-    values, number = np.unique(cells, return_counts=True)
-    most = int(number.argmax())
-    if number[most] > MOST * cells.size:
-        yield Doubt(MASS, column, f"({family}, {number[most] / cells.size:.0%} of its cells are {values[most]:g})")
 
 
 def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[Doubt]:

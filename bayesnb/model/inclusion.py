@@ -152,7 +152,7 @@ def log_evidences(blocks: Sequence[Block], statistics: ModelStatistics) -> list[
     found = []
     for block, common, counted in zip(blocks, shared_families(blocks), statistics.blocks, strict=True):
         assert isinstance(block.family, ConjugateFamily)
-        own = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
+        own = np.asarray(block.family.given_dependence().log_evidence(counted)).sum(axis=0)
         found.append((own, np.asarray(common.log_evidence(counted.pooled()))[0]))
     return found
 

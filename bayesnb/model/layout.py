@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bayesnb.blocks.block import Block, join_blocks
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.describe import Description
 from bayesnb.model.read import block_name
 from bayesnb.tables.columns import items_at
@@ -48,6 +49,8 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
         sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
         by_column = family.by_column or (columns is None and not family.joint)
         for members, spread in family.spread(len(schema.classes), labels, sizes):
+            if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
+                spread = spread.given_dependence()
             chosen = items_at(positions, members), items_at(labels, members)
             yield name, Block(block_name(name), spread, *chosen, by_column)
 

@@ -4,7 +4,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["gives_mode", "has_closed_form", "or_closed_form", "ways_to_fit", "ways_to_posterior"]
+__all__ = ["gives_mode", "has_closed_form", "or_closed_form", "refuse_coupled", "ways_to_fit", "ways_to_posterior"]
 
 
 def has_closed_form(model: BoundModel) -> bool:
@@ -19,17 +19,38 @@ def or_closed_form(model: BoundModel) -> str:
 
 def ways_to_posterior(model: BoundModel) -> str:
     """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    return "nb.Exact() or nb.NUTS()" if has_closed_form(model) else "nb.NUTS()"
+    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
+    return " or ".join(ways)
 
 
 def ways_to_fit(model: BoundModel) -> str:
     """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"]
+    ways = ["nb.NUTS() for draws"] * _has_density(model)
     if has_closed_form(model):
         ways.insert(0, "nb.Exact() for the closed form")
     if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
         ways.append("nb.MAP() for a point estimate")
     return ", ".join(ways)
+
+
+def refuse_coupled(model: BoundModel, remedy: str) -> None:
+    """Refuse a family that couples the classes, whose parameters have no density.
+
+    Raises
+    ------
+    ValueError
+    """
+    for block in model.blocks:
+        if block.family.couples_classes:
+            raise ValueError(
+                f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
+                f"density to sample from: use {remedy}, or give the column another family, such as nb.Histogram()"
+            )
+
+
+def _has_density(model: BoundModel) -> bool:
+    """Whether `nb.NUTS()` takes the model."""
+    return not any(family.couples_classes for family in model.families)
 
 
 def gives_mode(family: type[Family]) -> bool:

@@ -17,6 +17,9 @@ __all__ = ["plot_family_choice"]
 GRID = 400
 """Points of a density."""
 
+MOST_BARS = 100
+"""Bars of single whole numbers."""
+
 SHARE_SHOWN = 0.99
 """Share of the cells other than zero within the panel; the rest lies beyond its ends."""
 
@@ -157,7 +160,9 @@ def _draw(
         by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
     edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)  # the same for all choices of classes
     by_class = [by_class[code] for code in codes]
-    grid = (edges[:-1] + edges[1:]) / 2 if counts else np.linspace(edges[0], edges[-1], GRID)
+    grid = np.linspace(edges[0], edges[-1], GRID)
+    if counts:
+        grid = np.arange(np.ceil(edges[0]), edges[-1], max(1, np.ptp(edges) // GRID))
     if without_zeros:
         grid = grid[grid != 0]
     highest = peak = 0.0
@@ -184,9 +189,9 @@ def _draw(
 
 
 def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
-    """Edges of the bars: around each whole number, or thirty over nearly all cells."""
-    if counts:
-        return np.arange(cells.min() - 0.5, min(cells.max(), cells.min() + 200) + 1)
+    """Edges of the bars: around each whole number, if they are few, or thirty over nearly all cells."""
+    if counts and np.ptp(cells) <= MOST_BARS:
+        return np.arange(cells.min() - 0.5, cells.max() + 1)
     low, high = np.quantile(cells, ((1 - SHARE_SHOWN) / 2, (1 + SHARE_SHOWN) / 2))
     margin = 0.05 * (high - low) or 0.5 * max(abs(high), 1.0)
     return np.linspace(low - margin, high + margin, 31)

@@ -10,7 +10,6 @@ import pandas as pd
 from bayesnb.api import fit
 from bayesnb.families.base import Family
 from bayesnb.model.candidates import Candidate, candidates
-from bayesnb.model.choose import doubts_of_choice
 from bayesnb.model.column_evidence import Compared, LabelledTable, compare_candidates, labelled_table
 from bayesnb.model.doubts import warn_of_choice
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -28,7 +27,7 @@ CRITERIA = ("evidence", "labels")
 
 DIRECTIONS = {
     "log_bayes_factor": "log_bayes_factor: evidence of the second minus that of the chosen family, in nats. The lower, "
-    "the better is the choice; above -2 the evidence decides nothing.",
+    "the better is the choice; above -5 it may be wrong.",
     "elpd_difference": "elpd_difference: score with the second minus score with the chosen family, in nats. The lower, "
     "the better is the choice.",
 }
@@ -78,8 +77,7 @@ class FamilyChoice(Printed):
     body_mass_g          LogNormal  Gaussian             -1.5
     sex                Categorical
     log_bayes_factor: evidence of the second minus that of the chosen family, in
-    nats. The lower, the better is the choice; above -2 the evidence decides
-    nothing.
+    nats. The lower, the better is the choice; above -5 it may be wrong.
     """
 
     model: NaiveBayes
@@ -221,32 +219,42 @@ def choose_families(
     -----
     The candidates have a closed form:
 
-    - zeros, ones and booleans: `Bernoulli`; text and categoricals: `Categorical`; numbers in fewer than 20 observed
-      cells: `Gaussian`. Nothing is compared.
-    - whole numbers of at most 20 different values: `Histogram`; if none is negative, `Poisson`, `Geometric` and
-      `NegativeBinomial` with ``total_count`` 0.3, 3 and 10, too; if some are zero, `Hurdle` of a histogram. The edges
-      of the bins are half-way between the numbers, so that all these are probabilities of whole numbers.
-    - other numbers, whole ones of more values such as ages among them: `Gaussian`, `Histogram`; `LogNormal` if all are
-      positive; `Exponential` if none is negative; and `Hurdle` of each if some are zero. These are densities per unit
-      of the column.
+    - zeros, ones and booleans: `Bernoulli`; text and categoricals: `Categorical`. Nothing is compared.
+    - numbers: `Gaussian` and `PolyaTree`; of more than 20 different values also `LogNormal` if all are positive and
+      `Exponential` if none is negative; and `Hurdle` of each of these densities if some are zero.
+    - whole numbers none of which is negative: `Poisson`, `Geometric` and `NegativeBinomial` with ``total_count`` 0.3, 3
+      and 10, too.
 
     No column is compared as a category and as a number: the categories would be known from the cells, which is worth
     thousands of nats. `Binomial` is not a candidate, because other rows may have a larger count than the largest of a
     table.
 
-    A hurdle gives zero a probability, a density gives it none. They are compared at the resolution of the column, the
-    smallest distance d of values that differ: a zero of probability p has the density p / d. `log_evidence` of a hurdle
-    is therefore that of `nb.fit` minus log d for each zero. A change of unit changes all candidates by the same number.
+    All evidences are densities per unit of the column. A density is averaged over the resolution of the column, the
+    smallest distance d of values that differ, at the posterior mean of its parameters. Of whole numbers that is a
+    probability, and compares with those of counts. A hurdle gives zero a probability p, which compares as p / d.
+    `log_evidence` therefore differs from that of `nb.fit` by these two terms. A change of unit changes all candidates
+    by the same number.
 
-    The edges of a `Histogram` are taken from the cells, and its evidence given them is too high: in 63 % of columns of
-    60 normal numbers it is above that of a `Gaussian`. `log_evidence` is therefore less by log 10, since the edges are
-    one of ten sets, and by 2 log min(n, m) for the two ends of the range, with n cells and m steps of the resolution.
-    The priors are the families' defaults. Those of `Gaussian`, `LogNormal`, `Exponential` and `Poisson` follow the
-    scale of the column, which is worth one or two nats: log Bayes factors of less than about two decide nothing.
+    The priors are the families' defaults, but for `Geometric` and `NegativeBinomial`: their prior of a class's mean has
+    the mean of the column, and as large a standard deviation, as `Poisson` has by default. With r the ``total_count``
+    and m the mean of the column, it is Beta(3 + r / m, 1 + 2 m / r). Beta(1, 1) costs up to five nats at large means.
+
+    Simulated columns of two classes (log-normal, normal, exponential, Poisson, negative binomial, two bumps, two-sided
+    Weibull; 540 for each number of rows) got the right family in 73 % at 30 rows, 93 % at 100 and all at 1000. By how
+    much it won says how often it is wrong:
+
+    ==============  =======  ========  ========
+    won by (nats)   30 rows  100 rows  300 rows
+    ==============  =======  ========  ========
+    up to 2         40 %     35 %      11 %
+    2 to 5          30 %     15 %      4 %
+    5 to 10         19 %     4 %       0 %
+    more            0 %      0 %       0 %
+    ==============  =======  ========  ========
 
     The families were chosen with the labels. The evidence of the model is too high by at most the log of the
     number of candidates for each column: a model that gives K candidates the same prior probability has an evidence of
-    at least 1 / K of the highest. K is at most seven, so that this is at most 1.95 nats a column, however many rows
+    at least 1 / K of the highest. K is at most eleven, so that this is at most 2.4 nats a column, however many rows
     there are. Leave-one-out scores of the chosen model are nearly unaffected, because one row rarely changes the
     choice. Those that ``criterion="labels"`` maximised are a little too high.
 
@@ -269,12 +277,11 @@ def choose_families(
     >>> choice
     Families by the evidence, each beside the next best:
     column              family                second log_bayes_factor
-    pages              Poisson  NegativeBinomial(10)             -7.0
+    pages              Poisson  NegativeBinomial(10)             -5.6
     price            LogNormal           Exponential             -9.1
     discount  Hurdle(Gaussian)     Hurdle(LogNormal)             -0.6
     log_bayes_factor: evidence of the second minus that of the chosen family, in
-    nats. The lower, the better is the choice; above -2 the evidence decides
-    nothing.
+    nats. The lower, the better is the choice; above -5 it may be wrong.
     >>> posterior = nb.fit(choice.model, X, y)
     """
     if criterion not in CRITERIA:
@@ -292,7 +299,7 @@ def choose_families(
     if criterion == "labels":
         score = best_for_labels(columns, rows, compared)
         best = score.chosen
-    warn_of_choice(doubts_of_choice(columns, best))
+    warn_of_choice(columns.doubts)
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(

@@ -1,0 +1,237 @@
+"""Columns of real numbers of any shape: a tree of cells, in which classes share what does not tell them apart."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.arrays import namespace
+from bayesnb.families.base import Hyperparameter, Sample
+from bayesnb.families.beta import Beta
+from bayesnb.families.binned_family import BinnedFamily
+from bayesnb.families.categorical import Categorical
+from bayesnb.families.choose_bins import quantile_edges
+from bayesnb.families.coupled_tree import CoupledTree, cell_moment, log_evidence_of_split, log_weight, nodes_of
+from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
+from bayesnb.statistics.counts import Counts
+
+__all__ = ["PolyaTree"]
+
+
+@partial(
+    # The counts come first, because the package reads the shape of the parameters off a family's first array.
+    jax.tree_util.register_dataclass,
+    data_fields=["counts", "pooled", "split"],
+    meta_fields=["edges", "step", "together"],
+)
+@dataclass(frozen=True)
+class PolyaTree(BinnedFamily):
+    r"""Columns of real numbers of any shape, in cells whose probabilities differ by class only where the data say so.
+
+    The cells are halved, and their halves again, down to single cells. Each such node of the tree is *split by class*
+    with probability :math:`\rho`: the share of its left half is then Beta(1, 1) in each class, independently. With
+    probability :math:`1 - \rho` it is *common*: below it, all classes have the same shares, Beta(1, 1) at each node.
+    With :math:`n_{c,l}, n_{c,r}` cells of class c in the halves of a node, the evidence of all these partitions
+    together is one sum from the cells upwards,
+
+    .. math::
+        \Phi = 1 - \rho + \rho\, B\, \Phi_l\, \Phi_r, \qquad
+        B = \prod_c B(1 + n_{c,l}, 1 + n_{c,r}) \Big/ B\Big(1 + \sum_c n_{c,l}, 1 + \sum_c n_{c,r}\Big),
+
+    times the evidence of one tree for all classes together. It is a coupled optional Polya tree: Ma and Wong (2011),
+    *Journal of the American Statistical Association* 106(496), 1553-1565. The posterior is a tree of the same kind,
+    with the counts added and other probabilities of a split.
+
+    What all classes have in common, such as ages that are rounded to five, cancels in class probabilities and in
+    `feature_evidence`, however fine it is. `Histogram` learns it anew in each class.
+
+    Without `edges`, a model takes them from the table that it is bound to, column by column and without the labels. A
+    value of more than four rows and of more than 1 / 32 of them has a cell of its own, as wide as the column's
+    resolution, the smallest distance of two different values. The other rows are in at most 32 cells of about as many
+    rows each. Such edges are constants of the bound model: updates, `loo` and `kfold` keep them. Within a cell, and in
+    the two tails beyond all cells, the density is that of `Histogram`.
+
+    The prior couples the classes and has no density, so that only the closed form (`Exact`) and `Gibbs` fit it. Draws
+    of the parameters are exact.
+
+    Parameters
+    ----------
+    edges : sequence of float, or mapping from column to sequence, optional
+        Edges of the cells, strictly increasing, for all columns or for each. By default those that the table gives.
+    split : float or array, default 0.5
+        Prior probability that a node is split by class; one for each column (columns,).
+
+    Raises
+    ------
+    TypeError
+        If `edges` holds something else than numbers.
+    ValueError
+        If `edges` are not finite and strictly increasing, there are fewer than two, or `split` is not above zero and at
+        most one.
+
+    See Also
+    --------
+    Histogram : Bins with probabilities of their own in each class.
+    choose_families : A family for each column, by the evidence.
+
+    Notes
+    -----
+    Intervals of `summary` are those of a beta distribution with the exact mean and standard deviation.
+
+    Examples
+    --------
+    Ages that people round to five years; one class is ten years older.
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> rng = np.random.default_rng(0)
+    >>> older = rng.integers(0, 2, 400)
+    >>> age = np.rint(rng.normal(40 + 10 * older, 12))
+    >>> age = np.where(rng.random(400) < 0.4, 5 * np.rint(age / 5), age)
+    >>> posterior = nb.fit(nb.PolyaTree(), age[:, None], older)
+    >>> posterior.predict_proba([[29], [30], [31], [60]])[:, 1].round(2)
+    array([0.19, 0.19, 0.19, 0.84])
+    """
+
+    split: Hyperparameter = 0.5
+    counts: Any = field(default=None, repr=False)
+    pooled: Any = field(default=None, repr=False)
+    # Whether the class axis holds the classes, whose draws share the common nodes, or one class for each row.
+    together: bool = field(default=True, repr=False, metadata={"static": True})
+
+    couples_classes: ClassVar[bool] = True
+    positive: ClassVar[tuple[str, ...]] = ("split",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.split, int | float) and self.split > 1:
+            raise ValueError(f"PolyaTree(split={self.split}): give a probability above 0 and at most 1")
+
+    @classmethod
+    def from_column(cls, x: Any) -> Self:
+        """The family with the edges of a column, or of a sample of it, as a model bound to the column would take them.
+
+        Parameters
+        ----------
+        x : array, shape (rows,)
+            Missing cells are NaN.
+
+        Raises
+        ------
+        TypeError
+            If `x` holds something else than numbers.
+        ValueError
+            If `x` is not one column, or spans more than float64 holds.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.PolyaTree.from_column([3.0, 1.0, 1.0, 2.0, 4.0, 1.0]).edges
+        (0.5, 1.5, 2.5, 3.5, 4.5)
+        """
+        return cls._seen_in(x)
+
+    def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
+        return quantile_edges(x, weights)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        rows = {} if self.counts is None else {"counts": self.counts, "pooled": self.pooled}
+        return {"split": self.split} | rows
+
+    def take(self, index: Any) -> Self:
+        return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        bins = self._bins_by_name(names)
+        split = np.asarray(self.split, dtype=np.float64)
+        if split.ndim < 3:
+            split = broadcast_hyperparameter(self, "split", split, (num_classes, len(names)))[..., None]
+        found: list[tuple[Any, Self]] = []
+        for own in dict.fromkeys(bins):
+            columns = [column for column, other in enumerate(bins) if other == own]
+            none = np.zeros((num_classes, len(columns), own.size))
+            prob = np.broadcast_to(split[:, columns], (*none.shape[:-1], own.size - 1))
+            family = self._with_edges(own.edges, own.step)
+            found.append((columns, replace(family, split=prob, counts=none, pooled=none)))
+        return found
+
+    def given_dependence(self) -> Self:
+        xp, _ = namespace(self.split)
+        return replace(self, split=xp.concatenate([xp.ones_like(self.split[..., :1]), self.split[..., 1:]], axis=-1))
+
+    @property
+    def _of_codes(self) -> Categorical:
+        return Categorical(1 + self.counts)
+
+    @property
+    def _of_new_codes(self) -> Categorical:
+        return Categorical(cell_moment(self.counts, self.pooled, self.split, 1))
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        tree = CoupledTree(self.counts, self.pooled, self.split, together=self.together)
+        return {"prob": sample("prob", tree)}
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        mean, square = (cell_moment(self.counts, self.pooled, self.split, power) for power in (1, 2))
+        weight = (mean - square) / (square - mean**2)
+        return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.total >= 0).all(axis=-1)
+
+    def update(self, statistics: Counts) -> Self:
+        return self._given(statistics)[0]
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        of_codes = self._given(statistics)[1]
+        # Classes have no evidence of their own, so that each gets an equal part.
+        return of_codes[..., None, :] / np.shape(self.counts)[-3] + statistics.log_base
+
+    def _given(self, statistics: Counts) -> tuple[Self, Any]:
+        """The posterior, and the log probability of which cells the rows fell in, shape (..., columns)."""
+        counts = self.counts + statistics.total
+        pooled = self.pooled + statistics.total.sum(axis=-3, keepdims=True)
+        of_classes = (log_weight(counts) - log_weight(self.counts)).sum(axis=-3)
+        of_all = (log_weight(pooled) - log_weight(self.pooled))[..., 0, :, :]
+        prior = self.split[..., 0, :, :]
+        split, log_phi = log_evidence_of_split(prior, of_classes - of_all, np.shape(counts)[-1])
+        xp, _ = namespace(split)
+        split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(nodes_of(np.shape(counts)[-1]))))
+        posterior = replace(self, split=split, counts=counts, pooled=pooled)
+        return posterior, of_all.sum(axis=-1) + log_phi
+
+    def power_scaled(self, statistics: Counts, power: float) -> dict[str, Any]:
+        # Given which nodes are split, the prior density of the shares is constant.
+        split, common = self.split**power, (1 - self.split) ** power
+        return replace(self, split=split / (split + common)).update(statistics).hyperparameters()
+
+    def row_log_refitted(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
+    ) -> np.ndarray | None:
+        if (weights != 1).any():
+            return None
+        cells = self._bins.codes(x)
+        total = statistics.total
+        num_classes, num_columns = np.shape(total)[:2]
+        found = np.repeat(self._in_rows(x), num_classes, axis=1)
+        # Rows of one class and cell have one answer. Without such a row, that of a cell that has none is not a number.
+        for j, c in np.ndindex(num_columns, num_classes):
+            rows = np.flatnonzero((codes == c) & ~np.isnan(cells[:, j]))
+            which, place = np.unique(cells[rows, j].astype(np.intp), return_inverse=True)
+            rest = np.repeat(total[None, :, j : j + 1], len(which), axis=0)
+            rest[np.arange(len(which)), c, 0, which] -= 1
+            alone = self.take((slice(None), slice(j, j + 1)))
+            after = alone.update(replace(statistics, total=rest))
+            density = np.log(cell_moment(after.counts, after.pooled, after.split, 1)[..., 0, :])
+            answers = density[np.arange(len(which)), :, which]
+            answers[(rest < 0).any(axis=(1, 2, 3))] = np.nan
+            found[rows] += answers[place]
+        return found
+
+    def story(self) -> tuple[str, list[str]]:
+        return f"PolyaTree(prob, {self._bins_told})", [
+            f"prob ~ halves of halves of the bins, each split by class with probability {format_number(self.split)}"
+        ]
