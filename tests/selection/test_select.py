@@ -383,14 +383,17 @@ class TestEstimators:
         "name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "PoissonNB", "NaiveBayesClassifier"]
     )
     def test_option_averages(self, name, rng):
+        make = partial(
+            getattr(estimators, name), **({"feature_weights": None} if name == "NaiveBayesClassifier" else {})
+        )
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
-        estimator = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9]).fit(X, y)
+        estimator = make(feature_inclusion=[0.5, 0.1, 0.9]).fit(X, y)
         assert isinstance(estimator.posterior_, nb.AveragedPosterior)
-        plain = getattr(estimators, name)().fit(X, y)
+        plain = make().fit(X, y)
         expected = plain.posterior_.averaged([0.5, 0.1, 0.9]).predict_proba(X)
         np.testing.assert_allclose(estimator.predict_proba(X), expected, rtol=1e-12)
         assert np.abs(estimator.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
-        in_parts = getattr(estimators, name)(feature_inclusion=[0.5, 0.1, 0.9])
+        in_parts = make(feature_inclusion=[0.5, 0.1, 0.9])
         in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
         np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
         with pytest.raises(ValueError, match='predictive="plugin" uses one model'):
@@ -729,7 +732,7 @@ class TestScore:
         assert pipe[0].get_feature_names_out().tolist() == kept
         assert "island" in kept
         pd.testing.assert_frame_equal(pipe[0].transform(X), X[kept])
-        expected = nb.fit(nb.NaiveBayes.from_frame(X[kept], y), X[kept], y).predict_proba(X[kept])
+        expected = estimators.NaiveBayesClassifier().fit(X[kept], y).predict_proba(X[kept])
         np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
         with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
             SelectKBest(nb.mutual_information_score, k=3).fit(X, y)
