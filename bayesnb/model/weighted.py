@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from scipy.special import log_softmax
 
 from bayesnb.arrays import in_float64
 from bayesnb.blocks.parameters import ModelParameters
@@ -15,7 +14,6 @@ from bayesnb.families.product import times
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inclusion import feature_names, positions_of_features
 from bayesnb.model.sites import Sites
-from bayesnb.weights.feature_weights import FeatureWeights, mixed
 from bayesnb.weights.prior import priors
 
 __all__ = ["WeightedModel", "WeightedParameters"]
@@ -33,11 +31,15 @@ class WeightedParameters(ModelParameters):
     offset : array, shape (..., classes)
     spread : array of shape (...,), or None
         Spread of the weights around their level; None if all features share one weight.
+    other : ModelParameters or None
+        Independent values of the parameters without weights, for densities that are as uncertain as those of dependent
+        features; see `WeightedModel.feature_log_likelihood`.
     """
 
     weight: Any = None
     offset: Any = None
     spread: Any = None
+    other: ModelParameters | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,26 +48,18 @@ class WeightedModel(BoundModel):
 
     .. math:: p(y=c \mid x) \propto \pi_c \, e^{b_c} \prod_j p(x_j \mid c)^{w_j}
 
-    Each density of a feature, and then the product, is that of all classes together with a small probability; `mixed`
-    has the formula.
-
     Attributes
     ----------
     shared : bool
         Whether all features share one weight.
-    nothing_in_feature, nothing_in_row : float
-        Probability that a feature of a row, and that all of them together, say nothing about the label.
     """
 
     shared: bool = False
-    nothing_in_feature: float = 0.0
-    nothing_in_row: float = 0.0
 
     @classmethod
-    def weighing(cls, model: BoundModel, weights: FeatureWeights) -> Self:
+    def weighing(cls, model: BoundModel, *, shared: bool) -> Self:
         """A model with weights."""
-        shares = weights.no_information_in_feature, weights.no_information
-        return cls(model.description, model.schema, model.blocks, weights.shared, *shares)
+        return cls(model.description, model.schema, model.blocks, shared)
 
     @cached_property
     def positions(self) -> list[list[int]]:
@@ -81,26 +75,38 @@ class WeightedModel(BoundModel):
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
-        log_prior = self.log_class_prob(parameters)[..., None, :]
-        parts = [
-            self.feature_log_likelihood(parameters, i, j, x)
-            for i, x in enumerate(chunk)
-            for j, _ in enumerate(self.positions[i])
-        ]
-        return log_prior + mixed(sum(parts), log_prior, self.nothing_in_row)
+        total = self.log_class_prob(parameters)[..., None, :]
+        for i, x in enumerate(chunk):
+            for j, _ in enumerate(self.positions[i]):
+                total = total + self.feature_log_likelihood(parameters, i, j, x)
+        return total
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
-        """Log class probabilities with the offsets, shape (..., classes)."""
+        """Log class probabilities with the offsets, up to a number that all classes share, shape (..., classes)."""
         assert isinstance(parameters, WeightedParameters)
-        return log_softmax(super().log_class_prob(parameters) + parameters.offset, axis=-1)
+        return super().log_class_prob(parameters) + parameters.offset
 
     def feature_log_likelihood(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
-        """The feature's log density, times its weight."""
+        r"""The log density times its weight, with the variance of dependent features if there are other values.
+
+        A weight of 1/m says that m features carry the same evidence. Then the errors of their log densities are equal
+        too, and the variance of their sum is m times that of independent draws. A draw has this variance, and the same
+        mean, if a multiple of its difference to another draw is added:
+
+        .. math:: w \ell + \tfrac12 \bigl(\sqrt{w (2 - w)} - w\bigr) (\ell - \ell'), \qquad w \leq 1,
+
+        has variance w times that of one log density l, in place of w squared.
+        """
         assert isinstance(parameters, WeightedParameters)
         weight = np.asarray(parameters.weight)[..., self.positions[i][j], None, None]
-        log_prior = super().log_class_prob(parameters)[..., None, :]
-        density = super().feature_log_likelihood(parameters, i, j, x)
-        return times(weight, mixed(density, log_prior, self.nothing_in_feature))
+        own = super().feature_log_likelihood(parameters, i, j, x)
+        if parameters.other is None:
+            return times(weight, own)
+        other = super().feature_log_likelihood(parameters.other, i, j, x)
+        possible = np.isfinite(own) & np.isfinite(other)
+        difference = np.where(possible, own, 0.0) - np.where(possible, other, 0.0)
+        below_one = np.minimum(weight, 1.0)
+        return times(weight, own) + (np.sqrt(below_one * (2.0 - below_one)) - below_one) / 2.0 * difference
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> WeightedParameters:
         """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""

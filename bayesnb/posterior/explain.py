@@ -162,8 +162,6 @@ def evidence_of_row(
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
 
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.feature_log_density(i, j, x), pair))
-    if not posterior.adds_up:
-        found = np.append(found, _rest(total, found))
     parameters = posterior.draws_for_intervals(num_draws, key)
     draws = None
     if parameters is not None:
@@ -172,11 +170,11 @@ def evidence_of_row(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
         ).reshape(-1, len(names))
-        if not posterior.adds_up:
-            of_rows = _odds(drawn.log_joint(parameters, cells), pair).ravel()
-            draws = np.column_stack([draws, _rest(of_rows, draws)])
     if not posterior.adds_up:
+        # Given the parameters, the features are independent: under each draw this part is zero.
         names, texts = [*names, TOGETHER], [*texts, ""]
+        found = np.append(found, _rest(total, found))
+        draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
     return Evidence(class_, against, unit, names, texts, found / scale, None if draws is None else draws / scale)
 
 

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import jax
 import numpy as np
 from scipy.special import log_softmax, softmax
 
@@ -56,7 +57,9 @@ class WeightedPosterior(Posterior):
     p(x_j \mid c) + s \sum_k p(k) \, p(x_j \mid k)`, and with the same probability a row says nothing about its label.
 
     `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
-    uncertainty have both the uncertainty of the parameters and that of the weights.
+    uncertainty have both the uncertainty of the parameters and that of the weights. A weight below one says that the
+    feature shares its evidence with others, so that the errors of their densities add up: under a draw, its log
+    density varies as those of dependent features do. Draws are of the probability if no cell says nothing of the label.
 
     The weights change how the evidence of the features is added up, and nothing of the features given the class. What
     concerns these, such as `simulate`, `marginals`, `log_evidence` or `nb.check`, is that of the posterior without
@@ -104,7 +107,7 @@ class WeightedPosterior(Posterior):
 
     @cached_property
     def _weighted_model(self) -> WeightedModel:
-        return WeightedModel.weighing(self.model, self.feature_weights)
+        return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
 
     @property
     def weights(self) -> Any:
@@ -199,12 +202,14 @@ class WeightedPosterior(Posterior):
         return self._with_weights(self.unweighted.draws_for_densities(num_chains, num_draws, key), key)
 
     def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
-        """Draws of the parameters with independent draws of the weights."""
+        """Draws of the parameters with independent draws of the weights, and the draw half a chain away."""
         (rng,) = random_generator(key).spawn(1)
         num_chains, num_draws = parameters.class_prob.shape[:2]
+        other = jax.tree.map(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
         return WeightedParameters(
             **{field.name: getattr(parameters, field.name) for field in fields(parameters)},
             **self.feature_weights.take(num_chains, num_draws, rng),
+            other=other,
         )
 
     def mean_parameters(self) -> ModelParameters:

@@ -189,11 +189,21 @@ def test_decision_boundary():
 
 
 class TestDraws:
-    def by_hand(self, draws, new, chain, step, share=SHARE, shared=False):
-        """Log joint density of rows under one draw, from the draws by site."""
+    def by_hand(self, draws, new, chain, step):
+        """Log joint density of rows under one draw, and the draw half a chain before it, from the draws by site."""
+        weight = draws["feature_weight"][chain, step]
+        part = np.where(weight < 1, (np.sqrt(weight * np.maximum(2 - weight, 0)) - weight) / 2, 0)
+        before = step - draws["class_prob"].shape[1] // 2
+        own = self.of_step(draws, new, chain, step, dict(zip(ALONE, weight + part, strict=True)))
+        other = self.of_step(draws, new, chain, before, dict(zip(ALONE, -part, strict=True)))
+        of_class = np.log(draws["class_prob"][chain, step]) + draws["class_offset"][chain, step]
+        return of_class + own + other
+
+    def of_step(self, draws, new, chain, step, weight):
+        """Weighted sum of the log densities of features."""
         rows = new.reset_index(drop=True)
         at = {name: values[chain, step] for name, values in draws.items()}
-        found = {name: np.zeros((len(rows), 3)) for name in ALONE}
+        found = np.zeros((len(rows), 3))
         for c in range(3):
             gaussian = {
                 name: -((rows[name] - at["size_mean"][c, j]) ** 2) / (2 * at["size_variance"][c, j])
@@ -204,12 +214,11 @@ class TestDraws:
             moss = np.log(np.where(rows["moss"] == 1, at["moss_prob"][c], 1 - at["moss_prob"][c]))
             terms = {**gaussian, "bark": bark, "moss": np.where(rows["moss"].isna(), np.nan, moss)}
             counts = rows[["leaves", "cones", "twigs"]].to_numpy()
-            found["fallen"][:, c] = counts @ np.log(at["fallen_prob"][c])
+            total = weight["fallen"] * (counts @ np.log(at["fallen_prob"][c]))
             for name, term in terms.items():
-                found[name][:, c] = pd.Series(term).fillna(0.0).astype(float).to_numpy()
-        return log_joint_by_hand(
-            at["class_prob"], found.values(), at["feature_weight"], at["class_offset"], share, shared
-        )
+                total = total + weight[name] * pd.Series(term).fillna(0.0).astype(float).to_numpy()
+            found[:, c] = total
+        return found
 
     def test_are_of_parameters_and_weights_together(self, weighted, exact):
         draws = weighted.draws(num_chains=2, num_draws=30, key=4)
@@ -239,6 +248,22 @@ class TestDraws:
                 expected = softmax(self.by_hand(draws, new, chain, step), axis=1)
                 np.testing.assert_allclose(found[chain, step], expected, rtol=1e-6, atol=1e-9)
 
+    @pytest.mark.parametrize("family", [nb.Gaussian(), nb.Bernoulli()], ids=["Gaussian", "Bernoulli"])
+    @pytest.mark.parametrize("copies", [2, 5])
+    def test_copies_of_a_column_are_as_uncertain_as_the_column(self, family, copies):
+        """With a weight of one over their number: the same mean and spread of the log odds."""
+        rng = np.random.default_rng(3)
+        x, y = rng.integers(0, 2, (40, 1)), np.tile(["a", "b"], 20)
+        one, several = (nb.fit(family, np.repeat(x, num, axis=1), y) for num in (1, copies))
+        weight, shape = np.full(copies, 1 / copies), (4, 2000)
+        weights = FeatureWeights(weight, np.zeros(2), np.tile(weight, (*shape, 1)), np.zeros((*shape, 2)), None, 40)
+        found, expected = (
+            np.diff(np.log(posterior.proba_draws(np.repeat([[0], [1]], num, axis=1), num_draws=2000)))[..., 0]
+            for posterior, num in ((nb.WeightedPosterior(several, weights), copies), (one, 1))
+        )
+        np.testing.assert_allclose(found.mean(axis=(0, 1)), expected.mean(axis=(0, 1)), atol=0.03)
+        np.testing.assert_allclose(found.std(axis=(0, 1)), expected.std(axis=(0, 1)), rtol=0.05)
+
     def test_intervals_are_quantiles_of_the_draws(self, weighted, data):
         _, _, new = data
         draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3)
@@ -265,12 +290,12 @@ class TestDraws:
         assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all()
         assert "weight_spread" not in posterior.mean()
         found = posterior.proba_draws(new, num_chains=1, num_draws=4)
-        expected = softmax(self.by_hand(draws, new, 0, 2, shared=True), axis=1)
+        expected = softmax(self.by_hand(draws, new, 0, 2), axis=1)
         np.testing.assert_allclose(found[0, 2], expected, rtol=1e-6, atol=1e-9)
 
     def test_of_the_prior(self, exact):
         for shared in (False, True):
-            model = WeightedModel.weighing(exact.model, feature_weights(np.ones(5), OFFSET, shared))
+            model = WeightedModel.weighing(exact.model, shared=shared)
             found = model.draw_prior(np.random.default_rng(1), (2, 400))
             assert found.weight.shape == (2, 400, 5)
             assert found.offset.shape == (2, 400, 3)
