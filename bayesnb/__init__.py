@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "crowd.fit": ["fit_annotations"],
         "crowd.result": ["AnnotationFit"],
         "compilation": ["enable_compilation_cache"],
+        "estimators.generic": ["NaiveBayesClassifier"],
         "loading": ["load"],
         "families.base": ["Family"],
         "families.conjugate": ["ConjugateFamily"],

@@ -1,4 +1,4 @@
-"""Read a posterior, or a fit of annotations, from a file."""
+"""Read a posterior, an estimator or a fit of annotations from a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +11,9 @@ from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.base import Family
 from bayesnb.files.model import read_model
 from bayesnb.files.netcdf import Arrays, read_file, require_backend
-from bayesnb.files.problem import read_problem
+from bayesnb.files.problem import OWN, read_problem
 from bayesnb.files.schema import read_schema
+from bayesnb.files.values import read_value
 from bayesnb.files.weights import read_weights
 from bayesnb.inference.base import Inference
 from bayesnb.inference.empirical import EmpiricalBayes
@@ -44,7 +45,7 @@ CLOSED_FORMS: dict[str, type[ClosedFormPosterior]] = {
 
 
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
-    """Read a posterior that `Posterior.save` wrote, or a fit of annotations that `AnnotationFit.save` wrote.
+    """Read what `Posterior.save`, the `save` of an estimator, or `AnnotationFit.save` wrote.
 
     No code in the file runs: it holds names of classes, JSON and numbers, and no module is imported for it.
 
@@ -57,7 +58,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
 
     Returns
     -------
-    Posterior or AnnotationFit
+    Posterior, estimator or AnnotationFit
         Its predictions equal those of the saved one bit for bit.
 
     Raises
@@ -91,7 +92,26 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     if "annotations" in description:
         annotations, columns = read_annotation_table(description["annotations"], arrays)
         return AnnotationFit(annotations, _read_posterior(description, arrays, annotations.schema, families), *columns)
-    return _read_posterior(description, arrays, read_schema(description["schema"]), families)
+    posterior = _read_posterior(description, arrays, read_schema(description["schema"]), families)
+    if "estimator" not in description:
+        return posterior
+    return _read_estimator(description["estimator"], arrays, posterior, families)
+
+
+def _read_estimator(
+    text: Mapping[str, Any], arrays: Arrays, posterior: Posterior, families: Sequence[type[Family]]
+) -> Any:
+    import bayesnb.estimators as known
+
+    problem, schema = posterior.problem, posterior.model.schema
+    if text["problem"] is not None:
+        own = {name.removeprefix(OWN): values for name, values in arrays.items() if name.startswith(OWN)}
+        model = read_model(text["problem"]["model"], own, schema, families)
+        problem = read_problem(text["problem"], own, model, schema, families)
+    state = {name: read_value(value, arrays, families, _read_record) for name, value in text["state"].items()}
+    if text["class"] not in known.__all__:
+        raise ValueError(f"the file names the estimator {text['class']!r}, which bayesnb does not have")
+    return getattr(known, text["class"])().restored(state, posterior, problem)
 
 
 def _read_posterior(

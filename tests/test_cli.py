@@ -171,6 +171,14 @@ def test_no_command_writes_over_what_it_reads(command, fitted, tmp_path, verb, a
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_a_saved_classifier_predicts(command, fitted, tmp_path):
+    features = TABLE.drop(columns="kind")
+    nb.NaiveBayesClassifier().fit(features, TABLE["kind"]).save(tmp_path / "classifier.nc")
+    found = pd.read_csv(io.StringIO(command("predict", tmp_path / "classifier.nc", fitted[0], "--digits", 17).stdout))
+    expected = nb.load(tmp_path / "classifier.nc").predict_proba(features)
+    np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected, rtol=1e-12)
+
+
 def test_the_standard_input_is_a_table(fitted, tmp_path):
     table, model = fitted
     arguments = ["fit", "-", "--target", "kind", "--out", str(tmp_path / "model.nc")]

@@ -49,7 +49,7 @@ def read_model(path: Path) -> Posterior:
     ValueError, FileNotFoundError
         If there is no such file, or it holds no posterior of a table with names.
     """
-    posterior = load(path)
+    posterior = getattr(found := load(path), "posterior_", found)
     if not isinstance(posterior, Posterior):
         raise ValueError(
             f"{str(path)!r} holds labels from annotators, which predict no rows of a table: load it in Python, "

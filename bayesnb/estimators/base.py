@@ -14,10 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from bayesnb.estimators.classes import check_classes, check_known, check_labels
 from bayesnb.growth import count_more
 from bayesnb.inference.base import Inference
-from bayesnb.inference.exact import Exact
-from bayesnb.inference.gibbs import Gibbs
-from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.point import MAP, MLE
+from bayesnb.inference.choice import as_inference
 from bayesnb.model.naive_bayes import Model
 from bayesnb.params import with_params
 from bayesnb.posterior.base import Posterior
@@ -29,19 +26,10 @@ from bayesnb.tables.columns import listed
 from bayesnb.tables.distinct import distinct
 from bayesnb.tables.labels import warn_of_one_class
 from bayesnb.tables.named import with_names
-from bayesnb.tables.row import one_row
+from bayesnb.tables.row import one_row, with_one_row
 from bayesnb.tables.table import Table
 
-__all__ = ["INFERENCES", "Estimator"]
-
-INFERENCES: dict[str, Inference] = {
-    "exact": Exact(),
-    "gibbs": Gibbs(),
-    "map": MAP(),
-    "mle": MLE(),
-    "nuts": NUTS(),
-}
-"""The inferences that an estimator takes by name."""
+__all__ = ["Estimator"]
 
 
 class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -273,6 +261,47 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to a file, which `bayesnb.load` reads.
+
+        The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
+        code.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If a parameter is no number, text, list, array, model, family or inference of bayesnb, or the estimator is
+            a class of your own.
+        ImportError, OSError
+            As for `Posterior.save`.
+        """
+        from bayesnb.files.problem import write_own_problem
+        from bayesnb.files.values import write_value
+
+        posterior, name = self._posterior(), type(self).__name__
+        if type(self).__module__.partition(".")[0] != "bayesnb":
+            raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
+        apart = {"posterior_", "_problem", "model_"}
+
+        def add(arrays: Any) -> dict[str, Any]:
+            state = {key: write_value(key, value, arrays) for key, value in vars(self).items() if key not in apart}
+            problem = None if posterior.problem is self._problem else write_own_problem(self._problem, arrays)
+            return {"estimator": {"class": name, "state": state, "problem": problem}}
+
+        posterior.write(path, add)
+
+    def restored(self, state: dict[str, Any], posterior: Posterior, problem: Problem) -> Self:
+        """The estimator with the parts that `save` wrote."""
+        self.__dict__.update(state, posterior_=posterior, _problem=problem)
+        self._note(problem)
+        return self
+
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         check_decay(self.decay)
         weight = self._weight(sample_weight, table)
@@ -297,13 +326,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return problem
 
     def _inference(self) -> Inference:
-        if isinstance(self.inference, Inference):
-            return self.inference
-        if self.inference not in INFERENCES:
-            raise ValueError(
-                f"inference is {self.inference!r}: give one of {sorted(INFERENCES)}, or such as nb.NUTS(...)"
-            )
-        return INFERENCES[self.inference]
+        return as_inference(self.inference)
 
     def _key(self) -> int:
         if self.random_state is None:
@@ -327,7 +350,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
-        return self._read(X, reset=False)
+        return self._read(with_one_row(X), reset=False)
 
     def _require_same_names(self, table: Table) -> None:
         fitted = self._problem.model.schema

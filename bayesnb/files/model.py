@@ -14,15 +14,22 @@ from bayesnb.families.base import Family
 from bayesnb.files.netcdf import Arrays
 from bayesnb.files.schema import write_label
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import Description
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.read import EVERY_COLUMN
 from bayesnb.tables.schema import Schema
 
-__all__ = ["read_model", "write_model"]
+__all__ = ["read_description", "read_family", "read_model", "write_description", "write_family", "write_model"]
 
 
 def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
     """The model as JSON can hold it; its arrays of numbers are added to `arrays`."""
+    blocks = [list(map(int, columns)) for columns in model.layout]
+    return {**write_description(model.description, arrays), "blocks": blocks}
+
+
+def write_description(model: Description, arrays: Arrays) -> dict[str, Any]:
+    """As `write_model`, without the columns of the blocks."""
     features = []
     for name, (family, columns) in model.features.items():
         features.append(
@@ -31,8 +38,8 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
                 "columns": {"slice": [columns.start, columns.stop, columns.step]}
                 if isinstance(columns, slice)
                 else columns,
-                "outside_is_missing": name in model.description.outside_is_missing,
-                **_write_family(family, arrays),
+                "outside_is_missing": name in model.outside_is_missing,
+                **write_family(family, arrays),
             }
         )
     probs, inclusion = model.class_probs, model.feature_inclusion
@@ -41,7 +48,6 @@ def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
         "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
         "class_concentration": _store(model.class_concentration, arrays),
         "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
-        "blocks": [list(map(int, columns)) for columns in model.layout],
     }
 
 
@@ -58,28 +64,32 @@ def read_model(
     ValueError
         If it uses a family that is neither the package's nor one of `families`, and that no module has defined.
     """
+    # A file of an earlier version has no blocks: their order is that of the description.
+    return BoundModel.of(read_description(text, arrays, families), schema, text.get("blocks"))
+
+
+def read_description(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> NaiveBayes:
+    """The description that `write_description` wrote; errors as for `read_model`."""
     features: dict[Any, Any] = {}
     for feature in text["features"]:
         columns = feature["columns"]
         columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
         name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (_read_family(feature, arrays, families), columns)
+        features[name] = (read_family(feature, arrays, families), columns)
     probs, inclusion = (
         dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
         for value in (text["class_probs"], text.get("feature_inclusion"))
     )
-    description = NaiveBayes(
+    return NaiveBayes(
         features,
         class_concentration=_restore(text["class_concentration"], arrays),
         class_probs=probs,
         feature_inclusion=inclusion,
         outside_is_missing=[feature["name"] for feature in text["features"] if feature.get("outside_is_missing")],
     )
-    # A file of an earlier version has no blocks: their order is that of the description.
-    return BoundModel.of(description, schema, text.get("blocks"))
 
 
-def _write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
+def write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
     """A family by its class and fields; the value of a field may be a family too."""
     by_static: dict[bool, dict[str, Any]] = {True: {}, False: {}}
     for field in fields(family):
@@ -87,17 +97,17 @@ def _write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
     return {
         "family": _name_of(type(family)),
         "hyperparameters": {
-            name: _write_family(value, arrays) if isinstance(value, Family) else _store(value, arrays)
+            name: write_family(value, arrays) if isinstance(value, Family) else _store(value, arrays)
             for name, value in by_static[False].items()
         },
         "settings": _settings(family, by_static[True]),
     }
 
 
-def _read_family(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Family:
-    """The family that `_write_family` wrote."""
+def read_family(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Family:
+    """The family that `write_family` wrote."""
     values = {
-        name: _read_family(value, arrays, families)
+        name: read_family(value, arrays, families)
         if isinstance(value, Mapping) and "family" in value
         else _restore(value, arrays)
         for name, value in text["hyperparameters"].items()

@@ -19,7 +19,10 @@ from bayesnb.statistics.counts import ClassCounts
 from bayesnb.tables.schema import Schema
 from bayesnb.unlabelled import Unlabelled
 
-__all__ = ["read_problem", "write_problem"]
+__all__ = ["OWN", "read_problem", "write_own_problem", "write_problem"]
+
+OWN = "own_"
+"""What the names of the arrays of a problem that is not the posterior's begin with."""
 
 
 def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
@@ -33,6 +36,14 @@ def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
         "growing": problem.growing,
         "unlabelled": _write_rows(problem.unlabelled, arrays),
     }
+
+
+def write_own_problem(problem: Problem, arrays: Arrays) -> dict[str, Any]:
+    """A problem with its model, in a file that has another one; its arrays are added to `arrays`."""
+    own: Arrays = {}
+    text = {"model": write_model(problem.model, own), **write_problem(problem, own)}
+    arrays.update({f"{OWN}{name}": values for name, values in own.items()})
+    return text
 
 
 def read_problem(

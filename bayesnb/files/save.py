@@ -1,7 +1,6 @@
 """Write a posterior to a file."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from bayesnb.files.model import write_model
 from bayesnb.files.netcdf import Arrays, require_backend, write_file
 from bayesnb.files.problem import write_problem
 from bayesnb.files.schema import write_schema
+from bayesnb.files.values import write_record
 from bayesnb.model.bound import BoundModel
 from bayesnb.problem import Problem
 
@@ -58,7 +58,7 @@ def save(
         "schema": None if "schema" in added else write_schema(model.schema),
         "model": write_model(model if problem is None else problem.model, arrays),
         **write_problem(problem, arrays),
-        "inference": _write_record(inference),
+        "inference": write_record(inference),
     }
     if parameters is not None:
         sites = model.sites.by_name(parameters)
@@ -68,15 +68,3 @@ def save(
         description["sample_stats"] = list(sample_stats)
         arrays["sample_stats"] = list(sample_stats.values())
     write_file(Path(path), description | added, arrays)
-
-
-def _write_record(inference: Any) -> dict[str, Any] | None:
-    if inference is None:
-        return None
-    name = type(inference).__name__
-    if not type(inference).__module__.startswith("bayesnb."):
-        raise TypeError(
-            f"the inference {name} is not one of bayesnb's, and load would not find it: make a posterior of its result "
-            "with nb.from_samples or nb.from_parameters, and save that"
-        )
-    return {"name": name} | {field.name: getattr(inference, field.name) for field in fields(inference)}

@@ -100,7 +100,7 @@ class Description(Printed, Params):
         return replace(self, features=features, **beside)
 
     def _fields_beside_features(self) -> list[str]:
-        return [field.name for field in fields(self) if field.name != "features"]
+        return [field.name for field in fields(self) if field.name != "features" and field.compare]
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
         """The same description with other prior probabilities that features depend on the class."""

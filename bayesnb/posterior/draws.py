@@ -10,7 +10,7 @@ from bayesnb.decisions import nats_of
 from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.uncertainty import uncertainty_under
-from bayesnb.tables.read import as_table
+from bayesnb.tables.row import as_rows
 from bayesnb.validate import proportion
 
 __all__ = ["Draws"]
@@ -95,7 +95,7 @@ class Draws(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
-        X = as_table(X)  # refuses what it cannot read before the draws
+        X = as_rows(X)  # refuses what it cannot read before the draws
         return proba_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
 
     def log_joint_draws(
@@ -113,7 +113,7 @@ class Draws(ABC):
         array, shape (chain, draw, rows, classes)
             log p(x, y=c | theta) for each draw theta.
         """
-        X = as_table(X)
+        X = as_rows(X)
         return log_joint_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
 
     def proba_interval(
@@ -135,7 +135,7 @@ class Draws(ABC):
             Lower and upper end for p(y=c | x, theta).
         """
         proportion("prob", prob)
-        X = as_table(X)
+        X = as_rows(X)
         parameters = self.draws_for_densities(num_chains, num_draws, key)
         return proba_quantiles_under(self.drawn_model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
 
@@ -202,5 +202,5 @@ class Draws(ABC):
         1      1.0       0.84       0.16
         """
         nats_of(unit)
-        X = as_table(X)
+        X = as_rows(X)
         return uncertainty_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key), unit)

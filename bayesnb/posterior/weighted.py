@@ -305,6 +305,7 @@ class WeightedPosterior(Posterior):
                 "posterior": type(self).__name__,
                 "unweighted": type(self.unweighted).__name__,
                 "feature_weights": write_weights(self.feature_weights, arrays),
+                **({} if add is None else add(arrays)),
             }
 
         self.unweighted.write(path, with_weights)

@@ -7,7 +7,7 @@ from bayesnb.blocks.block import Block
 from bayesnb.reading.device import DeviceChunks
 from bayesnb.reading.host import HostChunks
 from bayesnb.tables.device_array import DeviceTable
-from bayesnb.tables.read import as_table
+from bayesnb.tables.row import as_rows
 from bayesnb.tables.schema import Schema
 
 __all__ = ["read"]
@@ -30,7 +30,7 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[An
     TypeError, ValueError
         If X is not a table, or its columns are not those of the model.
     """
-    table = as_table(X)
+    table = as_rows(X)
     columns = schema.locate(table, [block.columns for block in blocks])
     if isinstance(table, DeviceTable):
         return DeviceChunks(schema, tuple(blocks), table, columns, tolerant)

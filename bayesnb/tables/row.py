@@ -9,7 +9,12 @@ import scipy.sparse
 from bayesnb.tables.read import as_table
 from bayesnb.tables.table import Table
 
-__all__ = ["as_row", "one_row"]
+__all__ = ["as_row", "as_rows", "one_row", "with_one_row"]
+
+
+def as_rows(X: Any) -> Table:
+    """Rows to predict as a table; a mapping, a pandas series or a list of values is one row. Errors as for `as_table`."""
+    return as_table(with_one_row(X))
 
 
 def as_row(X_row: Any) -> Table:
@@ -43,21 +48,30 @@ def one_row(X_row: Any) -> Any:
     TypeError
         If it is a single cell or None.
     """
-    import pandas as pd
-
     if np.isscalar(X_row) or X_row is None:
         raise TypeError(
             f"X_row is {X_row!r}: give one row, such as X.iloc[[0]] of a frame, X[[0]] of an array, or a dict from "
             "column to cell"
         )
-    if isinstance(X_row, Mapping):
-        return pd.DataFrame([dict(X_row)])
-    if isinstance(X_row, pd.Series):
-        return X_row.to_frame().T.infer_objects()
-    if isinstance(X_row, list | tuple) and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X_row):
-        return [list(X_row)]
+    X_row = with_one_row(X_row)
     if scipy.sparse.issparse(X_row) and X_row.ndim == 1:
         return X_row.reshape(1, -1)
     if getattr(X_row, "ndim", 2) == 1 and hasattr(X_row, "reshape"):
         return X_row.reshape(1, -1)
     return X_row
+
+
+def with_one_row(X: Any) -> Any:
+    """A mapping, a pandas series or a list of values as a table of one row; anything else as it is.
+
+    A one-dimensional array stays one: it may be a row or a column.
+    """
+    import pandas as pd
+
+    if isinstance(X, Mapping):
+        return pd.DataFrame([dict(X)])
+    if isinstance(X, pd.Series):
+        return X.to_frame().T.infer_objects()
+    if isinstance(X, list | tuple) and X and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X):
+        return np.array([X], dtype=object)  # of a list, scikit-learn makes numbers beside text text
+    return X

@@ -508,6 +508,84 @@ def test_metadata_routing_and_set_output(counts):
     assert pipeline[-1].feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
 
 
+SAVED = {
+    **{each.__name__: each() for each in ESTIMATORS},
+    "plain": NaiveBayesClassifier(nb.Poisson(), feature_weights=None, feature_inclusion={0: 0.5, 1: 0.5, 2: 1, 3: 0}),
+    "a model": NaiveBayesClassifier(nb.NaiveBayes({0: nb.Gaussian(), 2: nb.Poisson()}), decay=0.5, random_state=3),
+    "arrays": MultinomialNB(alpha=np.array([1.0, 2.0, 3.0, 4.0]), class_prior=(0.2, 0.3, 0.5), predictive="plugin"),
+    "settings": GaussianNB(priors=[0.2, 0.3, 0.5], inference=nb.MAP(max_iterations=7), unlabelled="?"),
+}
+
+
+@pytest.mark.parametrize("estimator", SAVED.values(), ids=SAVED)
+def test_a_saved_estimator_comes_back_whole(estimator, counts, tmp_path):
+    X, y = counts
+    if estimator.get_params().get("feature_inclusion") is None:
+        X = pd.DataFrame(X, columns=list("uvwx"))
+    fitted = clone(estimator)
+    if isinstance(fitted, NaiveBayesClassifier) and isinstance(fitted.model, nb.NaiveBayes):
+        fitted.set_params(model=fitted.model.bind(X, y))
+    fitted.fit(X, y).save(tmp_path / "estimator.nc")
+    loaded = nb.load(tmp_path / "estimator.nc")
+    assert type(loaded) is type(fitted)
+    assert repr(loaded.get_params()) == repr(fitted.get_params())
+    assert vars(loaded).keys() == vars(fitted).keys()
+    for name, value in vars(fitted).items():
+        if isinstance(value, np.ndarray):
+            assert vars(loaded)[name].dtype == value.dtype
+        if name != "_problem":
+            assert repr(vars(loaded)[name]) == repr(value), name
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    for verb in ("partial_fit", "forget"):
+        found, expected = (getattr(each, verb)(X[:9], y[:9]).predict_proba(X) for each in (loaded, fitted))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_estimators_that_no_file_holds(counts, tmp_path):
+    class Mine(PoissonNB):
+        pass
+
+    for estimator, words in (
+        (Mine(), "Mine is a class of your own"),
+        (PoissonNB(random_state=np.random.RandomState(0)), "random_state=RandomState.* is of the type RandomState"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            estimator.fit(*counts).save(tmp_path / "estimator.nc")
+    with pytest.raises(NotFittedError):
+        PoissonNB().save(tmp_path / "estimator.nc")
+    assert not [*tmp_path.iterdir()]
+
+
+ROWS_OF_ONE = {
+    "series": lambda row: row.iloc[0],
+    "dict": lambda row: row.iloc[0].to_dict(),
+    "dict with more": lambda row: {"more": 1, **row.iloc[0].to_dict()},
+    "list": lambda row: row.iloc[0].tolist(),
+    "tuple": lambda row: tuple(row.iloc[0]),
+}
+
+
+@pytest.mark.parametrize("form", ROWS_OF_ONE)
+@pytest.mark.parametrize("verb", ["predict", "predict_proba", "predict_log_proba", "predict_interval", "explain"])
+@pytest.mark.parametrize("kind", ["posterior", "classifier", "numbers"])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_one_row_may_be_a_mapping_a_series_or_a_list(penguins, kind, verb, form):
+    X, y = penguins
+    if kind == "numbers":
+        X = X[["bill_length_mm", "bill_depth_mm"]]
+    fitted = {"numbers": GaussianNB(), "classifier": NaiveBayesClassifier()}.get(kind)
+    if fitted is None:
+        fitted = nb.fit(nb.NaiveBayes.from_frame(X, y), X, y)
+        verb = verb.replace("predict_interval", "proba_interval")
+    else:
+        fitted.fit(X, y)
+    if kind == "numbers" and form == "dict with more":
+        pytest.skip("as scikit-learn's, it takes the columns of the fit alone")
+    ask, row = getattr(fitted, verb), X.iloc[[5 if kind != "numbers" else 4]]
+    found, expected = ask(ROWS_OF_ONE[form](row)), ask(row)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
 def test_text_end_to_end():
     texts = ["good fun", "good good film", "dull", "dull slow film", "a film", "the film", "fun", "slow"]
     labels = ["positive", "positive", "negative", "negative", "neutral", "neutral", "positive", "negative"]
@@ -541,8 +619,16 @@ def test_inference_by_name_or_by_settings(counts):
     assert isinstance(sampled.posterior_, nb.SampledPosterior)
     np.testing.assert_allclose(sampled.predict_proba(flags), exact.predict_proba(flags), atol=0.03)
     assert isinstance(PoissonNB(inference="map").fit(X, y).posterior_, nb.PointPosterior)
-    with pytest.raises(ValueError, match="inference is 'magic'"):
-        PoissonNB(inference="magic").fit(X, y)
+    for name in ("exact", "map", "mle", "em"):
+        by_name = [
+            PoissonNB(inference=name).fit(X, y).posterior_,
+            nb.fit(nb.Poisson(), X, y, name),
+            nb.fit_batches(nb.Poisson(), [(X, y)], name),
+        ]
+        assert len({(type(posterior), posterior.inference) for posterior in by_name}) == 1
+    for fit in (lambda: PoissonNB(inference="magic").fit(X, y), lambda: nb.fit(nb.Poisson(), X, y, "magic")):
+        with pytest.raises(ValueError, match=r"inference is 'magic': give one of .*'nuts'"):
+            fit()
     with pytest.raises(ValueError, match="predictive is 'magic'"):
         PoissonNB(predictive="magic").fit(X, y).predict(X)
     drawn = [PoissonNB(random_state=seed).fit(X, y).predict_interval(X[:2], num_draws=50) for seed in (0, 0, 1)]
