@@ -82,7 +82,8 @@ def plot_weights(
     >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
     >>> figure = weighted.plot(max_features=5)
     """
-    posterior = getattr(posterior, "posterior_", posterior)
+    inside = getattr(posterior, "posterior_", None)
+    posterior = inside if isinstance(inside, Weighted) else posterior
     require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
     table = posterior.weights
     if features is not None:

@@ -13,7 +13,7 @@ __all__ = ["as_row", "as_rows", "one_row", "with_one_row"]
 
 
 def as_rows(X: Any) -> Table:
-    """Rows to predict as a table; a mapping, a pandas series or a list of values is one row. Errors as for `as_table`."""
+    """Rows to predict as a table; a mapping, a series or a list of values is one row. Errors as for `as_table`."""
     return as_table(with_one_row(X))
 
 

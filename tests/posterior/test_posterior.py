@@ -387,7 +387,7 @@ def test_what_a_posterior_shows_of_itself(posteriors):
     assert "~" not in posterior
     assert "±" not in prior
     assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
-    assert "4 chains of 500 draws (0 divergences, R-hat up to 1.0" in repr(posteriors["sampled"])
+    assert "4 chains of 500 draws (divergences unknown, R-hat up to 1.0" in repr(posteriors["sampled"])
     diagnostics = posteriors["sampled"].diagnostics
     worst = diagnostics.labels[int(np.nanargmax(diagnostics.r_hat))]
     least = diagnostics.labels[int(np.nanargmin(np.fmin(diagnostics.ess_bulk, diagnostics.ess_tail)))]
