@@ -173,11 +173,11 @@ def test_a_point_has_no_interval_and_ranks_by_log_odds(words):
         )
 
 
-def test_of_two_classes_a_weight_multiplies_the_log_odds():
+def test_of_two_classes_a_weight_of_one_or_more_multiplies_the_log_odds():
     X, y = TABLE.iloc[:6], LABELS[:6]
     model = nb.NaiveBayes({"bark": nb.Categorical(), "moss": nb.Bernoulli(), "height": nb.Gaussian()})
     plain = nb.fit(model, X, y)
-    weight = np.array([0.5, 2.0, 1.5])
+    weight = np.array([1.0, 2.0, 1.5])
     weights = FeatureWeights(
         weight=weight,
         offset=np.zeros(2),
