@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.tables.cells import OutsideSupport
-from bayesnb.tables.columns import Column, first_few, listed
+from bayesnb.tables.columns import Column, OutsideSupport, first_few, listed
 from bayesnb.tables.distinct import distinct_objects
 from bayesnb.tables.objects import is_missing
 from bayesnb.tables.table import Table

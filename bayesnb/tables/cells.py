@@ -1,7 +1,6 @@
 """Are the cells of a block in the support of its family?"""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,11 @@ from numpyro.distributions import constraints
 
 from bayesnb.families.base import Family
 from bayesnb.rows import all_whole
-from bayesnb.tables.columns import Column
+from bayesnb.tables.columns import Column, OutsideSupport
 
 __all__ = [
     "LARGEST_COUNT",
     "LARGEST_NUMBER",
-    "OutsideSupport",
     "check_cells",
     "not_negative_up_to",
     "outside_as_missing",
@@ -26,25 +24,6 @@ LARGEST_COUNT = 2.0**53
 
 LARGEST_NUMBER = 1e150
 """The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
-
-
-@dataclass(frozen=True)
-class OutsideSupport:
-    """A column with cells that its family cannot hold, and that count as missing.
-
-    Attributes
-    ----------
-    column : hashable
-        Its name.
-    family : str
-        Name of the family.
-    holds : str
-        What the family holds.
-    """
-
-    column: Column
-    family: str
-    holds: str
 
 
 def outside_as_missing(

@@ -1,13 +1,33 @@
 """Names and positions of columns."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["Column", "as_index", "as_range", "first_few", "items_at", "listed", "near_matches"]
+__all__ = ["Column", "OutsideSupport", "as_index", "as_range", "first_few", "items_at", "listed", "near_matches"]
 
 Column = Any
 """Name of a column: any hashable value, its position where the table has no names."""
+
+
+@dataclass(frozen=True)
+class OutsideSupport:
+    """A column with cells that its family cannot hold, and that count as missing.
+
+    Attributes
+    ----------
+    column : hashable
+        Its name.
+    family : str
+        Name of the family.
+    holds : str
+        What the family holds.
+    """
+
+    column: Column
+    family: str
+    holds: str
 
 
 def as_range(columns: Sequence[int]) -> Sequence[int]:

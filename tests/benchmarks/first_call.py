@@ -42,13 +42,33 @@ FEW_ROWS = (
 )
 """Tables for the curves: large enough, of few classes."""
 
+UCI = {
+    "adult_train": ("income",),
+    "breast_w": ("Class",),
+    "car": ("class",),
+    "mushroom": ("class",),
+    "nursery": ("class",),
+    "penguins": ("species",),
+    "tic_tac_toe": ("Class",),
+    "titanic_891": ("survived", "alive", "class", "who", "adult_male", "embark_town", "alone"),
+    "vote": ("Class",),
+    "zoo": ("type", "animal"),
+}
+"""More tables: the column of the labels, and columns that follow from others or name the rows."""
+
 Scores = Mapping[str, np.ndarray]
 """By estimator, for each row log score, Brier score, confidence of the most probable class and whether it is right."""
 
 
 def table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """A table as `pandas.read_csv` gives it, and its labels."""
-    X = pd.read_csv(folder() / "tables" / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
+    """A table as `pandas.read_csv` gives it, and its labels; at most 3,000 rows, of classes of ten rows or more."""
+    if name in UCI:
+        path = next((folder() / "uci").glob(f"{name}.csv*"))
+        X = pd.read_csv(path, keep_default_na=False, na_values=["", "?"]).drop(columns=list(UCI[name][1:]))
+        X = X.sample(min(len(X), 3000), random_state=0).rename(columns={UCI[name][0]: "target"})
+        X = X[X.groupby("target")["target"].transform("size") >= 10].reset_index(drop=True)
+    else:
+        X = pd.read_csv(folder() / "tables" / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
     return X, X.pop("target").astype(str).to_numpy()
 
 
@@ -236,7 +256,7 @@ def main() -> None:
     parser.add_argument("--tables")
     parser.add_argument("--no-few-rows", action="store_true")
     given = parser.parse_args()
-    every = sorted(path.name.removesuffix(".csv.gz") for path in (folder() / "tables").glob("*.csv.gz"))
+    every = sorted([*UCI, *(path.name.removesuffix(".csv.gz") for path in (folder() / "tables").glob("*.csv.gz"))])
     names = given.tables.split(",") if given.tables else every
     scores, seconds, curves = {}, {}, {}
     for name in names:
