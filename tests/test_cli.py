@@ -499,7 +499,7 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, mon
     assert z == sorted(z, reverse=True)
     assert {line.split()[-1] for line in rows} <= {"mean", "sd", "skew", "tails"}
     assert all("±" in line for line in rows)
-    assert len(pd.read_csv(tmp_path / "out" / "comparison.csv")) == 2 + 2 + 2 + 4
+    assert len(pd.read_csv(tmp_path / "out" / "comparison.csv")) == 2 + 4 + 2 * 10
     assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert type(nb.load(tmp_path / "out" / "nuts.nc")).__name__ == "SampledPosterior"
     with xr.open_datatree(tmp_path / "out" / "exact-datatree.nc", engine="h5netcdf") as tree:
