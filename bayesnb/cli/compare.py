@@ -39,14 +39,15 @@ def compare_command(
 ) -> None:
     """Fit in closed form and with NUTS, and compare.
 
-    Both fits are of the same model, and the command prints whether they agree.
+    Both fits are of the same model, and the command prints whether they agree. A column for which `bayesnb fit` takes a
+    PolyaTree, which NUTS cannot sample, is a Histogram here.
 
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
     """
     with errors_in_a_line():
         refuse_overwriting(out / "comparison.csv", table)
         _make_folder(out)
-        exact, features, labels = fit_exactly(table, target, drop, categorical, missing)
+        exact, features, labels = fit_exactly(table, target, drop, categorical, missing, to_sample=True)
         say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)

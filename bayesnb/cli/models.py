@@ -9,7 +9,9 @@ import typer
 from bayesnb.api import fit
 from bayesnb.cli.console import framed, say
 from bayesnb.cli.tables import as_written, choose_model, labelled_rows, read_csv, without_unnamed
+from bayesnb.families.histogram import Histogram
 from bayesnb.loading import load
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 
@@ -19,13 +21,25 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of baye
 
 
 def fit_exactly(
-    table: str, target: str, drop: list[str] | None, categorical: list[str] | None, missing: list[str] | None
+    table: str,
+    target: str,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    missing: list[str] | None,
+    *,
+    to_sample: bool = False,
 ) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
-    """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels."""
+    """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels.
+
+    If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
+    """
     rows_of_file = without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
     features, labels, unlabelled = labelled_rows(rows_of_file, target, drop)
     labels = as_written(labels)
     model = choose_model(features, labels, categorical)
+    if to_sample:
+        pairs = model.features.items()
+        model = NaiveBayes({name: Histogram() if one.couples_classes else one for name, (one, _) in pairs})
     rows = len(features)
     framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
     if unlabelled:
