@@ -195,6 +195,15 @@ class WeightedPosterior(Posterior):
         probs = self._log_class_prob, log(self.class_probs())
         return log_joint_of_weighted, (*probs, *(share or None for share in shares), blocks)
 
+    def proba_interval(self, X: Any, **options: Any) -> np.ndarray:
+        """As `Posterior.proba_interval`. The interval reaches at least to the prediction.
+
+        The draws of the parameters are without the small probability that a row says nothing about its label.
+        """
+        proba = self.predict_proba(X)
+        lower, upper = np.moveaxis(super().proba_interval(X, **options), -1, 0)
+        return np.stack([np.minimum(lower, proba), np.maximum(upper, proba)], axis=-1)
+
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self._with_weights(self.unweighted.parameter_draws(num_chains, num_draws, key), key)
 

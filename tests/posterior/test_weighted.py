@@ -267,8 +267,11 @@ class TestDraws:
     def test_intervals_are_quantiles_of_the_draws(self, weighted, data):
         _, _, new = data
         draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3)
-        found = weighted.proba_interval(new, prob=0.8, num_chains=2, num_draws=20, key=3)
-        expected = np.quantile(draws.reshape(40, 9, 3), [0.1, 0.9], axis=0)
+        found = weighted.proba_interval(new, prob=0.2, num_chains=2, num_draws=20, key=3)
+        lower, upper = np.quantile(draws.reshape(40, 9, 3), [0.4, 0.6], axis=0)
+        proba = weighted.predict_proba(new)
+        assert ((proba < lower) | (proba > upper)).any()  # the interval reaches there too
+        expected = np.minimum(lower, proba), np.maximum(upper, proba)
         np.testing.assert_allclose(np.moveaxis(found, -1, 0), expected, rtol=1e-9)
 
     def test_uncertainty_is_that_of_the_draws(self, weighted, data):
