@@ -73,9 +73,9 @@ clean: ## remove the virtual environment and what the targets wrote
 	@touch $@
 
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
+	$(BIN)/python tests/benchmarks/first_call.py $(ARGS)
 	$(BIN)/python tests/benchmarks/real_data.py
 	$(BIN)/python tests/benchmarks/text_weights.py
-	$(BIN)/python tests/benchmarks/feature_weights.py $(ARGS)
 
 bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
 	$(BIN)/python tests/benchmarks/bench.py --write

@@ -42,46 +42,20 @@ def test_lines_replace_those_between_two_marks(script, tmp_path):
     assert page.read_text() == "text\n<!-- a -->\nnew\n<!-- b -->\nmore\n<!-- c -->\nkept\n<!-- d -->\n"
 
 
-@pytest.fixture
-def weighted(script):
-    """Scores of 100 rows. The log score alternates, so that the standard error is a tenth of its deviation."""
-    benchmark = script("feature_weights")
+def test_differences_have_the_standard_error_over_tables(script):
+    benchmark = script("first_call")
 
-    def scores(log_score, deviation=0.0):
-        return np.column_stack([np.ones(100), log_score + deviation * np.tile([-1, 1], 50), np.zeros(100)])
+    def rows(log_score: float) -> np.ndarray:
+        return np.tile([log_score, 0.2, 0.75, 1.0], (8, 1))
 
-    common = {benchmark.EACH: scores(-0.5), benchmark.LOGISTIC: scores(-0.6, 0.6), benchmark.BOOSTING: scores(-0.1)}
-    naive_bayes = {"CategoricalNB": scores(-0.9), "CategoricalNB, sigmoid": scores(-0.6), "GaussianNB": scores(-np.inf)}
-    return benchmark, {
-        "one": common | naive_bayes | {benchmark.PLAIN: scores(-0.6, 0.4), benchmark.SHARED: scores(-0.5)},
-        "two": common
-        | {"CategoricalNB": scores(-0.4), benchmark.PLAIN: scores(-0.6, 0.6), benchmark.SHARED: scores(-0.4, 0.6)},
+    scores = {
+        name: dict.fromkeys(benchmark.OTHERS, rows(-0.5)) | {benchmark.DEFAULT: rows(ours)}
+        for name, ours in (("one", -0.4), ("two", -0.2))
     }
-
-
-def test_wins_are_counted_and_those_beyond_two_standard_errors_named(weighted):
-    benchmark, tables = weighted
-    verdicts = [line.split(": the higher log score on ") for line in benchmark.verdicts(tables)]
-    counts = {opponent: (wins.split(". ")[0], wins.split("it is ")[1]) for opponent, wins in verdicts}
-    assert counts == {
-        "- Against the same without weights": ("2 of 2 tables", "higher on 1 (one) and lower on none."),
-        "- Against one exponent": ("0 of 2 tables", "higher on none and lower on none."),
-        "- Against scikit-learn's best naive Bayes, chosen after the test": (
-            "1 of 2 tables",
-            "higher on 1 (one) and lower on 1 (two).",
-        ),
-        "- Against logistic regression": ("2 of 2 tables", "higher on none and lower on none."),
-        "- Against boosted trees": ("0 of 2 tables", "higher on none and lower on 2 (one, two)."),
-    }
-
-
-def test_differences_are_those_from_a_weight_each(weighted):
-    benchmark, tables = weighted
-    _, _, one, two = benchmark.side_by_side(tables, "log score")
-    assert one == (
-        "| one | -0.6000 (+0.1000 ± 0.0400) | -0.5000 (+0.0000 ± 0.0000) | -0.5000 "
-        "| CategoricalNB, sigmoid: -0.6000 (+0.1000 ± 0.0000) | -0.6000 (+0.1000 ± 0.0600) "
-        "| -0.1000 (-0.4000 ± 0.0000) |"
-    )
-    assert "CategoricalNB: -0.4000 (-0.1000" in two
-    assert benchmark.of_calibrations(tables)[2] == "| one | CategoricalNB | -0.9000 |  | -0.6000 |  |"
+    seconds = {name: dict.fromkeys((benchmark.DEFAULT, *benchmark.OTHERS), 1.0) for name in scores}
+    lines = dict(line.strip("| ").split(" | ", 1) for line in benchmark.report(scores, seconds)[2:])
+    assert lines["one"].startswith("**-0.400** | -0.500")
+    assert "+0.200 ± 0.100" in lines["bayesnb minus this"]
+    assert "2 of 2" in lines["bayesnb higher on"]
+    # Eight rows at .75 of which all are right.
+    assert lines["calibration error"].startswith("0.250")
