@@ -31,7 +31,7 @@ def fit(
     model: Model | Family,
     X: Any,
     y: Any,
-    inference: Inference | None = None,
+    inference: Inference | str | None = None,
     *,
     sample_weight: Any = None,
     classes: Any = None,
@@ -54,8 +54,8 @@ def fit(
         Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
         column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,
         `EM()`, `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
-    inference : Inference, optional
-        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`.
+    inference : Inference or str, optional
+        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
     sample_weight : array, shape (rows,), optional
         Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
         in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
@@ -121,7 +121,7 @@ def fit(
 def fit_batches(
     model: Model | Family,
     batches: Any,
-    inference: Inference | None = None,
+    inference: Inference | str | None = None,
     *,
     classes: Any = None,
     feature_names: Any = None,
@@ -140,7 +140,7 @@ def fit_batches(
         may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
         An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
         its column. It has the prior that a fit to all rows would have given it.
-    inference : Inference, optional
+    inference : Inference or str, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
@@ -185,7 +185,7 @@ def fit_parquet(
     model: Model | Family,
     paths: Any,
     target: str,
-    inference: Inference | None = None,
+    inference: Inference | str | None = None,
     *,
     columns: Sequence[str] | None = None,
     sample_weight: str | None = None,
@@ -206,7 +206,7 @@ def fit_parquet(
         Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
     target : str
         Column of the labels. No label may be missing.
-    inference : Inference, optional
+    inference : Inference or str, optional
         `Exact()` by default; any that reads statistics.
     columns : sequence of str, optional
         Columns of the table; by default those of a bound model, else all but the target and the weights.

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from bayesnb.checks.predictive.checking import check
-from bayesnb.cli.console import errors_in_a_line, say
+from bayesnb.cli.console import errors_in_a_line, refuse_overwriting, say
 from bayesnb.cli.models import ModelFile, read_model
-from bayesnb.cli.tables import MissingText, TableFile, TargetColumn, labelled_rows, read_for, refuse_overwriting
+from bayesnb.cli.tables import MissingText, TableFile, TargetColumn, labelled_rows, read_for
 from bayesnb.printing import as_text, width
 
 __all__ = ["check_command"]

@@ -7,16 +7,9 @@ import typer
 
 from bayesnb.api import fit
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
-from bayesnb.cli.console import errors_in_a_line, framed, say
+from bayesnb.cli.console import errors_in_a_line, framed, refuse_overwriting, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import (
-    CategoricalColumns,
-    DroppedColumns,
-    MissingText,
-    TableFile,
-    TargetColumn,
-    refuse_overwriting,
-)
+from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
 from bayesnb.inference.nuts import NUTS
 from bayesnb.printing import DataTable, Paragraph, as_text, width
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from bayesnb.printing import Printed, width
 
-__all__ = ["errors_in_a_line", "framed", "say"]
+__all__ = ["errors_in_a_line", "framed", "refuse_overwriting", "say"]
 
 FRAME = 4
 """Characters of a line that a frame takes."""
@@ -28,6 +29,18 @@ def framed(shown: str | Printed, title: str | None = None, style: str = "none") 
     text = shown if isinstance(shown, str) else format(shown, str(width() - FRAME))
     name = None if title is None else Text(title)
     Console().print(Panel(Text(text), title=name, style=style, expand=False))
+
+
+def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
+    """Refuse to write to a file that is read.
+
+    Raises
+    ------
+    ValueError
+    """
+    for path in map(Path, inputs):
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
+            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
 
 
 @contextmanager

@@ -5,16 +5,9 @@ from typing import Annotated
 
 import typer
 
-from bayesnb.cli.console import errors_in_a_line, say
+from bayesnb.cli.console import errors_in_a_line, refuse_overwriting, say
 from bayesnb.cli.models import fit_exactly
-from bayesnb.cli.tables import (
-    CategoricalColumns,
-    DroppedColumns,
-    MissingText,
-    TableFile,
-    TargetColumn,
-    refuse_overwriting,
-)
+from bayesnb.cli.tables import CategoricalColumns, DroppedColumns, MissingText, TableFile, TargetColumn
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.weights import weighted_or_plain
 

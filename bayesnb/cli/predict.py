@@ -7,9 +7,9 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from bayesnb.cli.console import errors_in_a_line
+from bayesnb.cli.console import errors_in_a_line, refuse_overwriting
 from bayesnb.cli.models import ModelFile, read_model
-from bayesnb.cli.tables import MissingText, TableFile, read_for, refuse_overwriting
+from bayesnb.cli.tables import MissingText, TableFile, read_for
 from bayesnb.validate import proportion
 
 __all__ = ["predict_command"]

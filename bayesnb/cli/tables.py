@@ -28,7 +28,6 @@ __all__ = [
     "labelled_rows",
     "read_csv",
     "read_for",
-    "refuse_overwriting",
     "without_unnamed",
 ]
 
@@ -86,18 +85,6 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
         return pd.read_csv(source, na_values=missing or [], dtype=types, low_memory=False)
     except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
-
-
-def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
-    """Refuse to write to a file that is read.
-
-    Raises
-    ------
-    ValueError
-    """
-    for path in map(Path, inputs):
-        if out is not None and out.exists() and path.exists() and out.samefile(path):
-            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
 
 
 def as_written(labels: pd.Series) -> pd.Series:

@@ -32,7 +32,7 @@ class BernoulliNB(Smoothed):
         Take the class frequencies as class probabilities; if False, equal ones.
     class_prior : array-like of shape (n_classes,), optional
         Class probabilities.
-    inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
+    inference : "exact", "nuts", "gibbs", "map", "mle", "em" or Inference, default "exact"
     predictive : "exact" or "plugin", default "exact"
         Average over the posterior, or use its mean as the parameters.
     feature_inclusion : float, array-like of shape (n_features,) or mapping, optional

@@ -36,7 +36,7 @@ class NaiveBayesClassifier(Estimator):
         ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
         parameters of a model, such as ``model__island__concentration``, and those of one family for all columns, such
         as ``model__concentration``.
-    inference : "exact", "nuts", "gibbs", "map", "mle" or Inference, default "exact"
+    inference : "exact", "nuts", "gibbs", "map", "mle", "em" or Inference, default "exact"
         How the model is fitted; `bayesnb.NUTS` and others take settings.
     predictive : "exact" or "plugin", default "exact"
         Average the predictions over the posterior, or use its mean as the parameters.

@@ -68,7 +68,7 @@ def with_one_row(X: Any) -> Any:
     """
     import pandas as pd
 
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # a DOK array is a dict
         return pd.DataFrame([dict(X)])
     if isinstance(X, pd.Series):
         return X.to_frame().T.infer_objects()
