@@ -274,6 +274,40 @@ def test_lengths_missing_cells_and_shapes_are_kept(simulated):
     assert found.table.loc["mean[height, a]", "observed"] == pytest.approx(X["height"][y == "a"].mean())
 
 
+def frequencies(seed):
+    """Distinct rows of six independent columns of zeros and ones, their labels, and how often each occurs."""
+    rng = np.random.default_rng([seed, 7])
+    y = rng.integers(0, 2, 300)
+    X = rng.uniform(size=(300, 6)) < np.where(y == 0, 0.2, 0.6)[:, None]
+    distinct, times = np.unique(np.column_stack([y, X]), axis=0, return_counts=True)
+    return distinct[:, 1:], distinct[:, 0], times
+
+
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame, scipy.sparse.csr_array], ids=["array", "frame", "sparse"])
+def test_a_row_of_weight_w_is_checked_as_w_rows(table):
+    X, y, times = frequencies(0)
+    copies = np.repeat(np.arange(len(y)), times)
+    weighted = nb.fit(nb.Bernoulli(), table(X), y, sample_weight=times)
+    repeated = nb.fit(nb.Bernoulli(), table(X[copies]), y[copies])
+    options = {"statistics": ["mean", "class_frequency", "dependence", "agreement"], "num_replicates": 50}
+    found = check(weighted, table(X), y, sample_weight=times, **options)
+    expected = check(repeated, table(X[copies]), y[copies], **options)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    assert "sample_weight" not in repr(found)
+    assert "total weight of 300: here it is" in repr(check(weighted, table(X), y, num_replicates=2))
+
+
+@pytest.mark.slow
+def test_rows_with_frequencies_are_seldom_rejected():
+    """Without the weights every one of these tables is rejected."""
+    extreme = []
+    for seed in range(40):
+        X, y, times = frequencies(seed)
+        posterior = nb.fit(nb.Bernoulli(), X, y, sample_weight=times)
+        extreme.append(bool(check(posterior, X, y, sample_weight=times, num_replicates=200).extreme))
+    assert sum(extreme) <= 5  # binomial(40, .03) exceeds 5 with probability 1e-3
+
+
 def test_user_functions(simulated):
     X, y, posterior = simulated
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.checks.predictive.builtin import read_statistics, statistics_of
-from bayesnb.checks.predictive.replicates import draws, encode, replicate
+from bayesnb.checks.predictive.replicates import Rows, draws, encode, replicate
 from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
@@ -15,6 +15,12 @@ from bayesnb.tables.label_column import split_labels
 from bayesnb.validate import whole_number
 
 __all__ = ["check"]
+
+OTHER_ROWS = (
+    "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
+    "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
+)
+"""What is printed below a check of other rows than those of the fit."""
 
 
 @of_features
@@ -152,4 +158,13 @@ def check(
         for (statistic, observed), values in zip(found, replicated, strict=True)
         for line in statistic.lines(observed, values)
     ]
-    return check_of(lines, number)
+    return check_of(lines, number, _on_other_rows(posterior, data))
+
+
+def _on_other_rows(posterior: Posterior, data: Rows) -> str:
+    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
+    problem = posterior.problem
+    if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
+        return ""
+    fitted, given = float(np.sum(problem.statistics.classes.n)), len(data.labels.codes)
+    return OTHER_ROWS.format(fitted=fitted, given=given)

@@ -46,6 +46,8 @@ class Check(Printed):
         say little. In print they come last, unless they are extreme.
     advice : mapping from str to str
         For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
+    other_rows : str
+        What is printed if the data are not the rows of the fit.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class Check(Printed):
     one_sided: tuple[str, ...] = ()
     fitted: tuple[str, ...] = ()
     advice: Mapping[str, str] = field(default_factory=dict)
+    other_rows: str = ""
 
     @property
     def extreme(self) -> tuple[str, ...]:
@@ -144,10 +147,12 @@ class Check(Printed):
         found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
         if last.any():
             found.append(Paragraph(FITTED))
+        if self.other_rows:
+            found.append(Paragraph(self.other_rows))
         return [*found, Points(self._advice())]
 
 
-def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
+def check_of(lines: Sequence[Line], num_replicates: int, other_rows: str = "") -> Check:
     """The result from these lines, without the undefined ones."""
     kept = [line for line in lines if line.is_defined]
     labels = [line.label for line in kept]
@@ -161,6 +166,7 @@ def check_of(lines: Sequence[Line], num_replicates: int) -> Check:
         one_sided=tuple(line.label for line in kept if line.one_sided),
         fitted=tuple(line.label for line in kept if line.fitted),
         advice={line.label: line.next_step for line in kept},
+        other_rows=other_rows,
     )
 
 
