@@ -36,7 +36,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "decay": 1.0,
     },
     "Calibration": {"on_fit": False},
-    "Check": {"one_sided": (), "fitted": ()},
+    "Check": {"fitted": (), "other_rows": ""},
     "DataOfFit.forget": {"key": 0},
     "DataOfFit.update": {"decay": 1.0, "key": 0},
     "DirichletMultinomial": {"concentration": 1.5, "rate": 0.1, "fractional": False},

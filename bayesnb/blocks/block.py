@@ -66,6 +66,11 @@ class Block:
         """Whether the cells are zeros and ones."""
         return self.family.cell == "number" and self.family.support is constraints.boolean
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the cells are measurements: numbers that are not whole by the family's support."""
+        return self.family.cell == "number" and not self.family.support.is_discrete
+
     @in_float64
     def statistics_of_nothing(self, num_classes: int) -> Statistics:
         """Statistics of a table that has no row."""

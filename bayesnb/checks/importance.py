@@ -10,6 +10,7 @@ from arviz_stats import ELPDDataLOO
 from scipy.special import logsumexp
 
 from bayesnb.checks.elpd import remark_on_draws
+from bayesnb.checks.left_out_fixed_prior import OF_FREQUENCIES
 from bayesnb.datatree import as_tree
 from bayesnb.model.ways import has_closed_form, or_closed_form
 from bayesnb.posterior.base import Posterior
@@ -41,7 +42,8 @@ def psis_loo(
     codes = encode_labels(y, table.num_rows, posterior.classes)
     if (check_weights(sample_weight, table.num_rows) != 1.0).any():
         raise ValueError(
-            "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only"
+            "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only; "
+            f"{OF_FREQUENCIES}"
         )
     exact = has_closed_form(posterior.model)
     if len(posterior.classes) == 1:

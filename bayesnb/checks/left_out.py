@@ -10,7 +10,7 @@ from bayesnb.arrays import in_float64, log
 from bayesnb.checks.left_out_averaged import averaged_features
 from bayesnb.checks.left_out_blocks import fitted_blocks, log_class_probs_without
 from bayesnb.checks.left_out_draws import sampled_features
-from bayesnb.checks.left_out_fixed_prior import REMEDY, LabelledRows
+from bayesnb.checks.left_out_fixed_prior import OF_FREQUENCIES, REMEDY, LabelledRows
 from bayesnb.model.ways import has_closed_form
 from bayesnb.posterior.averaged import AveragedPosterior
 from bayesnb.posterior.base import Posterior
@@ -181,7 +181,9 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
     ValueError
     """
     if (rows.weights != 1.0).any():
-        raise ValueError(f"sample_weight is not for {kind}: leave rows of weight one out, or use kfold")
+        raise ValueError(
+            f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold; {OF_FREQUENCIES}"
+        )
 
 
 def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple[Table, LabelledRows]:

@@ -17,12 +17,26 @@ from bayesnb.sparse import dense
 from bayesnb.statistics.base import Statistics
 from bayesnb.statistics.counts import ClassCounts
 
-__all__ = ["REMEDY", "LabelledRows", "cleared", "given_the_rest", "own_class_without", "pieces_of", "weighted"]
+__all__ = [
+    "OF_FREQUENCIES",
+    "REMEDY",
+    "LabelledRows",
+    "cleared",
+    "given_the_rest",
+    "own_class_without",
+    "pieces_of",
+    "weighted",
+]
 
 PIECE_CELLS = 2**16
 """Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
 
 REMEDY = "give rows, labels and weights as they were given to fit or update"
+
+OF_FREQUENCIES = (
+    "if the weights w are frequencies, nb.loo(posterior, X, y) gives as elpd_i the score of one of the w equal rows"
+)
+"""What to do about weights that leave-one-out refuses."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def loo(
     y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
         The weights of the fit; `ExactPosterior` only. A row is left out with its whole weight, and counts once in the
-        sum.
+        sum. If weights are frequencies (a row of weight w stands for w equal rows), leave them out here; see Notes.
     progress : bool, optional
         Whether to show a progress bar for a sampled posterior; by default as `NUTS` does.
 
@@ -86,6 +86,10 @@ def loo(
     the numbers learned from all rows; `kfold` learns them anew. Weights of features are kept, while the densities of
     the features are those given the other rows. Draws have one prior, and importance sampling leaves a
     row out of the likelihood only: if the prior follows the data, use the closed form or give numbers.
+
+    Without `sample_weight`, a row is left out with weight one. After a fit with frequencies w, ``elpd_i`` is then the
+    score of one of the w equal rows given all others, for every posterior, and ``(w * elpd_i).sum()`` is the ``elpd``
+    of the repeated rows.
 
     Numbers that were given do not change, also those of ``posterior.model``, which states the fitted model in numbers.
 

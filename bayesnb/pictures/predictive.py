@@ -54,8 +54,8 @@ def plot_check(
     ----------
     check : Check
     max_panels : int, optional
-        The most extreme statistics get a panel, the most extreme first; of ``shape`` lines only a small p-value counts
-        as extreme. By default those of `Check.extreme`, but at least 4 and at most 12.
+        The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
+        `Check.extreme`, but at least 4 and at most 12.
     panels_across : int, optional
         Panels side by side; by default as many as fit the width.
     axes : sequence of matplotlib axes, optional

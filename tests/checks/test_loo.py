@@ -106,6 +106,23 @@ def test_by_hand():
     assert found.se == pytest.approx(np.sqrt(5 * np.var(elpd)))
 
 
+@pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
+def test_without_its_weight_a_row_is_one_of_equal_rows(kind, rng):
+    X, y, times = rng.integers(0, 2, (20, 3)), rng.integers(0, 2, 20), rng.integers(1, 5, 20)
+    copies = np.repeat(np.arange(20), times)
+    model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5 if kind == "averaged" else None)
+    weighted, repeated = nb.fit(model, X, y, sample_weight=times), nb.fit(model, X[copies], y[copies])
+    if kind == "sampled":
+        draws = weighted.draws(num_draws=200)
+        weighted = nb.from_samples(weighted.model, draws, X=X, y=y)
+        repeated = nb.from_samples(repeated.model, draws, X=X[copies], y=y[copies])
+    found = loo(weighted, X, y)
+    assert (times * found.elpd_i).sum() == pytest.approx(loo(repeated, X[copies], y[copies]).elpd)
+    if kind != "exact":
+        with pytest.raises(ValueError, match=r"weights w are frequencies, nb\.loo\(posterior, X, y\) gives"):
+            loo(weighted, X, y, sample_weight=times)
+
+
 def test_a_class_of_one_row_falls_back_on_its_prior():
     X, y = np.array([[1.0], [2.0], [9.0]]), np.array(["a", "a", "b"])
     assert_same(nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y), X, y)

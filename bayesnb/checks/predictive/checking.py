@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.checks.predictive.builtin import read_statistics, statistics_of
-from bayesnb.checks.predictive.replicates import draws, encode, replicate
+from bayesnb.checks.predictive.replicates import Rows, draws, encode, replicate
 from bayesnb.checks.predictive.result import Check, check_of
 from bayesnb.keys import random_generator
 from bayesnb.posterior.base import Posterior
@@ -15,6 +15,12 @@ from bayesnb.tables.label_column import split_labels
 from bayesnb.validate import whole_number
 
 __all__ = ["check"]
+
+OTHER_ROWS = (
+    "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
+    "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
+)
+"""What is printed below a check of other rows than those of the fit."""
 
 
 @of_features
@@ -77,11 +83,17 @@ def check(
 
     The p-value is P(T(replicate) >= T(observed) | data) (Rubin 1984, *Annals of Statistics* 12(4); Gelman, Meng and
     Stern 1996, *Statistica Sinica* 6, Eq. 5). It uses the data twice. For statistics that the model fits freely, such
-    as a mean or the variance of a Gaussian column, it is conservative: in fewer than 2 % of right data sets it is below
-    0.01 or above 0.99. For statistics that do not depend on location and scale (``dependence``, ``shape``) it is
-    uniform. With R replicates and p below 0.01, a line with a uniform p-value is extreme by chance with probability
-    about 2/100 (1/100 for all ``shape`` lines together), and 2/(R + 1) where R is below 100. The table of sizes and
-    powers is in the guide.
+    as a mean or the variance of a Gaussian column, it is conservative. For statistics that do not depend on location
+    and scale (``dependence``, ``shape``) it is uniform.
+
+    A statistic has many lines where there are many columns and classes, and some p-value is then small by chance. A
+    line is therefore extreme by its adjusted p-value. Each value is measured from the median of its replicates, in
+    distances from there to the 2.5 % quantile on its side. The adjusted p-value of a line is the share of replicates
+    whose largest distance over all lines of the statistic is at least that of the line (single-step Westfall and Young
+    1993). Under the model, some line of a statistic has an adjusted p-value below 0.02 with probability about 0.02,
+    however many lines there are, and 1/(R + 1) with R < 49 replicates. The table of sizes and powers is in the guide.
+
+    The order of the rows is not checked.
 
     The built-in statistics, a row for each label:
 
@@ -89,12 +101,10 @@ def check(
     - ``mean[column, class]``, ``variance[column, class]``: of columns of numbers; of 0/1 columns the mean.
     - ``shape[column]``: of columns of measurements (numbers that are not whole by the family's support). It uses
       L-skewness, L-kurtosis (ratios of sample L-moments; Hosking 1990, *Journal of the Royal Statistical Society B* 52)
-      and the share of the commonest value, in each class of four rows or more. Each is measured from the median of its
-      replicates, in distances from there to the 2.5 % quantile on its side (1/n at least, for n rows). ``observed`` is
-      the largest over classes and the three; ``detail`` says which. ``p_value`` is the share of replicates whose
-      largest over *all* columns is at least as large (single-step Westfall and Young 1993), so that more columns do not
-      cause more false alarms. Only a small p-value is extreme. If a value of a column occurs twice, replicates are
-      rounded to the smallest distance between its values, such as whole years. If a column has an extreme shape, its
+      and the share of the commonest value, in each class of four rows or more, as distances (of 1/n at least, for n
+      rows) from the median of their replicates. ``observed`` is the largest over classes and the three; ``detail`` says
+      which. ``p_value`` is the adjusted one. If a value of a column occurs twice, replicates are rounded to the
+      smallest distance between its values, such as whole years. If a column has an extreme shape, its
       `mutual_information` under this model misleads: it is the information between the class and the family's density,
       not the column.
     - ``zero_share[column, class]``: share of zeros in a column of counts, or in all columns of a count vector.
@@ -106,7 +116,7 @@ def check(
     - ``agreement``: how many other rows of its class agree with a row on more than 80 % of the 0/1 and categorical
       columns, averaged over at most 150 rows.
 
-    In print the smallest tail probabilities are first, and ``class_frequency``, ``mean`` and ``variance`` are last
+    In print the smallest adjusted p-values are first, and ``class_frequency``, ``mean`` and ``variance`` are last
     unless they are extreme. The variance of a family with one parameter, such as `Poisson`, follows from its mean, and
     is sorted with the others. The printed result names a next step for each extreme line; `Check.next_steps` gives them
     as a dict.
@@ -152,4 +162,13 @@ def check(
         for (statistic, observed), values in zip(found, replicated, strict=True)
         for line in statistic.lines(observed, values)
     ]
-    return check_of(lines, number)
+    return check_of(lines, number, _on_other_rows(posterior, data))
+
+
+def _on_other_rows(posterior: Posterior, data: Rows) -> str:
+    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
+    problem = posterior.problem
+    if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
+        return ""
+    fitted, given = float(np.sum(problem.statistics.classes.n)), len(data.labels.codes)
+    return OTHER_ROWS.format(fitted=fitted, given=given)

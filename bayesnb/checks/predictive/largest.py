@@ -6,6 +6,8 @@ __all__ = ["departures", "share_at_least"]
 
 LEVELS = (0.025, 0.5, 0.975)
 
+ROUNDING = 1e-9
+
 
 def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distances from the median, relative to the spread on the same side of it.
@@ -56,4 +58,7 @@ def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
     replicated : array, shape (replicates,)
         Largest number of each replicate.
     """
-    return (replicated >= observed[:, None]).mean(axis=1)
+    if not len(replicated):
+        return np.full(len(observed), np.nan)
+    # Equal departures may differ by rounding.
+    return (replicated >= observed[:, None] * (1 - ROUNDING)).mean(axis=1)

@@ -8,10 +8,11 @@ import numpy as np
 
 from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import SHAPES, Grid, LMomentWeights
+from bayesnb.checks.predictive.lmoments import SHAPES, LMomentWeights
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.simulate import Grid
 
 __all__ = ["shape"]
 
@@ -34,7 +35,7 @@ def try_another_shape(block: Block) -> str:
 
 def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """L-skewness, L-kurtosis and share of the commonest value of each column of measurements, by class."""
-    blocks = blocks_where(model, _holds_measurements)
+    blocks = blocks_where(model, lambda block: block.is_measured)
     if not blocks:
         return None
     of_blocks = [_BlockShapes.of(i, data) for i, _ in blocks]
@@ -47,10 +48,6 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
         data.labels.classes,
         np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
-
-
-def _holds_measurements(block: Block) -> bool:
-    return block.family.cell == "number" and not block.family.support.is_discrete
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class _Shape(Statistic):
         farthest = of_column.argmax(axis=1) + of_column.shape[1] * np.arange(len(of_column))
         distance, largest = of_column.max(axis=1), departure[1:].max(axis=1)
         return [
-            Line(label, distance[j], largest, p_value, step, self._detail(k, above[0, k]), one_sided=True)
+            Line(label, distance[j], largest, p_value, p_value, step, self._detail(k, above[0, k]))
             for j, (label, k, p_value, step) in enumerate(
                 zip(self.labels, farthest, share_at_least(distance, largest), self.next_steps, strict=True)
             )

@@ -8,10 +8,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.blocks.block import Block
+from bayesnb.checks.predictive.largest import departures, share_at_least
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.model.bound import BoundModel
 
 __all__ = ["Build", "Line", "Statistic", "blocks_where", "dense", "ratio"]
+
+TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,12 @@ class Line:
     observed : float
     replicated : array, shape (replicates,)
     p_value : float
+    p_adjusted : float
+        Share of the replicates in which some line of the statistic is at least as extreme.
     next_step : str
         What to do if the line is extreme.
     detail : str
         Where the value comes from, if the label does not say it.
-    one_sided : bool
-        Whether only a small p-value is extreme.
     fitted : bool
         Whether most families fit the statistic, so that it says little on the rows of the fit.
     """
@@ -38,9 +41,9 @@ class Line:
     observed: float
     replicated: np.ndarray
     p_value: float
+    p_adjusted: float
     next_step: str
     detail: str = ""
-    one_sided: bool = False
     fitted: bool = False
 
     @property
@@ -95,16 +98,29 @@ class Statistic:
         """
         found = []
         fitted = [self.fitted] * len(self.labels) if isinstance(self.fitted, bool) else self.fitted
-        each = zip(self.labels, observed, replicated.T, self.next_steps, fitted, strict=True)
-        for label, value, others, above, is_fitted in each:
+        adjusted = _adjusted(observed, replicated)
+        each = zip(self.labels, observed, replicated.T, adjusted, self.next_steps, fitted, strict=True)
+        for label, value, others, p_adjusted, above, is_fitted in each:
             p_value = _p_value(value, others)
             step = self.next_step_below if p_value > 0.5 and self.next_step_below else above
-            found.append(Line(label, float(value), others, p_value, step, fitted=is_fitted))
+            found.append(Line(label, float(value), others, p_value, float(p_adjusted), step, fitted=is_fitted))
         return found
 
 
 Build = Callable[[BoundModel, Rows, np.random.Generator], Statistic | None]
 """Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
+
+
+def _adjusted(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
+    """Share of the replicates in which some line is at least as far from its median as each line is, shape (lines,)."""
+    values = np.vstack([observed, replicated])
+    # Equal sums that were added in another order differ by rounding.
+    size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=0)
+    departure, _ = departures(np.where(np.isfinite(values), values, np.nan), 1e-12 * size + TINY)
+    departure[:, np.isnan(departure[0])] = np.nan
+    departure = np.where(np.isnan(departure), -np.inf, departure)
+    largest = departure[1:].max(axis=1, initial=-np.inf)
+    return share_at_least(departure[0], largest[np.isfinite(largest)])
 
 
 def _p_value(observed: float, replicated: np.ndarray) -> float:
