@@ -1,8 +1,7 @@
 """Rows drawn from a model whose parameters are given, as a table like the one that it is bound to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,70 +11,9 @@ from bayesnb.families.base import Parameters
 from bayesnb.families.draw import draw
 from bayesnb.tables.schema import Schema
 
-__all__ = ["Grid", "draw_cells", "to_table", "total_counts"]
+__all__ = ["draw_cells", "to_table", "total_counts"]
 
 TINY = float(np.finfo(np.float64).tiny)
-
-ROUNDING = 8 * np.finfo(np.float64).eps
-"""Values that differ by less than this, relative to the column's largest value, are equal."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The resolution of each column: values lie on `anchor` plus multiples of `step`.
-
-    Attributes
-    ----------
-    anchor : array, shape (columns,)
-    step : array, shape (columns,)
-        Smallest distance between two different values; 0 where no value occurs twice, or all are the same.
-    tied : array of bool, shape (columns,)
-        Whether a value occurs more than once.
-    largest : array, shape (columns,)
-        Largest value; `anchor` is the smallest.
-    """
-
-    anchor: np.ndarray
-    step: np.ndarray
-    tied: np.ndarray
-    largest: np.ndarray
-
-    @classmethod
-    def of(cls, x: np.ndarray) -> Self:
-        """The resolution of cells of shape (rows, columns); missing cells are NaN."""
-        found = [_resolution(column[~np.isnan(column)]) for column in x.T]
-        return cls(
-            *map(np.array, zip(*found, strict=True)), largest=np.max(x, axis=0, initial=-np.inf, where=~np.isnan(x))
-        )
-
-    def round(self, x: np.ndarray) -> np.ndarray:
-        """Cells moved to the grid, shape (rows, columns)."""
-        coarse = np.flatnonzero(self.step)
-        if not len(coarse):
-            return x
-        anchor, step = self.anchor[coarse], self.step[coarse]
-        rounded = x.copy()
-        rounded[:, coarse] = anchor + step * np.rint((x[:, coarse] - anchor) / step)
-        return rounded
-
-    def limit(self, x: np.ndarray) -> np.ndarray:
-        """Cells moved to the grid, and those beyond the values of a grid to its nearest end, shape (rows, columns)."""
-        on_grid = self.step > 0
-        low, high = np.where(on_grid, self.anchor, -np.inf), np.where(on_grid, self.largest, np.inf)
-        found = self.round(np.clip(x, low, high))
-        for j in np.flatnonzero(on_grid):  # multiples of a step such as 0.1 have rounding errors
-            found[:, j] = found[:, j].round(6 - int(np.floor(np.log10(self.step[j]))))
-        return found
-
-
-def _resolution(values: np.ndarray) -> tuple[float, float, bool]:
-    ordered = np.sort(values)
-    if not len(ordered):
-        return 0.0, 0.0, False
-    gaps = np.diff(ordered)
-    different = gaps > ROUNDING * np.abs(ordered[[0, -1]]).max()
-    tied = not different.all()
-    return float(ordered[0]), float(gaps[different].min()) if tied and different.any() else 0.0, tied
 
 
 @in_float64

@@ -52,9 +52,7 @@ def simulate_rows(
     if like is not None:
         observed = model.read(as_table(like)).whole()
         cells = [
-            _on_lattice(drawn, dense(x))
-            if block.family.cell == "number" and not block.family.support.is_discrete
-            else drawn
+            _on_lattice(drawn, dense(x)) if block.is_measured else drawn
             for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
         ]
     return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
@@ -69,6 +67,8 @@ def _on_lattice(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
         if len(values) < len(seen):
             step = resolution(values)
             on_lattice = values[0] + step * np.rint((drawn[:, j] - values[0]) / step)
+            # Multiples of a step such as 0.1 have rounding errors.
+            on_lattice = on_lattice.round(6 - int(np.floor(np.log10(step))))
             found[:, j] = np.clip(on_lattice, values[0], values[-1])
     return found
 

@@ -14,8 +14,7 @@ import scipy.stats
 import bayesnb as nb
 from bayesnb.checks.predictive import lmoments
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import LMomentWeights
-from bayesnb.model.simulate import Grid, _resolution
+from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights, _resolution
 
 ALL_TIED = np.ones(3, dtype=bool)
 

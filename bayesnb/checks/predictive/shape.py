@@ -8,11 +8,10 @@ import numpy as np
 
 from bayesnb.blocks.block import Block
 from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import SHAPES, LMomentWeights
+from bayesnb.checks.predictive.lmoments import SHAPES, Grid, LMomentWeights
 from bayesnb.checks.predictive.replicates import Rows
 from bayesnb.checks.predictive.statistic import Line, Statistic, blocks_where, dense
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.simulate import Grid
 
 __all__ = ["shape"]
 
