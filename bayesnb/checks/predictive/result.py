@@ -21,7 +21,7 @@ FITTED = "class_frequency, mean and variance are last: on the rows of the fit, m
 
 HEAVY = (
     "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
-    "may have no limit with more replicates; p-values do not depend on them."
+    "may change with each further replicate; p-values do not depend on them."
 )
 """What is printed below lines whose replicates have heavy tails."""
 
