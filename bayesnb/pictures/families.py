@@ -1,11 +1,13 @@
 """The figure of families that were compared: the densities of each column's classes under the first two."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
+from bayesnb.families.bins import averages_between
 from bayesnb.pictures.choices import chosen, require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many
@@ -168,7 +170,12 @@ def _draw(
     highest = peak = 0.0
     for axis, each, posterior in zip(axes, families, posteriors, strict=True):
         inside = grid[np.asarray(each.family.support(grid))]
-        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))[codes]
+        if posterior.steps and not counts:
+            # Cells may be narrower than a line: the bars show the data at this width, and so does the density.
+            average = averages_between(edges, posterior.steps, partial(_density, posterior))
+            inside, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0).T[codes]
+        else:
+            density = _density(posterior, inside).T[codes]
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
@@ -186,6 +193,11 @@ def _draw(
     top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))
     for axis in axes:
         axis.set_ylim(0.0, top or 1.0)
+
+
+def _density(posterior: Any, values: np.ndarray) -> np.ndarray:
+    """Predictive density of each class, shape (values, classes)."""
+    return np.exp(np.asarray(posterior.cell_log_predictive(values))).T
 
 
 def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
