@@ -106,6 +106,8 @@ class Family(Params, ABC):
         `NUTS`, and the data of a class bear on the predictions of the others.
     atoms
         Values with a probability of their own, where the other cells have a density.
+    steps
+        Edges between which the density is constant; none if it is smooth.
     why_no_maximum_likelihood, why_no_mode
         Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages.
     categories, other
@@ -142,6 +144,7 @@ class Family(Params, ABC):
     informs_as_one: ClassVar[bool] = False
     couples_classes: ClassVar[bool] = False
     atoms: ClassVar[tuple[float, ...]] = ()
+    steps: ClassVar[tuple[float, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.

@@ -83,6 +83,11 @@ class BinnedFamily(ConjugateFamily):
             steps[column] = lattice(x)
         return self._with_edges(tuple(known.items()), tuple(steps.items()))
 
+    @property
+    def steps(self) -> tuple[float, ...]:  # type: ignore[override]
+        """The edges of the cells."""
+        return self.edges
+
     def _edges_of(self, column: Any) -> tuple[float, ...] | None:
         if self.edges is None or not isinstance(self.edges[0], tuple):
             return self.edges

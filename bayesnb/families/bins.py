@@ -1,5 +1,6 @@
 """Bins of real numbers, and an open tail on each side: which of them holds a number, and the density within it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +15,7 @@ from numpyro.distributions import constraints
 from bayesnb.arrays import namespace
 from bayesnb.families.look_up import look_up_cells
 
-__all__ = ["Binned", "Bins"]
+__all__ = ["Binned", "Bins", "averages_between"]
 
 
 @dataclass(frozen=True)
@@ -114,3 +115,26 @@ class Binned(dist.Distribution):
         shape = (*sample_shape, *self.batch_shape)
         codes = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
         return self.bins.draws(codes, jax.random.uniform(key, shape))
+
+
+def averages_between(
+    edges: np.ndarray, steps: Sequence[float], density: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Averages between neighbouring edges of a density that is constant between steps.
+
+    Parameters
+    ----------
+    edges : array, shape (bars + 1,)
+    steps : sequence of float
+    density : callable
+        Of values (values,), shape (values, classes).
+
+    Returns
+    -------
+    array, shape (bars, classes)
+    """
+    within = [step for step in steps if edges[0] < step < edges[-1]]
+    breaks = np.unique(np.concatenate([edges, within]))
+    middle = (breaks[1:] + breaks[:-1]) / 2
+    mass = density(middle) * np.diff(breaks)[:, None]
+    return np.add.reduceat(mass, np.searchsorted(breaks, edges[:-1]), axis=0) / np.diff(edges)[:, None]

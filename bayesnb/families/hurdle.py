@@ -135,6 +135,11 @@ class Hurdle(ConjugateFamily):
         return () if self.family.support.is_discrete else (0.0, *self.family.atoms)
 
     @property
+    def steps(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Those of the other cells' density."""
+        return self.family.steps
+
+    @property
     def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
         """Why `maximum_likelihood` may be NaN."""
         return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"

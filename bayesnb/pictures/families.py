@@ -1,11 +1,13 @@
 """The figure of families that were compared: the densities of each column's classes under the first two."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
+from bayesnb.families.bins import averages_between
 from bayesnb.pictures.choices import chosen, require_result
 from bayesnb.pictures.panels import grid_of_panels
 from bayesnb.pictures.shown import how_many
@@ -107,19 +109,18 @@ def plot_family_choice(
     shown = several[: whole_number("max_features", max_features)]
     panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
     heads = []
-    counts = False
+    points = False
     for i, column in enumerate(shown):
         families = [each.candidate for each in choice.first_two[column]]
-        counts |= _all_counts(families)
         posteriors = [choice.posterior_of(column, each.family) for each in families]
-        _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
+        points |= _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
         heads += [f"{column}: {each.name}" for each in families]
     panels.heads(heads)
     number = how_many(len(shown), len(several), "column", "first")
     panels.title(f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}")
     entries: list[tuple[Any, str]] = []
     for i, code in enumerate(codes):
-        mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if counts else None, markersize=3)
+        mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if points else None, markersize=3)
         entries.append(((Patch(**_bars(i)), mark), f"y = {choice.classes[code]}"))
     panels.legend(entries)
     return panels.drawn()
@@ -151,8 +152,8 @@ def _draw(
     posteriors: Sequence[Any],
     by_class: Sequence[tuple[np.ndarray, np.ndarray]],
     codes: Sequence[int],
-) -> None:
-    """The panels of a column: the cells of the classes that are shown, under two families."""
+) -> bool:
+    """The panels of a column: the cells of the classes that are shown, under two families. Whether they have points."""
     counts = _all_counts(families)
     without_zeros = any(each.hurdle for each in families)
     weight = [by_class[code][1].sum() for code in codes]
@@ -165,17 +166,23 @@ def _draw(
         grid = np.arange(np.ceil(edges[0]), edges[-1], max(1, np.ptp(edges) // GRID))
     if without_zeros:
         grid = grid[grid != 0]
+    points = counts and len(grid) <= MOST_BARS + 1
     highest = peak = 0.0
     for axis, each, posterior in zip(axes, families, posteriors, strict=True):
         inside = grid[np.asarray(each.family.support(grid))]
-        density = np.exp(np.asarray(posterior.cell_log_predictive(inside)))[codes]
+        if posterior.steps and not points:
+            # Cells may be narrower than a line: the bars show the data at this width, and so does the density.
+            average = averages_between(edges, posterior.steps, partial(_density, posterior))
+            inside, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0).T[codes]
+        else:
+            density = _density(posterior, inside).T[codes]
         for c, (cells, weights) in enumerate(by_class):
             if weight[c] > 0:
                 share = weights / weight[c] / np.diff(edges)[0]
                 bars = axis.hist(cells, edges, weights=share, histtype="stepfilled", zorder=1, **_bars(c))
                 highest = max(highest, bars[0].max())
             drawn: dict[str, Any] = (
-                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if counts else {"linewidth": 1.6}
+                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if points else {"linewidth": 1.6}
             )
             peak = max(peak, density[c].max(initial=0.0))
             axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
@@ -186,6 +193,12 @@ def _draw(
     top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))
     for axis in axes:
         axis.set_ylim(0.0, top or 1.0)
+    return points
+
+
+def _density(posterior: Any, values: np.ndarray) -> np.ndarray:
+    """Predictive density of each class, shape (values, classes)."""
+    return np.exp(np.asarray(posterior.cell_log_predictive(values))).T
 
 
 def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bayesnb.arrays import in_float64
 from bayesnb.densities_under_draws import flatten
+from bayesnb.families.bins import averages_between
+from bayesnb.families.choose_bins import lattice
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.log_mean import pieces_of_rows
 from bayesnb.posterior.sampled import SampledPosterior
@@ -38,6 +41,7 @@ class ColumnDensities:
     atoms : dict
         Values with a probability of their own, such as the zero of a `Hurdle`: of each its probability under each
         class, shape (classes,).
+        A density of bins is averaged over the bars, at whose edges the values are.
     edges : array, shape (bins + 1,)
         Of the bars of a histogram; those of categories are around each position.
     cells : array, shape (rows,)
@@ -122,12 +126,19 @@ def column_densities(
         known = observed[~np.isnan(observed)]
         low, high = (known.min(), known.max()) if len(np.unique(known)) > 1 else _ends_of_drawn(*drawn(), at)
         margin = 0.1 * (high - low) or 0.5 * max(abs(high), 1.0)
-        low, high = low - margin, high + margin
-        edges = _edges(low, high, bins, kind == "count")
-        values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(low, high, GRID)
+        step = 1.0 if kind == "count" else lattice(known)
+        edges = _edges(low - margin, high + margin, bins, step, np.floor(low) if kind == "count" else low)
+        if kind == "count":
+            edges = edges[edges > -1]
+        values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(edges[0], edges[-1], GRID)
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, block.family.atoms)]
     atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in block.family.atoms}
-    density = _density(posterior, at, values)
+    if block.family.steps:
+        # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
+        average = averages_between(edges, block.family.steps, partial(_density, posterior, at))
+        values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)
+    else:
+        density = _density(posterior, at, values)
     return ColumnDensities(block.labels[j], kind, values, density, atoms, edges, observed, names)
 
 
@@ -163,9 +174,11 @@ def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int])
     return float(np.min(ends)), float(np.max(ends))
 
 
-def _edges(low: float, high: float, bins: int, counts: bool) -> np.ndarray:
-    if not counts:
+def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.ndarray:
+    """Edges of bars; those of a column on a lattice are half-way between its values."""
+    if not step:
         return np.linspace(low, high, bins + 1)
-    first, last = max(0.0, np.ceil(low)), np.floor(high)
-    step = np.ceil((last - first + 1) / bins)
-    return np.arange(first - 0.5, last + 0.5 + step, step)
+    first = value - step * np.floor((value - low) / step)
+    last = value + step * np.floor((high - value) / step)
+    width = step * np.ceil(((last - first) / step + 1) / bins)
+    return np.arange(first - step / 2, last + step / 2 + width * (1 - 1e-9), width)

@@ -1,5 +1,6 @@
 """One row of a table."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,11 +67,12 @@ def with_one_row(X: Any) -> Any:
 
     A one-dimensional array stays one: it may be a row or a column.
     """
-    import pandas as pd
-
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # a DOK array is a dict
+        import pandas as pd
+
         return pd.DataFrame([dict(X)])
-    if isinstance(X, pd.Series):
+    # Whoever gives a series has imported pandas, which takes a third of a second.
+    if "pandas" in sys.modules and isinstance(X, sys.modules["pandas"].Series):
         return X.to_frame().T.infer_objects()
     if isinstance(X, list | tuple) and X and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X):
         return np.array([X], dtype=object)  # of a list, scikit-learn makes numbers beside text text

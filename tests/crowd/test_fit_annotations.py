@@ -384,7 +384,8 @@ class TestBadInput:
         self.refused(ValueError, match.format("class_concentration"), inference=nb.MLE(), class_concentration=2.0)
 
     def test_the_name_of_an_inference(self):
-        self.refused(TypeError, r"inference is 'gibbs': give an instance, nb.Gibbs\(\)", inference="gibbs")
+        self.refused(ValueError, r"inference is 'gibs': give one of \['exact', 'nuts', 'gibbs'", inference="gibs")
+        self.refused(TypeError, r"inference is the class Gibbs: give an instance, nb.Gibbs\(\)", inference=nb.Gibbs)
 
     def test_one_column_for_two(self):
         self.refused(ValueError, "item and annotator are both 'item': give each a column", annotator="item")

@@ -435,7 +435,8 @@ def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table
     ],
 )
 def test_bars_of_counts_are_whole_numbers_wide(low, high, bins, expected):
-    np.testing.assert_array_equal(_edges(low, high, bins, counts=True), expected)
+    edges = _edges(low, high, bins, 1.0, np.floor(low))
+    np.testing.assert_array_equal(edges[edges > -1], expected)
 
 
 def test_densities_beside_count_vectors_and_positive_numbers(words):
