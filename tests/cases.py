@@ -14,11 +14,10 @@ from jax.scipy.special import gammaln
 from numpyro.distributions import constraints
 
 import bayesnb as nb
-from bayesnb.arrays import namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.families.bins import Binned, Bins
-from bayesnb.families.zero_or import ZeroOr
-from bayesnb.statistics.counts import class_sums, observed_weight
-from bayesnb.statistics.occurrences import Occurrences
+from bayesnb.families.distributions import ZeroOr
+from bayesnb.families.statistics import Occurrences, class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 

@@ -8,10 +8,9 @@ import scipy.signal
 from scipy.special import ndtr, ndtri
 
 import bayesnb as nb
-from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.beta import Beta
-from bayesnb.families.cdf import quantile
+from bayesnb.families.distributions import Beta
+from bayesnb.families.formulas import quantile
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters
 
 Spoil = Callable[[str, np.ndarray], np.ndarray]
 """Changes the uniform numbers, shape (chains, draws, ...), of which a parameter is made; first argument its name."""

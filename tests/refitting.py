@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax
 
 import bayesnb as nb
-from bayesnb.checks.loo import loo, loo_scores
+from bayesnb.posterior.loo import loo, loo_scores
 
 
 def refit(posterior, X, y, weights=None):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from bayesnb.posterior.convergence import ess_of_mean
+from bayesnb.posterior.diagnostics import ess_of_mean
 
 __all__ = ["CRITICAL_Z", "NAMES", "SMALL", "labellings", "z_scores"]
 

@@ -1275,7 +1275,7 @@ def test_plots_without_matplotlib(monkeypatch):
         lambda: nb.plot_mutual_information(posterior),
     ]
     for plot in plots:
-        without(monkeypatch, "matplotlib.figure", "bayesnb.pictures.picture")
+        without(monkeypatch, "matplotlib.figure", "bayesnb.figures.picture")
         with refused(r"pip install 'bayesnb\[plots\]'", "matplotlib", error=ImportError):
             plot()
 

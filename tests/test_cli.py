@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 import bayesnb as nb
 from bayesnb.cli import app
-from bayesnb.cli.check import check_command
-from bayesnb.cli.tables import read_csv, read_for
+from bayesnb.cli.commands import check_command, read_csv, read_for
 
 QUICK = ["--warmup", "300", "--samples", "500"]
 
@@ -86,7 +85,7 @@ def test_compare_shows_the_model_the_table_and_the_verdict(run, tmp_path, data, 
 
 
 def test_compare_names_the_largest_difference_of_a_probability():
-    from bayesnb.cli.compare import _largest_difference
+    from bayesnb.cli.commands import _largest_difference
 
     assert _largest_difference(pd.DataFrame({"exact": [0.5, 0.2, 0.3], "sampled": [0.5, 0.1, 0.35]})) == 0.1
 
@@ -479,12 +478,14 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, mon
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     fits = []
 
-    def draws_of_the_closed_form(model, X, y, inference, key):
-        fits.append((inference, key))
+    def draws_of_the_closed_form(model, X, y, inference=None, key=0):
         exact = nb.fit(model, X, y)
+        if inference is None:
+            return exact
+        fits.append((inference, key))
         return nb.from_samples(model, exact.draws(num_chains=2, num_draws=1000, key=key), X=X, y=y)
 
-    monkeypatch.setattr("bayesnb.cli.compare.fit", draws_of_the_closed_form)
+    monkeypatch.setattr("bayesnb.cli.commands.fit", draws_of_the_closed_form)
     result = run(tmp_path / "table.csv", "--target", "kind", "--drop", "code", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert fits == [(nb.NUTS(num_warmup=500, num_samples=1000, num_chains=4), 0)]

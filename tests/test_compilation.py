@@ -10,7 +10,7 @@ import jax
 import pytest
 
 import bayesnb as nb
-from bayesnb import compilation
+from bayesnb.core import running as compilation
 
 
 def run(code, **environment):

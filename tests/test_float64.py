@@ -14,7 +14,7 @@ import pytest
 from cases import Exponential
 
 import bayesnb as nb
-from bayesnb.arrays import namespace
+from bayesnb.core.arrays import namespace
 
 LABELS = np.array(["a", "b", "b"] * 6)
 X = np.random.default_rng(4).exponential(np.where(LABELS == "a", 1.0, 3.0)[:, None], (18, 2)).round(3)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bayesnb import identical
-from bayesnb.identical import distinct_rows
-from bayesnb.unlabelled import Unlabelled
+from bayesnb.core import arrays as identical
+from bayesnb.core.arrays import distinct_rows
+from bayesnb.model.problem import Unlabelled
 
 
 def table(rng, num_rows=3000):

@@ -16,23 +16,26 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
-from bayesnb.checks import left_out_fixed_prior as leave_one_out
-from bayesnb.checks.comparison import densities, marginals
-from bayesnb.checks.predictive import agreement, replicates
+from bayesnb.checks import builtin as agreement
+from bayesnb.checks import same_densities as densities
+from bayesnb.checks import same_draws as marginals
+from bayesnb.checks import statistics as replicates
+from bayesnb.core.arrays import csr_pieces, csr_rows
+from bayesnb.core.running import in_order, num_threads
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import as_table
+from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
-from bayesnb.estimators.categorical import highest_numbers
-from bayesnb.families import documents, gaussian
-from bayesnb.families.documents import Documents, _best_level, log_coefficient
-from bayesnb.families.product import Weights
-from bayesnb.parallel import in_order, num_threads
-from bayesnb.posterior.convergence import ess_of_mean, rhat_and_ess
-from bayesnb.reading.normalise import log_normalised
-from bayesnb.sparse import csr_pieces, csr_rows
-from bayesnb.tables.cells import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.tables.distinct import distinct
-from bayesnb.tables.labels import encode_labels
-from bayesnb.tables.read import as_table
-from bayesnb.unlabelled import Unlabelled
+from bayesnb.estimators.categories import highest_numbers
+from bayesnb.families import gaussian
+from bayesnb.families import words as documents
+from bayesnb.families.exponential import Weights
+from bayesnb.families.words import Documents, _best_level, log_coefficient
+from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
+from bayesnb.model.problem import Unlabelled
+from bayesnb.model.reading import log_normalised
+from bayesnb.posterior import left_out_blocks as leave_one_out
+from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -380,16 +383,16 @@ def _number_of_replicates(rng):
 
 
 IN_PIECES = {
-    "bayesnb.checks.left_out_fixed_prior.PIECE_CELLS": _leaving_out,
-    "bayesnb.rows.PIECE_CELLS": _averaged_and_under_draws,
-    "bayesnb.posterior.convergence.SLAB_CELLS": _convergence,
-    "bayesnb.checks.comparison.densities.PIECE_CELLS": _densities_of_draws,
-    "bayesnb.checks.comparison.marginals.SLAB_CELLS": _tests_of_marginals,
+    "bayesnb.posterior.left_out_blocks.PIECE_CELLS": _leaving_out,
+    "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
+    "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
+    "bayesnb.checks.same_densities.PIECE_CELLS": _densities_of_draws,
+    "bayesnb.checks.same_draws.SLAB_CELLS": _tests_of_marginals,
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
-    "bayesnb.families.documents.PIECE_CELLS": _long_documents,
-    "bayesnb.unlabelled.PIECE_CELLS": _rows_without_a_label,
-    "bayesnb.checks.predictive.agreement.ROWS_AT_A_TIME": _agreeing_rows,
-    "bayesnb.checks.predictive.replicates.DRAW_BYTES": _number_of_replicates,
+    "bayesnb.families.words.PIECE_CELLS": _long_documents,
+    "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
+    "bayesnb.checks.builtin.ROWS_AT_A_TIME": _agreeing_rows,
+    "bayesnb.checks.statistics.DRAW_BYTES": _number_of_replicates,
 }
 
 
@@ -415,11 +418,11 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_threads_make_no_difference(rng, monkeypatch, name):
     family, make = TABLES[name]
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 2**12)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 2**12)
     X, y = make(rng), rng.integers(0, 3, 3000)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr("bayesnb.parallel.num_threads", lambda n=threads: n)
+        monkeypatch.setattr("bayesnb.core.running.num_threads", lambda n=threads: n)
         posterior = nb.fit(family, X, y)
         found.append((posterior.problem.statistics, posterior.predict_proba(X), nb.loo(posterior, X, y).elpd_i.values))
     for other in found[1:]:
@@ -428,8 +431,8 @@ def test_threads_make_no_difference(rng, monkeypatch, name):
 
 
 def test_the_first_wrong_row_is_named_whatever_the_threads(rng, monkeypatch):
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 256)
-    monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 3)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 256)
+    monkeypatch.setattr("bayesnb.core.running.num_threads", lambda: 3)
     X = rng.normal(size=(4000, 2))
     X[[700, 3000], 1] = np.inf
     with pytest.raises(ValueError, match="column 1, row 700: inf"):
@@ -437,7 +440,7 @@ def test_the_first_wrong_row_is_named_whatever_the_threads(rng, monkeypatch):
 
 
 def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 256)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 256)
     posterior = nb.fit(nb.Categorical(), rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50))
     X = rng.integers(0, 3, (4000, 2))
     X[::1000, 0] = 9
@@ -448,7 +451,7 @@ def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
 
 
 def test_after_an_error_the_others_are_told_to_stop(monkeypatch):
-    monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 2)
+    monkeypatch.setattr("bayesnb.core.running.num_threads", lambda: 2)
     stopped, began = threading.Event(), threading.Event()
 
     def run(item):
@@ -473,7 +476,7 @@ def test_results_come_in_order_and_few_wait():
 
 
 def test_threads_keep_precision_and_error_handling(monkeypatch):
-    monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 2)
+    monkeypatch.setattr("bayesnb.core.running.num_threads", lambda: 2)
     with jax.enable_x64(True), np.errstate(divide="ignore"):
         found = list(in_order(lambda _: (jax.numpy.ones(1).dtype, np.log(np.zeros(1))[0]), range(4)))
     assert found == [(np.dtype(np.float64), -np.inf)] * 4
@@ -489,7 +492,7 @@ def test_blas_has_its_threads_back(monkeypatch):
     def blas():
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    monkeypatch.setattr("bayesnb.parallel.num_threads", lambda: 2)
+    monkeypatch.setattr("bayesnb.core.running.num_threads", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
         others = [threading.Thread(target=lambda: list(in_order(lambda _: blas(), range(8)))) for _ in range(3)]
         results = in_order(lambda _: blas(), range(20))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bayesnb.keys import as_key, split, split_twice
+from bayesnb.core.running import as_key, split, split_twice
 
 
 @pytest.mark.parametrize(("kind", "number"), [("threefry2x32", 3), ("threefry2x32", 17), ("rbg", 3)])

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
-from bayesnb.frames import PrintedFrame
-from bayesnb.posterior.by_class import _learned, _rows, parameters_by_class
-from bayesnb.printing import (
+from bayesnb.core.frames import PrintedFrame
+from bayesnb.core.printing import (
     Code,
     DataTable,
     Heading,
@@ -24,6 +23,7 @@ from bayesnb.printing import (
     plus_minus,
     width,
 )
+from bayesnb.posterior.base import _learned, _rows, parameters_by_class
 
 LONG = "a_column_with_a_rather_long_name"
 

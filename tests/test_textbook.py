@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet_multinomial
 
 import bayesnb as nb
-from bayesnb.families.categorical import dirichlet_mode
+from bayesnb.families.categories import dirichlet_mode
 
 ENGLISH = [
     [0, 1, 1, 1, 0, 0],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesnb as nb
-from bayesnb.validate import a_type
+from bayesnb.core.checking import a_type
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""How well does a model predict folds of rows that it has not seen?"""
+"""Cross-validation."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count, repeat
 from typing import Any
@@ -9,38 +11,74 @@ import jax
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
-from bayesnb.arrays import log
-from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.checks.elpd import (
-    by_row,
-    elpd_fields,
-    remark_on_impossible_rows,
-    remark_on_labels,
-    remark_on_weights,
-)
-from bayesnb.checks.gathered_warnings import GatheredWarnings
-from bayesnb.checks.left_out import read_rows, require_exact
-from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.core.arrays import log
+from bayesnb.core.checking import warn, warn_of, whole_number
+from bayesnb.core.running import as_key, random_generator, shows_progress, split, tqdm
+from bayesnb.data.labels import encode_labels, learn_classes
+from bayesnb.data.read import split_labels
 from bayesnb.families.base import Family
-from bayesnb.inference.base import Inference
-from bayesnb.inference.choice import as_inference
-from bayesnb.keys import as_key, random_generator, split
+from bayesnb.inference.exact import ConvergenceWarning, Inference
+from bayesnb.inference.fit import as_inference
+from bayesnb.inference.sources import read_table
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.progress import shows_progress, tqdm
-from bayesnb.reading.cells import Cells
-from bayesnb.reading.normalise import log_normalised
-from bayesnb.sources.memory import read_table
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.labels import encode_labels, learn_classes
-from bayesnb.validate import whole_number
-from bayesnb.warn import warn_of
+from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.left_out import read_rows, require_exact
+from bayesnb.posterior.left_out_blocks import LabelledRows
+from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
+from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["kfold"]
+
+# --------------------------------------------------------------------------------------------------
+# Warnings of many fits, gathered and issued once
+# --------------------------------------------------------------------------------------------------
+
+
+class GatheredWarnings:
+    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers and count as one.
+
+    Parameters
+    ----------
+    verb : str
+        The function that fits, for the messages.
+    """
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+        self.found: dict[tuple[type[Warning], str], tuple[str, list[Any]]] = {}
+
+    @contextmanager
+    def of_fold(self, fold: Any) -> Iterator[None]:
+        """Gather the warnings of the fit without a fold; None means the fit to all rows."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+        for one in caught:
+            message = str(one.message)
+            same = "" if issubclass(one.category, ConvergenceWarning) else message
+            self.found.setdefault((one.category, same), (message, []))[1].append(fold)
+
+    def issue(self) -> None:
+        """Issue each warning once, naming its folds."""
+        for (category, same), (message, folds) in self.found.items():
+            first = "" if same or len(folds) == 1 else "the first says: "
+            warn(f"{self.verb}, {_fits(folds)}: {first}{message}", category)
+
+
+def _fits(folds: Sequence[Any]) -> str:
+    without = list(dict.fromkeys(str(fold) for fold in folds if fold is not None))
+    parts = [f"without fold{'s' * (len(without) > 1)} {', '.join(without)}"] if without else []
+    parts += ["to all rows"] if None in folds else []
+    return f"fit{'s' * (len(without) + (None in folds) > 1)} {' and '.join(parts)}"
+
+
+# --------------------------------------------------------------------------------------------------
+# How well does a model predict folds of rows that it has not seen?
+# --------------------------------------------------------------------------------------------------
 
 
 def kfold(

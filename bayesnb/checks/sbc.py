@@ -1,14 +1,9 @@
-"""Is the posterior of an inference calibrated? Simulation-based calibration.
-
-Parameters drawn from the prior, and rows drawn from them, are a draw of the joint distribution; so the parameters are
-also a draw from the posterior given these rows. If the posterior is right, the probability integral transform (PIT) of
-each parameter under it is uniform over simulations, for every model.
-"""
+"""Simulation-based calibration, and its picture."""
 
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -18,36 +13,231 @@ import xarray as xr
 from arviz_base import dict_to_dataset
 from arviz_stats.base import array_stats
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.block import Block
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.checks.pit import JOINT, no_distribution, pits
-from bayesnb.datatree import as_tree
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.columns import ecdf_difference, shown_p, uniform_band
+from bayesnb.core.printing import DataTable, Heading, Piece, Printed
+from bayesnb.core.running import as_key, random_generator, shows_progress, split_twice, tqdm
+from bayesnb.data.read import split_labels
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
-from bayesnb.inference.base import Inference
-from bayesnb.inference.exact import Exact
+from bayesnb.families.formulas import dirichlet_marginal, pit
+from bayesnb.families.statistics import ClassCounts
+from bayesnb.figures.forest import how_many
+from bayesnb.figures.panels import grid_of_panels, muted, require_result
+from bayesnb.inference.em import MAP, MLE
+from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
-from bayesnb.inference.point import MAP, MLE
-from bayesnb.keys import as_key, random_generator, split_twice
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.model.bound import BoundModel, ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
-from bayesnb.model.simulate import total_counts
+from bayesnb.model.problem import Problem
+from bayesnb.model.program import total_counts
 from bayesnb.model.sites import coordinate
-from bayesnb.pictures.sbc import plot_sbc
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.diagnostics import KINDS
+from bayesnb.posterior.exact import ExactPosterior, PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.printing import DataTable, Heading, Piece, Printed
-from bayesnb.problem import Problem
-from bayesnb.progress import shows_progress, tqdm
-from bayesnb.statistics.counts import ClassCounts
-from bayesnb.tables.label_column import split_labels
-from bayesnb.uniform import shown_p
-from bayesnb.validate import proportion, whole_number
 
-__all__ = ["JOINT", "SBC", "sbc"]
+__all__ = ["SBC", "plot_sbc", "sbc"]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of simulation-based calibration: differences of PIT values from uniform
+# --------------------------------------------------------------------------------------------------
+
+NUMBERS = 0.45
+"""Inches of the numbers beside a panel."""
+
+
+@runtime_checkable
+class Uniformity(Protocol):
+    """The part of an `SBC` that the figure reads."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each parameter, with its ``p_value``."""
+
+    @property
+    def pit(self) -> pd.DataFrame:
+        """PIT values, shape (simulations, parameters)."""
+
+    @property
+    def error_rate(self) -> float:
+        """Probability that a right posterior leaves the band."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+
+
+def plot_sbc(
+    sbc: Uniformity, *, max_panels: int = 12, panels_across: int | None = None, axes: Any = None, figsize: Any = None
+) -> Any:
+    """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
+
+    Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus the
+    error rate if the posterior is right. A line above zero shows a posterior that is too high, a line below zero one
+    that is too low. A line above zero at the left and below zero at the right shows one that is too narrow.
+
+    Parameters
+    ----------
+    sbc : SBC
+    max_panels : int, default 12
+        The quantities with the smallest p-values get a panel, the smallest first.
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The title says how many quantities of how many are shown.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `sbc` is not what `nb.sbc` returns, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    sbc : Simulation-based calibration of an inference.
+    SBC : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100))
+    """
+    require_result(sbc, Uniformity, "sbc", "nb.sbc(model, inference)")
+    table = sbc.table
+    shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+    points, lower, upper = uniform_band(len(sbc.pit), 1 - sbc.error_rate)
+    for axis, label in zip(panels.axes, shown, strict=True):
+        axis.fill_between(points, lower, upper, step="mid", color=muted(0.2), linewidth=0)
+        axis.axhline(0.0, color=muted(0.5), linewidth=0.8)
+        axis.plot(*ecdf_difference(sbc.pit[label].to_numpy()), color="C0", linewidth=1.4)
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axis.locator_params(axis="y", nbins=5)
+        axis.spines["left"].set_visible(True)
+    panels.panel_width -= NUMBERS
+    panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
+    number = how_many(len(shown), len(table), "quantity", "least uniform")
+    panels.title(
+        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {number}\n"
+        f"(band: where uniform values stay with probability {1 - sbc.error_rate:g})"
+    )
+    panels.x_label("PIT")
+    panels.y_label("ECDF minus uniform")
+    return panels.drawn()
+
+
+# --------------------------------------------------------------------------------------------------
+# The probability integral transform (PIT) of a true value under a posterior
+# --------------------------------------------------------------------------------------------------
+
+JOINT = "log_likelihood"
+"""The test quantity that depends on all parameters and the data."""
+
+RANK_DRAWS = 100
+"""Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
+
+
+def pits(
+    model: BoundModel,
+    posterior: Posterior,
+    truth: ModelParameters,
+    statistics: ModelStatistics,
+    key: jax.Array,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """PIT of every parameter, by site, and of the log likelihood."""
+    if isinstance(posterior, PointPosterior):
+        raise ValueError(no_distribution(posterior.inference or posterior, model))
+    true_values = model.sites.by_name(truth)
+    if isinstance(posterior, ExactPosterior):
+        drawn = draw_parameters(posterior.class_posterior, posterior.families, rng, (RANK_DRAWS,))
+        draws = posterior.model.sites.by_name(drawn)
+        theirs = posterior.model.sites.parameters(true_values)
+        found = posterior.model.sites.by_name(_exact_pits(posterior, theirs, drawn, rng))
+    else:
+        draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
+        found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
+    ours = model.sites.parameters(draws)
+    log_likelihood = np.asarray(model.log_density(ours, statistics))
+    found[JOINT] = _ranked(np.asarray(model.log_density(truth, statistics)), log_likelihood, rng)
+    for site, values in found.items():
+        if np.isnan(values).any():
+            raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
+    return found
+
+
+def _exact_pits(
+    posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
+) -> ModelParameters:
+    """PIT of every parameter under its exact marginal distribution, or among draws if that is not known."""
+    classes = posterior.class_posterior
+    class_prob = truth.class_prob
+    if classes.probs is None:
+        marginal = dirichlet_marginal(classes.concentration)
+        class_prob = _exact_pit(marginal, truth.class_prob, drawn.class_prob, rng)
+    blocks = []
+    for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True):
+        try:
+            marginals = family.marginals()
+        except NotImplementedError:
+            marginals = {}
+        blocks.append(
+            {name: _exact_pit(marginals.get(name), value, draws[name], rng) for name, value in values.items()}
+        )
+    return ModelParameters(class_prob, tuple(blocks))
+
+
+def _exact_pit(
+    marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """PIT under the exact marginal distribution, or among draws if its distribution function is not known."""
+    if marginal is None:
+        return _ranked(value, draws, rng)
+    try:
+        return pit(marginal, value, rng)
+    except NotImplementedError:
+        return _ranked(value, draws, rng)
+
+
+def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """PIT of a value among draws along the first axis, ties broken at random."""
+    below, equal = (draws < value).sum(axis=0), (draws == value).sum(axis=0)
+    return (below + rng.uniform(size=np.shape(value)) * (equal + 1)) / (len(draws) + 1)
+
+
+def _thinned(values: np.ndarray) -> np.ndarray:
+    """Evenly spaced draws of all chains, from shape (chain, draw, ...)."""
+    flat = values.reshape(-1, *values.shape[2:])
+    return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
+
+
+def no_distribution(inference: object, model: BoundModel) -> str:
+    """Error message for a point estimate, which cannot be calibrated."""
+    return (
+        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use "
+        f"{ways_to_posterior(model)}"
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Is the posterior of an inference calibrated? Simulation-based calibration.
+#
+# Parameters drawn from the prior, and rows drawn from them, are a draw of the joint distribution; so the parameters
+# are also a draw from the posterior given these rows. If the posterior is right, the probability integral transform
+# (PIT) of each parameter under it is uniform over simulations, for every model.
+# --------------------------------------------------------------------------------------------------
 
 MIN_SIMULATIONS = 20
 """Smallest number of simulations; fewer PIT values do not show a deviation from uniform."""

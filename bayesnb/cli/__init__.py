@@ -1,5 +1,5 @@
 """The command line: ``bayesnb fit``, ``predict``, ``check`` and ``compare``."""
 
-from bayesnb.cli.app import app
+from bayesnb.cli.commands import app
 
 __all__ = ["app"]

@@ -1,4 +1,4 @@
-"""Labels of items and quality of annotators, from a long table of annotations."""
+"""The fit to annotations."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,22 +6,175 @@ from typing import Any
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64
-from bayesnb.crowd.choices import require_inference, require_maximum
-from bayesnb.crowd.prior import around, counted_concentration, first_guess, interior_concentration
+from bayesnb.core.arrays import in_float64
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.annotations import Annotations
-from bayesnb.inference.base import Inference
-from bayesnb.inference.choice import as_inference
-from bayesnb.inference.expectation import EM
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.inference.em import EM, MAP, MLE, probabilities
+from bayesnb.inference.empirical import EmpiricalBayes
+from bayesnb.inference.exact import Exact, Inference
+from bayesnb.inference.fit import as_inference
 from bayesnb.inference.gibbs import Gibbs
-from bayesnb.inference.point import MAP
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.problem import Problem
+from bayesnb.model.problem import Problem
 
 __all__ = ["fit_annotations"]
+
+# --------------------------------------------------------------------------------------------------
+# The prior on the annotators' probabilities, and the labels at which iterations start
+# --------------------------------------------------------------------------------------------------
+
+NUM_ANNOTATIONS = 4.0
+"""Number of annotations of each class and annotator that the default prior of draws counts as."""
+
+OWN, OTHER = 5.0, 1.5
+"""Prior weight of the class's own label, and of each other label, where the density needs a mode."""
+
+SPREAD = 1.0
+"""Standard deviation of the logarithm of a concentration that is learned."""
+
+AGREEMENT = 0.7
+"""Probability of the class's own label: the mean of the default prior of draws, and the start of iterations."""
+
+
+def counted_concentration(annotations: AnnotationTable) -> np.ndarray:
+    """The default prior weight of each label in each class for draws, shape (classes, labels).
+
+    The weights of a class sum to 4, and the class's own label has 70 % of it. They are those of four annotations,
+    whatever the number of labels.
+    """
+    return NUM_ANNOTATIONS * _alike(annotations)
+
+
+def interior_concentration(annotations: AnnotationTable) -> np.ndarray:
+    """Prior weights whose density has a mode without zeros, shape (classes, labels): 5 for the own label, 1.5 else.
+
+    A mode needs weights above one. They are the default of point estimates, and the medians of concentrations that are
+    learned.
+    """
+    weights = np.full((len(annotations.classes), len(annotations.labels)), OTHER)
+    weights[np.arange(len(weights)), annotations.own_label] = OWN
+    return weights
+
+
+def around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
+    """The hyperprior of learned concentrations, shape (classes, labels): log-normal, with given medians.
+
+    Raises
+    ------
+    TypeError
+        If a distribution is given, which is a hyperprior itself.
+    ValueError
+        If the medians are not positive, or have an axis of annotators, who share the concentrations.
+    """
+    if isinstance(concentration, dist.Distribution):
+        raise TypeError(
+            f"concentration is {format_number(concentration)}, which is learned in any case: leave out "
+            "hierarchical=True, or give numbers, the medians of the hyperprior"
+        )
+    shape = len(annotations.classes), len(annotations.labels)
+    medians = np.asarray(concentration, dtype=np.float64)
+    if medians.shape not in {(), shape}:
+        raise ValueError(
+            f"concentration has shape {medians.shape}, and with hierarchical=True all annotators share the "
+            f"concentrations: give one number, or an array of shape {shape} (classes, labels)"
+        )
+    if not (np.isfinite(medians).all() and (medians > 0).all()):
+        raise ValueError(f"concentration holds {medians.min()}: give positive numbers")
+    return dist.LogNormal(np.broadcast_to(np.log(medians), shape), SPREAD)
+
+
+def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
+    """Probabilities of the classes of items, shape (rows, classes), if all annotators are alike.
+
+    An annotator gives the label of the item's class with probability .7, and each other label with the same
+    probability. `counts` is a CSR array as `AnnotationTable.counts`.
+    """
+    of_columns = np.tile(np.log(_alike(annotations)), len(annotations.annotators))
+    return probabilities(counts @ of_columns.T)[0]
+
+
+def _alike(annotations: AnnotationTable) -> np.ndarray:
+    """Probability of each label in each class, shape (classes, labels): .7 for the own label, the others are equal."""
+    num_classes, num_labels = len(annotations.classes), len(annotations.labels)
+    prob = np.full((num_classes, num_labels), (1 - AGREEMENT) / (num_labels - 1))
+    prob[np.arange(num_classes), annotations.own_label] = AGREEMENT
+    return prob
+
+
+# --------------------------------------------------------------------------------------------------
+# Checks of the inference and the prior that a user chooses for annotations
+# --------------------------------------------------------------------------------------------------
+
+
+def require_inference(
+    inference: Inference, annotations: AnnotationTable, concentration: Any, class_concentration: Any, *, learned: bool
+) -> None:
+    """Refuse an inference that cannot fit these annotations, or ignores the prior that the user gives.
+
+    Parameters
+    ----------
+    inference : Inference
+    annotations : AnnotationTable
+    concentration, class_concentration : object
+        As the user gives them.
+    learned : bool
+        Whether the concentrations are learned.
+
+    Raises
+    ------
+    ValueError
+    """
+    name = f"nb.{type(inference).__name__}()"
+    if learned and isinstance(inference, MLE | MAP | Exact):
+        raise ValueError(
+            f"inference is {name}, and the concentration is learned (hierarchical=True, or a distribution): use "
+            "nb.Gibbs() or nb.NUTS(), or give numbers as concentration and leave out hierarchical=True"
+        )
+    if isinstance(inference, MLE):
+        flat = isinstance(class_concentration, int | float) and class_concentration == 1
+        given = [] if concentration is None else ["concentration"]
+        given += [] if flat else ["class_concentration"]
+        if given:
+            raise ValueError(
+                f"inference is nb.MLE(), which ignores the prior, and {' and '.join(given)} is given: use nb.EM(), or "
+                f"leave out {' and '.join(given)}"
+            )
+    unknown = int((annotations.known < 0).sum())
+    if unknown and isinstance(inference, Exact | EmpiricalBayes):
+        raise ValueError(
+            f"inference is {name}, which needs the label of every item in known, and known lacks {unknown:,} of "
+            f"{len(annotations.items):,} items: use "
+            + ("nb.Gibbs() or nb.NUTS()" if learned else "nb.EM(), nb.Gibbs() or nb.NUTS()")
+        )
+
+
+def require_maximum(inference: Inference, problem: Problem, concentration: Any) -> None:
+    """Refuse a mode where the density of the annotators' probabilities is unbounded.
+
+    The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
+    negative, some labels of the other items give the probability no annotation, and the density grows without bound as
+    the probability goes to zero.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not isinstance(inference, MAP) or isinstance(concentration, dist.Distribution):
+        return
+    (family,) = problem.posterior_families
+    if (np.asarray(family.hyperparameters()["concentration"]) < 1).any():
+        raise ValueError(
+            f"concentration holds {np.min(concentration):g}, and nb.{type(inference).__name__}() needs 1 or more: "
+            "below 1 the density has no maximum; use nb.Gibbs() or nb.NUTS(), or a concentration of 1 or more"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# Labels of items and quality of annotators, from a long table of annotations
+# --------------------------------------------------------------------------------------------------
 
 
 def fit_annotations(

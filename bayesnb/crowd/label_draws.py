@@ -1,4 +1,4 @@
-"""Probabilities of the classes of items under draws of the parameters."""
+"""Labels of items under draws, and the items to ask about next."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,65 @@ from typing import Any, Self
 
 import jax
 import numpy as np
+from scipy.special import entr, rel_entr
 
-from bayesnb.arrays import log
-from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.core.arrays import log
+from bayesnb.core.running import in_order
 from bayesnb.crowd.read import AnnotationTable
-from bayesnb.families.product import Weights
+from bayesnb.families.exponential import Weights
 from bayesnb.inference.em import probabilities
-from bayesnb.parallel import in_order
+from bayesnb.model.blocks import ModelParameters
 
-__all__ = ["LabelDraws"]
+__all__ = [
+    "LabelDraws",
+    "accuracy",
+    "expected_information",
+    "information",
+    "label_bias",
+    "most_informative",
+    "num_annotations",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The quality of annotators under draws of the parameters
+# --------------------------------------------------------------------------------------------------
+
+
+def accuracy(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
+    """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
+    prob = draws.blocks[0]["prob"]
+    total = np.zeros((len(prob), len(annotations.annotators)))
+    for c, label in enumerate(annotations.own_label):
+        total += draws.class_prob[:, c, None] * prob[:, c, :, label]
+    return total
+
+
+def information(draws: ModelParameters) -> np.ndarray:
+    """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
+    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
+    independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
+    return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
+
+
+def label_bias(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
+    """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
+    prob = draws.blocks[0]["prob"]
+    given = sum(np.einsum("s,sjl->jl", draws.class_prob[:, c], prob[:, c]) for c in range(prob.shape[1])) / len(prob)
+    expected = np.zeros(len(annotations.labels))
+    expected[annotations.own_label] = draws.class_prob.mean(axis=0)
+    return np.asarray(given - expected)
+
+
+def num_annotations(annotations: AnnotationTable) -> np.ndarray:
+    """Number of annotations of each annotator, shape (annotators,)."""
+    annotator = annotations.counts.indices // len(annotations.labels)
+    number = np.bincount(annotator, annotations.counts.data, minlength=len(annotations.annotators))
+    return number.astype(np.int64)
+
+
+# --------------------------------------------------------------------------------------------------
+# Probabilities of the classes of items under draws of the parameters
+# --------------------------------------------------------------------------------------------------
 
 FEWEST_DRAWS = 200
 """Averages are over so many draws at least, where there are as many."""
@@ -142,3 +192,108 @@ def quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
     ordered = np.sort(values, axis=-1)
     return np.moveaxis(np.quantile(ordered, levels, axis=-1, overwrite_input=True), 0, -1)
+
+
+# --------------------------------------------------------------------------------------------------
+# What one more annotation is expected to tell about the class of an item
+# --------------------------------------------------------------------------------------------------
+
+FIRST_ITEMS = 4096
+"""Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
+
+
+def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:
+    """Mutual information of the class of each item and the next label of each annotator, in nats.
+
+    Parameters
+    ----------
+    labels : LabelDraws
+    items, annotators : array of int
+        Their positions.
+
+    Returns
+    -------
+    array, shape (items, annotators)
+    """
+    proba, prob = labels.of_items(items), labels.prob[:, :, annotators]
+    num_draws, num_classes, num_annotators, num_labels = prob.shape
+    joint_entropy: Any = 0.0
+    of_label: Any = 0.0
+    for c in range(num_classes):
+        joint = proba[:, :, c] @ prob[:, c].reshape(num_draws, -1) / num_draws
+        of_label = of_label + joint
+        joint_entropy = joint_entropy + entr(joint)
+    shape = len(proba), num_annotators, num_labels
+    of_class = entr(proba.mean(axis=1)).sum(axis=1)[:, None]
+    information = of_class + (entr(of_label) - joint_entropy).reshape(shape).sum(axis=2)
+    return np.maximum(information, 0.0)
+
+
+def most_informative(
+    labels: LabelDraws,
+    entropy: np.ndarray,
+    items: np.ndarray,
+    annotators: np.ndarray,
+    *,
+    num_items: int | None,
+    num_annotators: int | None,
+    again: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of item and annotator with the highest expected information.
+
+    The information is at most the entropy of the item's class. Items are taken in the order of their entropy, until no
+    other item can be among the best.
+
+    Parameters
+    ----------
+    labels : LabelDraws
+    entropy : array, shape (all items,)
+        Of the class of each item, in nats.
+    items, annotators : array of int
+        Positions of those to choose from.
+    num_items : int or None
+        Number of items; None for all of them.
+    num_annotators : int or None
+        Number of annotators of each item; None for all of them.
+    again : bool
+        Whether an annotator may label an item again.
+
+    Returns
+    -------
+    tuple of array
+        Positions of the items, positions of the annotators and the information, the highest first.
+    """
+    table = labels.annotations
+    width = len(table.labels)
+    first = max(0, len(annotators) - (num_annotators or len(annotators)))
+    column = np.full(len(table.annotators), -1)
+    column[annotators] = np.arange(len(annotators))
+
+    def of_piece(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        information = expected_information(labels, rows, annotators)
+        if not again:
+            given = table.counts[rows].tocoo()
+            at = column[given.coords[1] // width]
+            information[given.coords[0][at >= 0], at[at >= 0]] = -np.inf
+        best = np.argpartition(information, first, axis=1)[:, first:]
+        return best, np.take_along_axis(information, best, axis=1)
+
+    items = items[np.argsort(-entropy[items], kind="stable")]
+    cells = len(table.classes) * len(annotators) * width
+    wanted = len(items) if num_items is None else min(num_items, len(items))
+    done = 0
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    while done < len(items):
+        step = max(FIRST_ITEMS, wanted, done)
+        batch = items[done : done + step]
+        found += in_order(of_piece, [batch[piece] for piece in labels.pieces(len(batch), cells)])
+        done += step
+        highest = np.concatenate([information.max(axis=1) for _, information in found])
+        if done < len(items) and np.partition(highest, -wanted)[-wanted] >= entropy[items[done]]:
+            break
+    best = np.argsort(-highest, kind="stable")[:wanted]
+    chosen, information = (np.concatenate(part)[best] for part in zip(*found, strict=True))
+    of_items, by, numbers = np.repeat(items[best], chosen.shape[1]), annotators[chosen].ravel(), information.ravel()
+    pairs = np.flatnonzero(numbers >= 0)
+    order = pairs[np.argsort(-numbers[pairs], kind="stable")]
+    return of_items[order], by[order], numbers[order]

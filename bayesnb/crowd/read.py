@@ -1,5 +1,6 @@
-"""A long table of annotations as counts of labels by item and annotator."""
+"""A long table of labels from annotators."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,19 +12,79 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.crowd.doubtful_labels import warn_of_labels
-from bayesnb.partitions import as_partitioned_table, delayed_partitions, without_rows
-from bayesnb.tables.categories import sort_categories
-from bayesnb.tables.columns import listed, near_matches
-from bayesnb.tables.labels import as_labels
-from bayesnb.tables.objects import is_missing
-from bayesnb.tables.read import as_table, is_dask
-from bayesnb.tables.schema import Schema
-from bayesnb.tables.table import Table
-from bayesnb.unlabelled import Unlabelled
-from bayesnb.validate import a_type
+from bayesnb.core.checking import a_type, warn
+from bayesnb.core.columns import listed, near_matches
+from bayesnb.data.labels import as_labels
+from bayesnb.data.partitions import as_partitioned_table, delayed_partitions, without_rows
+from bayesnb.data.read import as_table, is_dask
+from bayesnb.data.schema import Schema, sort_categories
+from bayesnb.data.tables import Table, is_missing
+from bayesnb.model.problem import Unlabelled
+from bayesnb.posterior.netcdf import Arrays, read_names, write_names
 
-__all__ = ["AnnotationTable", "read_annotations", "read_labels_of_items"]
+__all__ = [
+    "AnnotationTable",
+    "read_annotation_table",
+    "read_annotations",
+    "read_labels_of_items",
+    "write_annotation_table",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Labels that are probably errors, of which a user is warned
+# --------------------------------------------------------------------------------------------------
+
+MANY = 20
+"""Number of labels that is never too many."""
+
+FEW_EACH = 2
+"""There is a warning if more labels have fewer annotations each, on average."""
+
+
+def warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None:
+    """Warn of labels that are probably errors: each of them becomes a class.
+
+    Parameters
+    ----------
+    labels : list
+        The distinct labels.
+    column : object
+        Name of their column.
+    num_annotations : int
+
+    Warns
+    -----
+    UserWarning
+    """
+    doubts = _doubts(labels, num_annotations)
+    if doubts:
+        warn(
+            f"column {column!r} {' and '.join(doubts)}, and each label is a class: correct the labels, or name all "
+            "classes with classes=[...]",
+            UserWarning,
+        )
+
+
+def _doubts(labels: list[Any], num_annotations: int) -> list[str]:
+    alike = defaultdict(list)
+    for label in labels:
+        alike[str(label).strip().casefold()].append(label)
+    texts = [label for label in labels if isinstance(label, str)]
+    found = []
+    if "" in alike:
+        found.append(f"has the blank label {alike.pop('')[0]!r}")
+    found += [f"has the labels {listed(same)}, which look alike" for same in alike.values() if len(same) > 1][:1]
+    if 0 < len(texts) < len(labels):
+        other = next(label for label in labels if not isinstance(label, str))
+        found.append(f"has text and other values, {texts[-1]!r} and {other!r}")
+    if len(labels) > MANY and num_annotations < FEW_EACH * len(labels):
+        found.append(f"has {len(labels):,} labels in {num_annotations:,} annotations")
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# A long table of annotations as counts of labels by item and annotator
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -264,3 +325,54 @@ def read_labels_of_items(
     if not named.is_unique:
         raise ValueError(f"{argument} names the item {named[named.duplicated()][0]!r} twice: give each item one label")
     return named, np.array([place[label] for _, label in pairs], dtype=int)
+
+
+# --------------------------------------------------------------------------------------------------
+# A fit of annotations in a file: the posterior, and the annotations with the names of items and annotators
+# --------------------------------------------------------------------------------------------------
+
+NAMES = {"items": "item", "annotators": "annotator", "labels": "label", "classes": "class"}
+"""What each array of names holds."""
+
+
+def write_annotation_table(annotations: AnnotationTable, columns: tuple[Any, Any], arrays: Arrays) -> dict[str, Any]:
+    """The annotations for a file; their arrays are added to `arrays`.
+
+    The schema follows from the annotations, so that it is not in the file.
+
+    Parameters
+    ----------
+    annotations : AnnotationTable
+    columns : tuple
+        Names of the columns of items and of annotators.
+    arrays : dict
+
+    Raises
+    ------
+    TypeError
+        If a name is neither text, number, boolean, date nor time.
+    """
+    counts = annotations.counts
+    data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
+    arrays["annotations"] = [data, counts.indices, counts.indptr, annotations.known]
+    names = {field: write_names(_as_array(getattr(annotations, field)), what, arrays) for field, what in NAMES.items()}
+    columns_of_names = write_names(_as_array(list(columns)), "column", arrays)
+    return {"schema": None, "annotations": {**names, "columns": columns_of_names}}
+
+
+def read_annotation_table(text: Mapping[str, Any], arrays: Arrays) -> tuple[AnnotationTable, tuple[Any, Any]]:
+    """The annotations and the names of the columns that `write_annotation_table` wrote."""
+    data, indices, indptr, known = arrays["annotations"]
+    names = {field: read_names(text[field], arrays) for field in NAMES}
+    shape = len(names["items"]), len(names["annotators"]) * len(names["labels"])
+    counts = scipy.sparse.csr_array((data.astype(np.float64), indices, indptr), shape)
+    lists = {field: names[field].tolist() for field in ("annotators", "labels")}
+    item, annotator = read_names(text["columns"], arrays).tolist()
+    return AnnotationTable(**{**names, **lists}, counts=counts, known=known), (item, annotator)
+
+
+def _as_array(names: Any) -> np.ndarray:
+    """Names as an array that keeps their types."""
+    if isinstance(names, np.ndarray):
+        return names
+    return np.fromiter(names, dtype=object, count=len(names))

@@ -1,4 +1,4 @@
-"""What a fit of annotations gives."""
+"""What a fit to annotations gives."""
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -10,25 +10,87 @@ import pandas as pd
 import xarray as xr
 from scipy.special import entr
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.crowd.bound import variational_bound
-from bayesnb.crowd.file import write_annotation_table
-from bayesnb.crowd.label_draws import LabelDraws
-from bayesnb.crowd.named import positions_of
-from bayesnb.crowd.next_item import most_informative
-from bayesnb.crowd.quality import accuracy, information, label_bias, num_annotations
-from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
-from bayesnb.densities_under_draws import flatten
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import proportion, warn, whole_number
+from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
+from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
+from bayesnb.crowd.read import AnnotationTable, read_labels_of_items, write_annotation_table
+from bayesnb.model.blocks import ModelParameters, log_evidence
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.problem import Unlabelled
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.point import PointPosterior
-from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
-from bayesnb.tables.columns import listed
-from bayesnb.validate import proportion, whole_number
-from bayesnb.warn import warn
+from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.under_draws import flatten
 
-__all__ = ["AnnotationFit"]
+__all__ = ["AnnotationFit", "positions_of"]
+
+# --------------------------------------------------------------------------------------------------
+# Items and annotators that a user names
+# --------------------------------------------------------------------------------------------------
+
+LISTED = 1000
+"""Names among which an error looks for near matches."""
+
+
+def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
+    """Positions of names in an index, each once, in the order given; all positions if no names are given.
+
+    Parameters
+    ----------
+    argument : str
+        What errors call the names: "items" or "annotators".
+    names : sequence or name or None
+    index : pandas.Index
+        The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
+
+    Raises
+    ------
+    ValueError
+        If there is no name, or a name is not in the index.
+    """
+    if names is None:
+        return np.arange(len(index))
+    named = pd.Index(list(names) if pd.api.types.is_list_like(names) else [names], tupleize_cols=False)
+    if named.empty:
+        raise ValueError(f"{argument} is empty: name one or more, or leave it out for all")
+    found = index.get_indexer(named)
+    if (found < 0).any():
+        name = named.tolist()[int(np.argmax(found < 0))]
+        raise ValueError(
+            f"{argument} names {name!r}, which is not in column {index.name!r}{near_matches(name, index[:LISTED])}: "
+            f"name some of {listed(index[:LISTED])}"
+        )
+    return pd.unique(found)
+
+
+# --------------------------------------------------------------------------------------------------
+# A lower bound of the log evidence of annotations
+# --------------------------------------------------------------------------------------------------
+
+
+def variational_bound(model: BoundModel, counts: object, proba: np.ndarray) -> float:
+    """The evidence lower bound for given probabilities of the labels; `AnnotationFit.log_evidence_bound` defines it.
+
+    Given the labels' probabilities, the best distribution of the parameters is the posterior given the expected counts.
+    The bound is then the log evidence of these counts, plus the entropy of the labels.
+
+    Parameters
+    ----------
+    model : BoundModel
+        With numbers for all hyperparameters.
+    counts : CSR array, shape (items, columns)
+    proba : array, shape (items, classes)
+        Ones and zeros where the class is known.
+    """
+    statistics = Unlabelled((counts,), np.ones(len(proba))).count(model, proba)
+    return float(log_evidence(model.class_prior, model.families, statistics)) + float(entr(proba).sum())
+
+
+# --------------------------------------------------------------------------------------------------
+# What a fit of annotations gives
+# --------------------------------------------------------------------------------------------------
 
 PROB = 0.89
 """Probability of the intervals, the default of all intervals of the package."""

@@ -3,20 +3,14 @@
 Every estimator describes a `NaiveBayes` model and fits it. The fitted estimator holds the posterior in `posterior_`.
 """
 
-from bayesnb.estimators.bernoulli import BernoulliNB
-from bayesnb.estimators.categorical import CategoricalNB
-from bayesnb.estimators.dirichlet_multinomial import DirichletMultinomialNB
-from bayesnb.estimators.gaussian import GaussianNB
-from bayesnb.estimators.generic import NaiveBayesClassifier
-from bayesnb.estimators.multinomial import MultinomialNB
-from bayesnb.estimators.poisson import PoissonNB
+import lazy_loader as _lazy
 
-__all__ = [
-    "BernoulliNB",
-    "CategoricalNB",
-    "DirichletMultinomialNB",
-    "GaussianNB",
-    "MultinomialNB",
-    "NaiveBayesClassifier",
-    "PoissonNB",
-]
+__getattr__, __dir__, __all__ = _lazy.attach(
+    __name__,
+    submod_attrs={
+        "categories": ["BernoulliNB", "CategoricalNB"],
+        "counts": ["DirichletMultinomialNB", "MultinomialNB", "PoissonNB"],
+        "gaussian": ["GaussianNB"],
+        "generic": ["NaiveBayesClassifier"],
+    },
+)

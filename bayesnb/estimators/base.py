@@ -1,35 +1,285 @@
-"""The base class of all estimators: fit, partial_fit, forget and the predictions."""
+"""What all estimators share."""
 
 from abc import ABCMeta, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from numbers import Real
 from typing import Any, Self
 
+import narwhals as nw
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
-from bayesnb.estimators.classes import check_classes, check_known, check_labels
-from bayesnb.growth import count_more
-from bayesnb.inference.base import Inference
-from bayesnb.inference.choice import as_inference
+from bayesnb.core.arrays import PIECE_CELLS
+from bayesnb.core.checking import with_params
+from bayesnb.core.columns import listed
+from bayesnb.core.running import in_order, num_threads
+from bayesnb.data.labels import as_labels, warn_of_one_class
+from bayesnb.data.read import as_frame, as_table, one_row, with_names, with_one_row
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing
+from bayesnb.inference.exact import Inference
+from bayesnb.inference.fit import as_inference
+from bayesnb.inference.sources import read_table
+from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.model.naive_bayes import Model
-from bayesnb.params import with_params
+from bayesnb.model.problem import Problem, check_decay, count_more
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.point import SpreadPosterior
-from bayesnb.problem import Problem, check_decay
-from bayesnb.sources.memory import read_table
-from bayesnb.tables.columns import listed
-from bayesnb.tables.distinct import distinct
-from bayesnb.tables.labels import warn_of_one_class
-from bayesnb.tables.named import with_names
-from bayesnb.tables.row import one_row, with_one_row
-from bayesnb.tables.table import Table
+from bayesnb.posterior.exact import ExactPosterior, SpreadPosterior
 
-__all__ = ["Estimator"]
+__all__ = [
+    "Estimator",
+    "class_probs",
+    "named",
+    "read_counts",
+    "read_mixed",
+    "read_numbers",
+    "refuse_infinity",
+    "without_new_columns",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Labels and class probabilities, checked with scikit-learn's error messages
+# --------------------------------------------------------------------------------------------------
+
+
+def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedArray:
+    """Labels of the rows of a table.
+
+    Parameters
+    ----------
+    y : array-like of shape (num_rows,)
+    num_rows : int
+    unlabelled : scalar, optional
+        The value of rows without a label; None if every row has one.
+
+    Returns
+    -------
+    masked array of shape (num_rows,)
+        Rows without a label are masked.
+
+    Raises
+    ------
+    ValueError
+        If `y` has another length or shape, a missing or infinite label, numbers that are no labels, or no label at all.
+    """
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(np.empty(num_rows), labels)
+    missing = _without_label(labels, unlabelled)
+    if not missing.any():
+        _check_targets(labels)
+        return np.ma.MaskedArray(labels, missing)
+    if missing.all():
+        raise ValueError(f"y has no label: every value is {unlabelled!r}, which marks rows without one")
+    known = labels[~missing]
+    if known.dtype.kind == "O":
+        # A missing value makes an array of whole numbers one of objects.
+        known = as_labels(known.tolist())
+    _check_targets(known)
+    values = np.empty(len(labels), dtype=known.dtype)
+    values[~missing] = known
+    return np.ma.MaskedArray(values, missing)
+
+
+def check_classes(classes: Any, unlabelled: Any) -> np.ndarray:
+    """The classes that a user announces, sorted.
+
+    Raises
+    ------
+    ValueError
+        If they hold the value of rows without a label.
+    """
+    found: np.ndarray = np.unique(classes)
+    if _without_label(found, unlabelled).any():
+        raise ValueError(f"classes holds {unlabelled!r}, which marks rows without a label: leave it out")
+    return found
+
+
+def _without_label(labels: np.ndarray, unlabelled: Any) -> np.ndarray:
+    """Which rows have no label, shape (rows,)."""
+    if unlabelled is None:
+        return np.zeros(len(labels), dtype=bool)
+    if is_missing(unlabelled):
+        return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+    if labels.dtype.kind == "U" and not isinstance(unlabelled, str) and str(unlabelled) in labels:
+        raise ValueError(
+            f"y holds the text {str(unlabelled)!r}, which NumPy makes of {unlabelled!r} in a list of texts: give an "
+            "array of dtype object"
+        )
+    return np.array([label == unlabelled for label in labels.tolist()], dtype=bool)
+
+
+def _check_targets(labels: np.ndarray) -> None:
+    """Raise a ValueError if a label is missing or infinite, or if labels are quantities."""
+    if labels.dtype.kind == "O" and any(is_missing(label) for label in labels.tolist()):
+        raise ValueError("Input y contains NaN.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity.")
+    # scikit-learn's check sorts all labels to see whether most of them differ. Whole numbers and text that repeat
+    # always pass it, so it is left out for them.
+    if labels.dtype.kind not in "biuU" or 2 * len(distinct(labels)) >= len(labels):
+        check_classification_targets(labels)
+
+
+def check_known(labels: np.ndarray, classes: np.ndarray) -> None:
+    """Raise a ValueError if a label is not among the classes."""
+    unknown = np.setdiff1d(distinct(labels), classes)
+    if unknown.size:
+        raise ValueError(f"The target label(s) {unknown} in y do not exist in the initial classes {classes}")
+
+
+def class_probs(classes: np.ndarray, class_prior: Any, fit_prior: bool) -> Any:
+    """The argument `class_probs` of `NaiveBayes` that scikit-learn's `class_prior` and `fit_prior` mean.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+    class_prior : array-like of shape (n_classes,), optional
+        Class probabilities.
+    fit_prior : bool
+        Without `class_prior`: whether the class frequencies are the class probabilities, which are equal otherwise.
+
+    Returns
+    -------
+    "empirical" or array of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If the number of probabilities is not that of the classes.
+    """
+    if class_prior is not None:
+        if len(class_prior) != len(classes):
+            raise ValueError("Number of priors must match number of classes.")
+        return np.asarray(class_prior, dtype=np.float64)
+    return "empirical" if fit_prior else np.full(len(classes), 1 / len(classes))
+
+
+# --------------------------------------------------------------------------------------------------
+# Input of an estimator, checked with scikit-learn's error messages and read as a table
+# --------------------------------------------------------------------------------------------------
+
+
+def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Check a table of numbers, which may be missing; returns an array or a sparse array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a cell is no number; scikit-learn's error follows the column, the row and the value.
+    """
+    try:
+        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
+    except (TypeError, ValueError) as error:
+        if wrong := _not_a_number(X):
+            raise type(error)(f"{wrong}; {error}") from error
+        raise
+    # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
+    if checked.dtype.kind in "mMO" and (wrong := _not_a_number(X)):
+        raise TypeError(wrong)
+    return checked
+
+
+def _not_a_number(X: Any) -> str:
+    """What is wrong with the first cell that is no number; empty if there is none."""
+    try:
+        table = as_table(X)
+        for column in range(len(table.names)):
+            table.numbers([column], slice(None))
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # not the shape of a table
+        return ""
+    return ""
+
+
+def named(estimator: BaseEstimator, X: Any) -> ArrayTable | SparseTable:
+    """A checked array as a table whose columns have the names that scikit-learn noted in the estimator."""
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = tuple(range(X.shape[1])) if names is None else tuple(names.tolist())
+    if scipy.sparse.issparse(X):
+        return SparseTable(as_csr(X), columns, X.shape[0], names is not None)
+    return ArrayTable(X, columns, X.shape[0], names is not None)
+
+
+def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
+    """Check a table of counts: finite numbers from zero.
+
+    A fast pass in several threads looks for wrong cells. scikit-learn's slower checks, which raise its errors, run only
+    if that pass finds one or the table is not float64.
+    """
+    checked = read_numbers(estimator, X, reset=reset)
+    cells = checked.data if scipy.sparse.issparse(checked) else checked
+    pieces = np.array_split(cells, num_threads() if cells.size > PIECE_CELLS else 1)
+    if not (fine := all(in_order(partial(not_negative_up_to, LARGEST_NUMBER), pieces))):
+        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], reset=reset)
+        check_non_negative(checked, f"{type(estimator).__name__} (input X)")
+        fine = float(checked.max()) <= LARGEST_NUMBER
+    return replace(named(estimator, checked), non_negative=fine)
+
+
+def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
+    """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
+    frame = as_frame(X)
+    if isinstance(frame, nw.DataFrame):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        table = as_table(X)
+        for number, what in ((table.num_rows, "sample"), (len(table.names), "feature")):
+            if number < 1:
+                raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
+        return table
+    X = validate_data(estimator, X, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False, reset=reset)
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if X.dtype.kind == "O":
+        numbers = _as_numbers(X)
+        X = X if numbers is None else numbers
+    if X.dtype.kind in "fiu":
+        X = check_array(X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
+        refuse_infinity(X, type(estimator).__name__)
+    return named(estimator, X)
+
+
+def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:
+    """A frame without the columns that the fit did not have; X itself if it is no frame, or lacks a column of the fit.
+
+    In the last case, scikit-learn's check raises its error for the columns of X as they are.
+    """
+    fitted = set(getattr(estimator, "feature_names_in_", ()))
+    frame = as_frame(X)
+    if not isinstance(frame, nw.DataFrame) or not fitted or not fitted < set(frame.columns):
+        return X
+    return frame.select([name for name in frame.columns if name in fitted]).to_native()
+
+
+def _as_numbers(X: np.ndarray) -> np.ndarray | None:
+    """An array of Python numbers as float64, missing ones as NaN; None if it holds anything else."""
+    flat = X.ravel().tolist()
+    if any(not is_missing(value) and (isinstance(value, bool) or not isinstance(value, Real)) for value in flat):
+        return None
+    return np.array([np.nan if is_missing(value) else float(value) for value in flat]).reshape(X.shape)
+
+
+def refuse_infinity(X: Any, name: str) -> None:
+    """Raise a ValueError that names the estimator if a cell is infinite."""
+    cells = X.data if scipy.sparse.issparse(X) else X
+    if cells.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(cells.sum())
+    if not finite and np.isinf(cells).any():
+        raise ValueError(f"Input X contains infinity or a value too large for {cells.dtype} ({name}).")
+
+
+# --------------------------------------------------------------------------------------------------
+# The base class of all estimators: fit, partial_fit, forget and the predictions
+# --------------------------------------------------------------------------------------------------
 
 
 class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -281,8 +531,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ImportError, OSError
             As for `Posterior.save`.
         """
-        from bayesnb.files.problem import write_own_problem
-        from bayesnb.files.values import write_value
+        from bayesnb.posterior.files import write_own_problem, write_value
 
         posterior, name = self._posterior(), type(self).__name__
         if type(self).__module__.partition(".")[0] != "bayesnb":

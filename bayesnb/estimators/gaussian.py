@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.read import named, read_numbers
+from bayesnb.data.tables import Table
+from bayesnb.estimators.base import Estimator, named, read_numbers
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.moments import Moments, moments
 from bayesnb.inference.exact import Exact
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.point import PointPosterior
-from bayesnb.problem import Problem
-from bayesnb.statistics.moments import Moments, moments
-from bayesnb.tables.table import Table
+from bayesnb.posterior.exact import PointPosterior
 
 __all__ = ["GaussianNB"]
 

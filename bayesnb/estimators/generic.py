@@ -5,16 +5,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.estimators.base import Estimator
-from bayesnb.estimators.read import read_mixed, without_new_columns
+from bayesnb.data.tables import SparseTable, Table
+from bayesnb.estimators.base import Estimator, read_mixed, without_new_columns
 from bayesnb.families.base import Family
-from bayesnb.inference.point import MAP, MLE
+from bayesnb.inference.em import MAP, MLE
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior
-from bayesnb.problem import Problem
 from bayesnb.selection.weights import weight_features, weighted_or_plain
-from bayesnb.tables.sparse import SparseTable
-from bayesnb.tables.table import Table
 
 __all__ = ["NaiveBayesClassifier"]
 

@@ -10,16 +10,15 @@ import numpyro.distributions as dist
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import log_rising
+from bayesnb.core.arrays import filled, log_rising
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.categories import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.dirichlet import dirichlet_log_evidence, dirichlet_mode
-from bayesnb.families.documents import Documents
+from bayesnb.families.distributions import log_of
+from bayesnb.families.exponential import Weights, times
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.log_probability import log_of
-from bayesnb.families.product import Weights, times
-from bayesnb.sparse import filled
-from bayesnb.statistics.counts import Counts, class_sums
+from bayesnb.families.statistics import Counts, class_sums
+from bayesnb.families.words import Documents
 
 __all__ = ["AnnotationCounts", "Annotations"]
 

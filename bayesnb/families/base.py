@@ -1,20 +1,4 @@
-"""The interface of a family of feature distributions.
-
-A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or `ExponentialFamily`
-if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's type. Register the
-class as a pytree, and everything else in the package works with it::
-
-    @jax.tree_util.register_dataclass
-    @dataclass(frozen=True)
-    class Exponential(ExponentialFamily, ConjugateFamily):
-        concentration: Hyperparameter = 1.0
-        rate: Hyperparameter = 1.0
-        ...
-
-Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
-column has categories. The methods must work for any leading axes: the package calls them for one column, for one class
-per row, and under ``jax.vmap``.
-"""
+"""What every family states, and what follows from it."""
 
 import inspect
 import reprlib
@@ -30,20 +14,17 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.arrays import namespace
-from bayesnb.families.chance import by_chance, tables_by_chance
-from bayesnb.families.compiled import compiled
+from bayesnb.core.arrays import dense, namespace
+from bayesnb.core.checking import Params
+from bayesnb.families.formulas import compiled
 from bayesnb.families.hyperparameters import (
     broadcast_hyperparameter,
     format_number,
     require_numbers,
     spread_over_categories,
 )
-from bayesnb.families.information import from_likelihood
-from bayesnb.params import Params
-from bayesnb.sparse import dense
-from bayesnb.statistics.base import Statistics
-from bayesnb.statistics.counts import Counts
+from bayesnb.families.information import by_chance, from_likelihood, tables_by_chance
+from bayesnb.families.statistics import Counts, Statistics
 
 __all__ = [
     "Family",
@@ -52,7 +33,28 @@ __all__ = [
     "Sample",
     "filled_cells",
     "log_density_of_rows",
+    "of_column",
+    "parameters_of_column",
 ]
+
+# --------------------------------------------------------------------------------------------------
+# The interface of a family of feature distributions.
+#
+# A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or
+# `ExponentialFamily` if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's
+# type. Register the class as a pytree, and everything else in the package works with it::
+#
+#     @jax.tree_util.register_dataclass
+#     @dataclass(frozen=True)
+#     class Exponential(ExponentialFamily, ConjugateFamily):
+#         concentration: Hyperparameter = 1.0
+#         rate: Hyperparameter = 1.0
+#         ...
+#
+# Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
+# column has categories. The methods must work for any leading axes: the package calls them for one column, for one
+# class per row, and under ``jax.vmap``.
+# --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**26
 """Memory for the densities of single cells under many draws."""
@@ -754,3 +756,19 @@ def _field_names(kind: type[Family], *, static: bool) -> tuple[str, ...]:
 def _short(value: Any) -> str:
     """A field for display: numbers of an array if they are few or equal, else its shape."""
     return format_number(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fi" else repr(value)
+
+
+# --------------------------------------------------------------------------------------------------
+# One column of a block: its family, and values of its parameters
+# --------------------------------------------------------------------------------------------------
+
+
+def of_column[F: Family](family: F, j: int) -> F:
+    """The family of one column, its arrays of shape (classes, 1) or (classes, 1, categories)."""
+    return family.take((slice(None), slice(j, j + 1)))
+
+
+def parameters_of_column(parameters: Parameters, j: int, num_leading: int) -> dict[str, Any]:
+    """Values of the parameters of one column, given the number of axes before that of the classes."""
+    at = (slice(None),) * (num_leading + 1) + (slice(j, j + 1),)
+    return {name: value[at] for name, value in parameters.items()}

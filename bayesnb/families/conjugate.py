@@ -11,15 +11,11 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
+from bayesnb.core.arrays import dense
 from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
-from bayesnb.families.cells import log_density_of_cells
-from bayesnb.families.compiled import compiled
-from bayesnb.families.components import component_marginal
-from bayesnb.families.count_table import ROWS_AN_ENTRY, CountTable
-from bayesnb.families.mean_variance import mean_of
-from bayesnb.families.pit import independent_pit
-from bayesnb.families.predictive import CellPredictive
-from bayesnb.sparse import dense
+from bayesnb.families.distributions import CellPredictive
+from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
+from bayesnb.families.large_counts import ROWS_AN_ENTRY, CountTable, log_density_of_cells
 
 __all__ = ["ConjugateFamily", "given"]
 
@@ -120,7 +116,7 @@ class ConjugateFamily(Family):
 
         The default is the difference of `log_normaliser` after the update and before, plus the base measure. Both may
         be large beside their difference: a family whose hyperparameters may be large states the difference itself,
-        with `bayesnb.arrays.log_rising` in place of log-gamma functions.
+        with `bayesnb.core.arrays.log_rising` in place of log-gamma functions.
         """
         log_ratio = self.update(statistics).log_normaliser() - self.log_normaliser()
         return log_ratio + getattr(statistics, "log_base", 0.0)
@@ -181,7 +177,7 @@ class ConjugateFamily(Family):
         parameters : mapping
             Draws, shape (..., classes, columns) or (..., classes, columns, categories).
         rng : numpy.random.Generator
-            For draws that were rounded to zero or one; see `bayesnb.families.pit.pit`.
+            For draws that were rounded to zero or one; see `bayesnb.families.formulas.pit`.
 
         Returns
         -------

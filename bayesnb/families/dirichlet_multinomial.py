@@ -11,15 +11,14 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.core.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.documents import Documents, log_coefficient
-from bayesnb.families.draw_words import draw_words
-from bayesnb.families.gamma_vector import GammaVector
+from bayesnb.families.distributions import GammaVector
+from bayesnb.families.draw import draw_words
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.large_counts import log_dirichlet_multinomial
-from bayesnb.statistics.counts import Counts
-from bayesnb.statistics.levels import LEVELS, Levels, Tally, levels
+from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
+from bayesnb.families.words import Documents, log_coefficient
 
 __all__ = ["DirichletMultinomial"]
 

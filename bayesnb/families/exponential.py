@@ -1,19 +1,392 @@
-"""Exponential families: densities as products of sufficient statistics and natural parameters."""
+"""Exponential families: densities of rows as one matrix product, and point estimates."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import biject_to
 
-from bayesnb.arrays import namespace
-from bayesnb.families.base import Family, Parameters, filled_cells
-from bayesnb.families.product import Product, natural_parameters, times
-from bayesnb.statistics.base import Statistics
-from bayesnb.statistics.counts import Counts, class_sums, observed_weight
+from bayesnb.core.arrays import any_missing, in_float64, namespace, row_pieces
+from bayesnb.families.base import Family, Hyperparameter, Parameters, filled_cells
+from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
-__all__ = ["ExponentialFamily"]
+__all__ = ["Concentrated", "ExponentialFamily", "Weights", "default_rate", "maximum", "times"]
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of rows as one matrix product of sufficient statistics and natural parameters
+# --------------------------------------------------------------------------------------------------
+
+FARTHEST = 5e5
+"""Largest change of a log partition by the origin. What cancels in a product is as large, and leaves 1e-10 of error."""
+
+
+def times(weight: Any, value: Any) -> Any:
+    """Product that is zero where the weight is zero, also if the value is infinite."""
+    xp, _ = namespace(weight, value)
+    nothing = weight == 0
+    return xp.where(nothing, 0.0, weight * xp.where(nothing, 0.0, value))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A matrix for products with rows, in which minus infinity counts only where the row is positive.
+
+    Attributes
+    ----------
+    values : array, shape (results, entries)
+        In Fortran's order, as a product with a sparse array reads them.
+    impossible : array of the same shape, or None
+        Ones in place of minus infinity; None if there are none.
+    """
+
+    values: np.ndarray
+    impossible: np.ndarray | None
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        """Weights as given, infinite ones among them."""
+        if np.fmin.reduce(values, axis=None, initial=0.0) != -np.inf:
+            return cls(np.asfortranarray(values), None)
+        impossible = np.isneginf(values)
+        finite = np.where(impossible, 0.0, values)
+        return cls(np.asfortranarray(finite), np.asfortranarray(impossible, dtype=np.float64))
+
+    def of_rows(self, rows: Any) -> np.ndarray:
+        """Products with rows (rows, entries), an array or CSR array; shape (results, rows)."""
+        sums = _product(self.values, rows)
+        if self.impossible is not None:
+            sums[_product(self.impossible, rows) > 0] = -np.inf
+        return sums
+
+
+def _product(values: np.ndarray, rows: Any) -> np.ndarray:
+    # SciPy multiplies a sparse array from the left only.
+    return values @ rows.T if isinstance(rows, np.ndarray) else (rows @ values.T).T
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Some classes, whose terms are measured from one origin.
+
+    Attributes
+    ----------
+    origin : tuple of array
+        The origin, shape (columns,); empty if terms are measured from zero.
+    terms : list of int
+        Terms that the densities need; the natural parameters of the others are zero.
+    weights : Weights
+        Shape (draws times classes, entries): the natural parameters of each term, and the log partition with its sign
+        changed.
+    with_base : bool
+        Whether the base measure counts.
+    """
+
+    origin: tuple[Any, ...]
+    terms: list[int]
+    weights: Weights
+    with_base: bool
+
+
+@dataclass(frozen=True)
+class Product:
+    r"""Log densities of rows under values of the parameters, :math:`T(x)\,\eta(\theta) - A(\theta) + \log h(x)`.
+
+    Terms and natural parameters are measured from an origin for each class and column, the average over the draws of
+    `ExponentialFamily.origin`. One origin for all classes would lose the digits of classes that are far apart in units
+    of their own spread. If draws are far from their average, the formula itself replaces the product.
+
+    Attributes
+    ----------
+    family : ExponentialFamily
+    parameters : dict
+        Arrays of shape (..., classes, columns).
+    x : array, shape (rows, columns)
+    complete : bool
+        Whether no cell is missing.
+    frames : list of _Frame, or None
+        One for all classes, or one for each; None if draws are too far from their average.
+    """
+
+    family: Any
+    parameters: dict[str, np.ndarray]
+    x: np.ndarray
+    complete: bool
+    frames: list[_Frame] | None
+
+    @classmethod
+    def of(cls, family: Any, parameters: Mapping[str, Any], x: Any, *, with_base: bool = True) -> Self:
+        """Prepare the product of a family's terms in these rows and its natural parameters.
+
+        Parameters
+        ----------
+        family : ExponentialFamily
+        parameters : mapping
+            Arrays of shape (..., classes, columns).
+        x : array, shape (rows, columns)
+            Missing cells are NaN.
+        with_base : bool
+            Whether a base measure that all classes share counts.
+        """
+        values = {name: np.asarray(value) for name, value in parameters.items()}
+        x = np.asarray(x, dtype=np.float64)
+        complete = not any_missing(x)
+        with np.errstate(divide="ignore", over="ignore"):
+            frames = _frames(family, values, x, complete=complete, with_base=with_base)
+        return cls(family, values, x, complete, frames)
+
+    def of_all_rows(self) -> np.ndarray:
+        """Log densities, shape (..., rows, classes)."""
+        num_rows, num_columns = self.x.shape
+        pieces = list(row_pieces(num_rows, num_columns))
+        if len(pieces) == 1:
+            return self.of_rows(pieces[0])
+        *leading, num_classes, _ = self._shape
+        result = np.empty((*leading, num_classes, num_rows))
+        for rows in pieces:
+            result[..., rows] = np.swapaxes(self.of_rows(rows), -1, -2)
+        return np.swapaxes(result, -1, -2)
+
+    def of_rows(self, rows: slice) -> np.ndarray:
+        """Log densities of some of the rows, shape (..., rows, classes)."""
+        observed, cells = filled_cells(self.family, self.x[rows])
+        *leading, num_classes, num_columns = self._shape
+        if self.frames is None:
+            flat = {name: value.reshape(-1, num_classes, num_columns) for name, value in self.parameters.items()}
+            found = [
+                self._by_formula({name: value[i] for name, value in flat.items()}, observed, cells)
+                for i in range(int(np.prod(leading)))
+            ]
+            return np.reshape(found, (*leading, len(cells), num_classes))
+        sums = [self._of_frame(frame, observed, cells) for frame in self.frames]
+        shape = (*leading, num_classes // len(sums), len(cells))
+        by_class = np.concatenate([part.reshape(shape) for part in sums], axis=-2) if len(sums) > 1 else sums[0]
+        return np.swapaxes(by_class.reshape(*leading, num_classes, len(cells)), -1, -2)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return next(iter(self.parameters.values())).shape
+
+    def _of_frame(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Log densities under a frame's classes, shape (draws times classes, rows)."""
+        sums = frame.weights.of_rows(self._design(frame, observed, cells))
+        if frame.with_base:
+            # The base measure may be infinite, and is therefore no factor of the product.
+            base = np.asarray(self.family.log_base(cells, *frame.origin))
+            if base.any():
+                sums += np.where(observed, base, 0.0).sum(axis=-1)
+        return sums
+
+    def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The factors of a frame's weights, shape (rows, entries)."""
+        with np.errstate(over="ignore"):
+            terms = self.family.terms(cells, *frame.origin) if frame.terms else ()
+            parts = [np.asarray(terms[k]) for k in frame.terms]
+        if not self.complete:
+            parts = [np.where(observed, part, 0.0) for part in parts]
+        parts.append(np.ones((len(cells), 1)) if self.complete else observed.astype(np.float64))
+        return np.concatenate(parts, axis=1)
+
+    def _by_formula(self, parameters: dict[str, np.ndarray], observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Log densities under one draw, shape (rows, classes)."""
+        densities = self.family.cell_log_likelihood(parameters, cells[:, None])
+        return np.where(observed[:, None], densities, 0.0).sum(axis=-1)
+
+
+def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
+    """What the family's `natural` gives: a tuple of natural parameters, and the log partition.
+
+    Raises
+    ------
+    TypeError
+        If the natural parameters are not in a tuple.
+    """
+    given = family.natural(parameters, *origin)
+    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], tuple | list)):
+        raise TypeError(
+            f"natural of {type(family).__name__} does not give a tuple of natural parameters and the log partition: "
+            "write the inner tuple, too, as in return (parameter,), log_partition"
+        )
+    return given
+
+
+def _frames(
+    family: Any, parameters: dict[str, np.ndarray], x: np.ndarray, *, complete: bool, with_base: bool
+) -> list[_Frame] | None:
+    own = family.origin(parameters)
+    common = None if own is None else family.common_origin(x)
+    if own is None or common is not None:
+        origin = () if own is None else (common,)
+        natural, partition = natural_parameters(family, parameters, *origin)
+        return [_frame(origin, natural, partition, complete=complete, with_base=with_base)]
+    own = np.asarray(own)
+    average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
+    natural, partition = natural_parameters(family, parameters, average)
+    _, nearest = natural_parameters(family, parameters, own)
+    if not (np.abs(partition - nearest) <= FARTHEST).all():
+        return None
+    classes = [slice(c, c + 1) for c in range(len(average))]
+    # The base measure depends on the origin: the classes do not share it.
+    return [
+        _frame(
+            (average[c.start],),
+            [eta[..., c, :] for eta in natural],
+            partition[..., c, :],
+            complete=complete,
+            with_base=True,
+        )
+        for c in classes
+    ]
+
+
+def _frame(origin: tuple[Any, ...], natural: Any, partition: Any, *, complete: bool, with_base: bool) -> _Frame:
+    natural, partition = [np.asarray(eta) for eta in natural], -np.asarray(partition)
+    terms = [k for k, eta in enumerate(natural) if eta.any()]
+    parts = [natural[k] for k in terms]
+    parts.append(partition.sum(axis=-1, keepdims=True) if complete else partition)
+    weights = Weights.of(np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts], axis=1))
+    return _Frame(origin, terms, weights, with_base)
+
+
+# --------------------------------------------------------------------------------------------------
+# The maximum of a density of a few numbers, by Newton's method, for all classes and columns at once
+# --------------------------------------------------------------------------------------------------
+
+MAX_STEPS = 100
+"""Largest number of steps; about ten are usual."""
+
+LONGEST_STEP = 2.0
+"""Largest change of a coordinate in one step."""
+
+FARTHEST_COORDINATE = 32.0
+"""Distance of a coordinate, such as the logarithm of a concentration, from its start at which the search is given up, a
+factor of 8e13."""
+
+FLAT = 1e-10
+"""Curvature of the density below which a maximum is not unique."""
+
+ROUNDING_OF_DENSITY = 1e-12
+"""Relative error of a density."""
+
+NEAR = 0.1
+"""Expected gain below which a step is taken as it is: rounding may hide the gain of a density of large terms."""
+
+SETTLED = 1e-12
+"""Expected gain below which the search ends, a millionth of a standard deviation from the maximum."""
+
+ROUNDED = 1e-6
+"""Expected gain below which the search ends where a step has not lowered it: what is left is rounding of the slopes."""
+
+
+@in_float64
+def maximum(family: Family, statistics: Any, start: Mapping[str, Any], *, with_prior: bool) -> dict[str, np.ndarray]:
+    """Parameters at which the likelihood, or the posterior density, has its maximum.
+
+    The density of the parameters as named is maximised. Newton's method moves in unconstrained coordinates, the
+    logarithm of a positive number, with the absolute values of the Hessian's eigenvalues, so that every step goes
+    uphill (Nocedal and Wright 2006, *Numerical Optimization*, 2nd edition, section 3.4). JAX differentiates.
+
+    Parameters
+    ----------
+    family : Family
+        Every hyperparameter a number; parameters of shape (classes, columns), independent of each other's cells.
+    statistics : Statistics
+    start : mapping
+        A first value of each parameter, shape (classes, columns); where the support does not hold it, the coordinate is
+        zero.
+    with_prior : bool
+        Whether the prior density counts.
+
+    Returns
+    -------
+    dict of array, shape (classes, columns)
+        NaN in all parameters of a class and column whose density has no maximum, or more than one.
+    """
+    of = partial(_expansion, family, statistics, float(with_prior))
+    first = z = np.nan_to_num(np.asarray(_coordinates(family, dict(start))), posinf=0.0, neginf=0.0)
+    height, gradient, hessian = map(np.asarray, of(z))
+    settled, before = np.zeros(height.shape, bool), np.full(height.shape, np.inf)
+    for _ in range(MAX_STEPS):
+        step, curvature, gain = _step(gradient, hessian)
+        settled |= (gain <= SETTLED) | ((gain <= ROUNDED) & (gain >= before))
+        step, before = np.where(settled, 0.0, step), gain
+        if (settled | (np.abs(z - first) > FARTHEST_COORDINATE).any(axis=0)).all():
+            break
+        for _ in range(30):
+            proposed, *slopes = map(np.asarray, of(z + step))
+            worse = (gain > NEAR) & ~(proposed >= height - ROUNDING_OF_DENSITY * np.abs(height))
+            if not worse.any():
+                break
+            step = np.where(worse, step / 4, step)
+        z = z + step
+        height, (gradient, hessian) = proposed, slopes
+    found = settled & (np.abs(z - first) <= FARTHEST_COORDINATE).all(axis=0) & (curvature > FLAT)
+    return {name: np.where(found, np.asarray(value), np.nan) for name, value in _values(family, z).items()}
+
+
+def _step(gradient: np.ndarray, hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Newton's step (numbers, classes, columns), the least curvature and the expected gain (classes, columns)."""
+    curvature, axes = np.linalg.eigh(np.moveaxis(hessian, (0, 1), (-2, -1)))
+    along = np.einsum("...ik,i...->...k", axes, gradient) / np.maximum(np.abs(curvature), FLAT)
+    step = np.einsum("...ik,...k->i...", axes, along)
+    gain = 0.5 * (gradient * step).sum(axis=0)
+    step *= np.minimum(1.0, LONGEST_STEP / np.maximum(np.abs(step).max(axis=0), LONGEST_STEP))
+    return step, -curvature.max(axis=-1), gain
+
+
+@jax.jit
+def _expansion(family: Family, statistics: Any, power: Any, z: Any) -> tuple[Any, Any, Any]:
+    """Log density at a point, the prior's to a power, its gradient and its Hessian, which link no two classes."""
+
+    def log_density(z: Any) -> Any:
+        values, log_prior = _at(family, z)
+        height = family.log_likelihood(values, statistics) + power * log_prior
+        return height.sum(), height
+
+    (gradient, height), along = jax.linearize(jax.grad(log_density, has_aux=True), z)
+    units = jnp.broadcast_to(jnp.eye(len(z))[:, :, None, None], (len(z), *z.shape))
+    return height, gradient, jax.vmap(lambda unit: along(unit)[0])(units)
+
+
+def _at(family: Family, z: Any) -> tuple[dict[str, Any], Any]:
+    """Parameters at a point, and their log density under the prior."""
+    values: dict[str, Any] = {}
+    densities = []
+
+    def place(name: str, distribution: dist.Distribution) -> Any:
+        values[name] = biject_to(distribution.support)(z[len(values)])
+        densities.append(distribution.log_prob(values[name]))
+        return values[name]
+
+    family.prior(place)
+    return values, sum(densities)
+
+
+@jax.jit
+def _values(family: Family, z: Any) -> dict[str, Any]:
+    return _at(family, z)[0]
+
+
+@jax.jit
+def _coordinates(family: Family, values: dict[str, Any]) -> Any:
+    found = []
+
+    def note(name: str, distribution: dist.Distribution) -> Any:
+        found.append(biject_to(distribution.support).inv(values[name]))
+        return values[name]
+
+    family.prior(note)
+    return jnp.stack(found)
+
+
+# --------------------------------------------------------------------------------------------------
+# Exponential families: densities as products of sufficient statistics and natural parameters
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -25,7 +398,8 @@ class ExponentialFamily(Family):
     A subclass states `terms` T, `natural` (the natural parameters and the log partition A) and, where h is not one,
     `log_base`: Murphy (2012), *Machine Learning: a Probabilistic Perspective*, section 9.2. Statistics, the density of
     rows on the host and on an accelerator, under one value of the parameters or under thousands of draws, and the
-    density of statistics follow. The formulas take NumPy arrays and JAX arrays (`bayesnb.arrays.namespace` says which).
+    density of statistics follow. The formulas take NumPy arrays and JAX arrays
+    (`bayesnb.core.arrays.namespace` says which).
 
     A family whose terms would lose digits far from zero states an `origin` as well. `terms`, `natural` and `log_base`
     then take it as a second argument.
@@ -175,3 +549,60 @@ class ExponentialFamily(Family):
         observed, cells = filled_cells(self, x.astype(np.float64))
         cells = self.cell_log_likelihood(parameters, cells[:, None, :])
         return xp.where(observed[:, None, :], cells, 0.0).sum(axis=-1)
+
+
+# --------------------------------------------------------------------------------------------------
+# Families of two parameters, a location and a concentration, whose posterior has no closed form
+# --------------------------------------------------------------------------------------------------
+
+RATE = 0.15
+"""With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
+
+
+class Concentrated(ExponentialFamily):
+    """A family of a location and a concentration.
+
+    The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
+    is cheap. From it follow the defaults that the data determine, and the first point of the search for a maximum.
+    """
+
+    concentration: Hyperparameter
+    rate: Hyperparameter
+
+    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
+    why_no_mode: ClassVar[str] = "no observed cell, and a prior whose density has no single maximum"
+
+    @abstractmethod
+    def estimate(self, statistics: Any) -> dict[str, np.ndarray]:
+        """Approximate maximum of the likelihood, shape (classes, columns), by name.
+
+        Parameters
+        ----------
+        statistics : Counts
+
+        Returns
+        -------
+        dict of array
+            NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
+        """
+
+    def on_scale_of(self, pooled: Any) -> Self:
+        if self.rate is not None:
+            return self
+        rate = default_rate(self.estimate(pooled)["concentration"])
+        return self.with_hyperparameters({"rate": np.broadcast_to(rate, np.shape(self.concentration))})
+
+    def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self, statistics, self.estimate(statistics), with_prior=True)
+
+
+def default_rate(concentration: np.ndarray) -> np.ndarray:
+    """Rate of a concentration's prior, given the concentration of the whole column; NaN counts as one.
+
+    The prior mean is ten times the column's concentration where that is large, which is the default of `Gaussian` for
+    the precision of a class. It is ten where the column is spread widely, because then the classes may be far apart.
+    """
+    return RATE / (1 + np.where(concentration > 0, concentration, 1.0))

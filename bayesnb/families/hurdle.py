@@ -1,4 +1,4 @@
-"""Columns of numbers many of which are zero: a Beta prior on the share of the others, and a family for these."""
+"""Zeros with a probability of their own, and another family for the other cells."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,17 +9,74 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
-from bayesnb.families.bernoulli import Bernoulli
+from bayesnb.families.categories import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.families.distributions import OrZero, SampledParameters, ZeroOr
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
-from bayesnb.families.log_probability import SampledParameters
-from bayesnb.families.zero_or import OrZero, ZeroOr
-from bayesnb.statistics.hurdle import HurdleStatistics
+from bayesnb.families.statistics import Counts, Statistics
 
 __all__ = ["Hurdle"]
+
+# --------------------------------------------------------------------------------------------------
+# Statistics of cells that are zero or not: how many are not, and those of the others' values
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class HurdleStatistics(Statistics):
+    """Weight of the cells and of those that are not zero, and statistics of the values that are not zero.
+
+    Attributes
+    ----------
+    nonzero : Counts
+        Its ``n`` is the weight of the observed cells, its ``total`` that of the cells other than zero.
+    values : Statistics
+        Those of the inner family.
+    """
+
+    nonzero: Counts
+    values: Any
+
+    @property
+    def n(self) -> Any:
+        """Weight of the observed cells, shape (classes, columns)."""
+        return self.nonzero.n
+
+    @property
+    def log_base(self) -> Any:
+        """Weighted sum of the part of the log density that no parameter enters."""
+        return getattr(self.values, "log_base", 0.0)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.nonzero + other.nonzero, self.values + other.values)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.nonzero - other.nonzero, self.values - other.values)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.nonzero * factor, self.values * factor)
+
+    def without_rounding(self, before: Self) -> Self:
+        return type(self)(self.nonzero.without_rounding(before.nonzero), self.values.without_rounding(before.values))
+
+    def same_rows(self, other: Statistics) -> bool:
+        return (
+            isinstance(other, HurdleStatistics)
+            and self.nonzero.same_rows(other.nonzero)
+            and self.values.same_rows(other.values)
+        )
+
+    def pooled(self) -> Self:
+        return type(self)(self.nonzero.pooled(), self.values.pooled())
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns of numbers many of which are zero: a Beta prior on the share of the others, and a family for these
+# --------------------------------------------------------------------------------------------------
 
 OWN = ("concentration1", "concentration0")
 """Hyperparameters of the probability that a cell is not zero."""

@@ -12,7 +12,7 @@ import scipy.special
 from numpyro.distributions import constraints
 from scipy.optimize.elementwise import bracket_root, find_root
 
-from bayesnb.arrays import log_rising, namespace
+from bayesnb.core.arrays import log_rising, namespace
 
 __all__ = ["CovarianceElement", "bartlett_of", "draw_inverse_wishart"]
 

@@ -8,25 +8,27 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import namespace, sqrt
+from bayesnb.core.arrays import namespace, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distances import distances, distances_on_device, log_det
+from bayesnb.families.distributions import TDistribution
 from bayesnb.families.gaussian import FARTHEST, Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.inverse_wishart import CovarianceElement
-from bayesnb.families.multivariate_t import (
-    left_out,
+from bayesnb.families.moments import Moments, Scatter, device_scatter, scatter
+from bayesnb.families.student_t import (
+    default_rate,
+    distances,
+    distances_on_device,
+    log_det,
     log_multivariate_gamma_ratio,
     log_normal,
     log_student_t,
     predictive_matrix,
-    refitted,
+    rows_left_out,
+    rows_refitted,
+    too_narrow,
 )
-from bayesnb.families.student_t import default_rate, too_narrow
-from bayesnb.families.t_distribution import TDistribution
-from bayesnb.statistics.moments import Moments
-from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
 
 __all__ = ["MultivariateGaussian"]
 
@@ -300,12 +302,12 @@ class MultivariateGaussian(ConjugateFamily):
         return self.df[..., 0] - self.scale.shape[-1] + 1
 
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Scatter) -> np.ndarray | None:
-        return left_out(self.update(statistics), statistics, x, codes)
+        return rows_left_out(self.update(statistics), statistics, x, codes)
 
     def row_log_refitted(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter, held: np.ndarray
     ) -> np.ndarray:
-        return refitted(self, statistics, x, codes, weights)
+        return rows_refitted(self, statistics, x, codes, weights)
 
     def story(self) -> tuple[str, list[str]]:
         loc, kappa, scale = (format_number(value) for value in (self.loc, self.kappa, self.scale))

@@ -1,19 +1,179 @@
-"""Log Student-t densities summed over columns, and the same with a cell left out."""
+"""The Student-t distribution of new cells and rows."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesnb.arrays import log_rising, namespace
-from bayesnb.rows import row_pieces
-from bayesnb.statistics.base import ROUNDING
-from bayesnb.statistics.moments import Moments
+from bayesnb.core.arrays import log_rising, namespace, row_pieces
+from bayesnb.families.moments import Moments, Scatter
+from bayesnb.families.statistics import ROUNDING
 
-__all__ = ["StudentT", "default_rate", "left_out", "refitted", "too_narrow"]
+__all__ = [
+    "StudentT",
+    "default_rate",
+    "distances",
+    "distances_on_device",
+    "left_out",
+    "log_det",
+    "log_multivariate_gamma_ratio",
+    "log_normal",
+    "log_student_t",
+    "predictive_matrix",
+    "refitted",
+    "rows_left_out",
+    "rows_refitted",
+    "too_narrow",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Squared distances of rows from the centre of each class, measured by a matrix, over the observed cells.
+#
+# Densities of vectors with an elliptical shape are functions of three numbers for each row and class: the squared
+# distance :math:`(x - m)^T A^{-1} (x - m)`, the logarithm of the determinant of A, and the number of observed cells.
+# Where cells of a row are missing, all three are those of the observed cells, with their rows and columns of A.
+# --------------------------------------------------------------------------------------------------
+
+SMALLEST_SHARE = 1e-14
+"""Smallest share of a column's variance that the columns before it may leave."""
+
+ROWS = 256
+"""Rows with missing cells that JAX computes at a time: each row has a matrix for every class."""
+
+
+class Distances(NamedTuple):
+    """What the density of a row needs.
+
+    Attributes
+    ----------
+    squared, log_det : array, shape (..., rows, classes)
+    observed : array, shape (rows, 1)
+        Number of observed cells.
+    """
+
+    squared: Any
+    log_det: Any
+    observed: Any
+
+
+def distances(x: np.ndarray, centre: np.ndarray, matrix: np.ndarray) -> Distances:
+    """Distances of all rows; rows in which the same cells are missing are computed together.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Missing cells are NaN.
+    centre : array, shape (..., classes, columns)
+    matrix : array, shape (..., classes, columns, columns)
+    """
+    observed = ~np.isnan(x)
+    shape = (*centre.shape[:-2], len(x), centre.shape[-2])
+    squared, log_dets = np.zeros(shape), np.zeros(shape)
+    for rows, columns in _patterns(observed):
+        whole = len(columns) == x.shape[1]
+        some, middle = (matrix, centre) if whole else (matrix[..., columns[:, None], columns], centre[..., columns])
+        away = x[rows][:, slice(None) if whole else columns] - middle[..., None, :]
+        squared[..., rows, :] = np.swapaxes(squared_distance(some[..., None, :, :], away), -1, -2)
+        log_dets[..., rows, :] = log_det(some)[..., None, :]
+    return Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+
+
+def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+    """Rows in which the same cells are observed, and these columns; rows without a cell are left out."""
+    if observed.all():
+        return [(slice(None), np.arange(observed.shape[1]))]
+    kinds, which = np.unique(observed, axis=0, return_inverse=True)
+    pairs = ((np.flatnonzero(which == k), np.flatnonzero(kind)) for k, kind in enumerate(kinds))
+    return [(rows, columns) for rows, columns in pairs if len(columns)]
+
+
+def squared_distance(matrix: Any, away: Any) -> Any:
+    """The squared length of vectors (..., columns) as positive definite matrices (..., columns, columns) measure it.
+
+    A matrix of a single vector axis measures all vectors along that axis.
+    """
+    xp, _ = namespace(matrix, away)
+    factor, size = _cholesky(matrix)
+    if factor.shape[-3:-2] == (1,):
+        # One matrix for many vectors: its root once, and a product of matrices.
+        root = xp.linalg.inv(factor[..., 0, :, :]) / size
+        solved = away @ xp.swapaxes(root, -1, -2)
+    else:
+        solved = xp.linalg.solve(factor, (away / size)[..., None])[..., 0]
+    return (solved**2).sum(axis=-1)
+
+
+def log_det(matrix: Any) -> Any:
+    """Logarithm of the determinant of positive definite matrices, shape (...,)."""
+    xp, _ = namespace(matrix)
+    factor, size = _cholesky(matrix)
+    return 2 * (xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)) + xp.log(size)).sum(axis=-1)
+
+
+def _cholesky(matrix: Any) -> tuple[Any, Any]:
+    """Cholesky factor of the matrix with ones on its diagonal, and the square roots that scale it so.
+
+    So scaled, the units of the columns do not matter, and no product of them overflows.
+
+    Raises
+    ------
+    ValueError
+        If a column has no variance of its own beside the others, up to the digits of float64; under NumPy only.
+    """
+    xp, _ = namespace(matrix)
+    size = xp.sqrt(xp.diagonal(matrix, axis1=-2, axis2=-1))
+    scaled = matrix / size[..., :, None] / size[..., None, :]
+    try:
+        factor = xp.linalg.cholesky(scaled)
+        singular = xp is np and bool((np.diagonal(factor, axis1=-2, axis2=-1) ** 2 < SMALLEST_SHARE).any())
+    except np.linalg.LinAlgError:
+        singular = True
+    if singular:
+        raise ValueError(
+            "a matrix of MultivariateGaussian is singular in float64: columns of the block determine each other, and "
+            "`scale` is too small beside their spread; leave `scale` out, give a larger one, or drop a column"
+        )
+    return factor, size
+
+
+def distances_on_device(x: Any, centre: Any, matrix: Any) -> Distances:
+    """As `distances`, for JAX to compile, to run and to differentiate; no axes before those of the classes.
+
+    Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
+    """
+    x = x.astype(jnp.float64)
+    observed = ~jnp.isnan(x)
+    cells = jnp.where(observed, x, 0.0)
+
+    def of_whole_rows() -> tuple[Any, Any]:
+        squared = jax.vmap(squared_distance, (0, 1), 1)(matrix[:, None], cells[:, None] - centre)
+        return squared, jnp.broadcast_to(log_det(matrix), squared.shape)
+
+    def of_rows() -> tuple[Any, Any]:
+        each = partial(_distance_of_row, centre=centre, matrix=matrix)
+        return jax.lax.map(each, (cells, observed), batch_size=ROWS)
+
+    squared, log_dets = jax.lax.cond(observed.all(), of_whole_rows, of_rows)
+    return Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+
+
+def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple[Any, Any]:
+    """Squared distance and log determinant of the observed cells of one row, shape (classes,) each.
+
+    A missing cell gets a row and a column of the identity, and the distance zero.
+    """
+    cells, observed = row
+    both = observed[:, None] & observed
+    filled = jnp.where(both, matrix, jnp.eye(len(cells)))
+    return squared_distance(filled, jnp.where(observed, cells - centre, 0.0)), log_det(filled)
+
+
+# --------------------------------------------------------------------------------------------------
+# Log Student-t densities summed over columns, and the same with a cell left out
+# --------------------------------------------------------------------------------------------------
 
 RATE = 0.1
 """Default `rate` of a Gaussian column, in variances of the column."""
@@ -337,3 +497,137 @@ def _plain_sum(excess: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 @partial(jax.jit, static_argnames="group")
 def _compiled_log_sums(table: Any, x: Any, mean: Any, *, group: int) -> Any:
     return _log_sums(table, x, mean, add=partial(sum_of_logs, group=group))
+
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows that are multivariate Student-t, and the same with the row left out of its class
+# --------------------------------------------------------------------------------------------------
+
+SMALLEST_REST_OF_ROWS = 1e-6
+"""Smallest share of a spread that must remain without a row; below, the difference is too inaccurate."""
+
+
+def log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
+    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions of p columns.
+
+    Parameters
+    ----------
+    df, more : array
+        The degrees of freedom and what is added to them.
+    size : int
+        The number p.
+    """
+    return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
+
+
+def predictive_matrix(family: Any) -> Any:
+    r"""The matrix that measures distances in the predictive density, :math:`\Psi (\kappa + 1) / \kappa`."""
+    return family.scale * ((family.kappa + 1) / family.kappa)[..., None]
+
+
+def log_student_t(df: Any, of_rows: Distances) -> Any:
+    r"""Log density of the observed cells of rows whose matrix and degrees of freedom are those of all columns.
+
+    With k observed cells and squared distance d by the matrix A,
+
+    .. math:: \log\Gamma((\nu + k) / 2) - \log\Gamma(\nu / 2) - \tfrac{k}{2} \log \pi - \tfrac12 \log |A|
+              - \tfrac{\nu + k}{2} \log(1 + d).
+
+    Parameters
+    ----------
+    df : array, shape (classes,)
+        The :math:`\nu` of the predictive density, which does not depend on the cells observed.
+    of_rows : Distances
+    """
+    xp, _ = namespace(of_rows.squared, df)
+    number = of_rows.observed
+    constant = log_rising(df / 2 + 0.0 * number, number / 2) - 0.5 * number * np.log(np.pi)
+    return constant - 0.5 * of_rows.log_det - 0.5 * (df + number) * xp.log1p(of_rows.squared)
+
+
+def log_normal(of_rows: Distances) -> Any:
+    """Log density of the observed cells of rows with a multivariate normal distribution."""
+    return -0.5 * (of_rows.squared + of_rows.log_det + of_rows.observed * np.log(2 * np.pi))
+
+
+def rows_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    r"""Log density of each row given the others of its class, shape (rows,); None where a difference loses its digits.
+
+    Without the row the scale matrix is :math:`\Psi - \frac{\kappa}{\kappa - 1} d d^T` with d the distance from the
+    location, a change of rank one: its determinant is that of :math:`\Psi` times
+    :math:`1 - \frac{\kappa}{\kappa - 1} d^T \Psi^{-1} d`. The density of the row is the ratio of the normalisers of
+    both posteriors.
+
+    Parameters
+    ----------
+    whole : MultivariateGaussian
+        The posterior given all rows.
+    statistics : Scatter
+        Of all rows.
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    """
+    columns = statistics.of_columns
+    if np.isnan(x).any() or (statistics.n <= 1).any() or (columns.ssd <= 0).any():
+        return None
+    share = (x - columns.mean[codes]) ** 2 * (columns.n / ((columns.n - 1) * columns.ssd))[codes]
+    found = np.empty(len(x))
+    size = x.shape[1]
+    for c in np.unique(codes):
+        rows = np.flatnonzero(codes == c)
+        kappa, df = whole.kappa[c, 0], whole.df[c, 0]
+        distance = squared_distance(whole.scale[c][None], x[rows] - whole.loc[c]) * kappa / (kappa - 1)
+        if distance.max() > 1 - SMALLEST_REST_OF_ROWS:
+            return None
+        constant = log_rising((df - size) / 2, np.array(size / 2)) - 0.5 * size * np.log(np.pi)
+        constant += 0.5 * size * np.log1p(-1 / kappa) - 0.5 * log_det(whole.scale[c])
+        found[rows] = constant + 0.5 * (df - 1) * np.log1p(-distance)
+    return found if share.max(initial=0.0) < 1 - SMALLEST_REST_OF_ROWS else None
+
+
+def rows_refitted(prior: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """As `ConjugateFamily.row_log_refitted`: the posterior of each class without each row, many rows at a time.
+
+    Parameters
+    ----------
+    prior : MultivariateGaussian
+        The prior with its defaults not set.
+    statistics : Scatter
+        Of all rows.
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    weights : array, shape (rows,)
+
+    Returns
+    -------
+    array, shape (rows, classes)
+        NaN where a row cannot have been among the data, or lacks a cell.
+    """
+    num_classes, size = statistics.mean.shape
+    result = np.full((len(x), num_classes), np.nan)
+    before, given = (
+        _with_axis_of_rows(kind, names)
+        for kind, names in ((statistics, ("n", "mean", "scatter")), (prior, ("loc", "kappa", "df", "scale")))
+    )
+    for rows in row_pieces(len(x), num_classes * size * size):
+        cells = x[rows]
+        own = np.where(codes[rows] == np.arange(num_classes)[:, None], weights[rows], 0.0)[..., None]
+        mean = np.broadcast_to(cells, (num_classes, *cells.shape))
+        row = Scatter(own, mean, np.zeros((*mean.shape, size)))
+        with np.errstate(invalid="ignore"):
+            rest = (before - row).without_rounding(before)
+            possible = prior.possible(rest).all(axis=(0, 2)) & ~np.isnan(cells).any(axis=1)
+        some = np.flatnonzero(possible)
+        rest = Scatter(rest.n[:, some], rest.mean[:, some], rest.scatter[:, some])
+        after = given.on_scale_of(rest.pooled()).update(rest)
+        matrix = predictive_matrix(after)
+        squared = squared_distance(matrix, cells[some] - after.loc)
+        of_rows = Distances(squared, log_det(matrix), np.full((1, 1), size))
+        result[rows][some] = log_student_t(after.df[..., 0] - size + 1, of_rows).T
+    return result
+
+
+def _with_axis_of_rows(kind: Any, names: tuple[str, ...]) -> Any:
+    """Arrays (classes, ...) with an axis of rows, of length one, behind that of the classes."""
+    values = {name: getattr(kind, name) for name in names}
+    return type(kind)(**{name: None if value is None else np.asarray(value)[:, None] for name, value in values.items()})

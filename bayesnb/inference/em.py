@@ -1,34 +1,139 @@
-"""Parameters and missing labels found together: expectation-maximisation."""
+"""Expectation maximisation and point estimates."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.arrays import in_float64, log
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.checking import warn, whole_number
+from bayesnb.core.running import in_order, random_generator
+from bayesnb.families.base import Family
+from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.inference.base import ConvergenceWarning
-from bayesnb.model.bound import BoundModel
-from bayesnb.parallel import in_order
-from bayesnb.problem import Problem
-from bayesnb.unlabelled import Unlabelled
-from bayesnb.warn import warn
+from bayesnb.inference.exact import ConvergenceWarning, Inference
+from bayesnb.model.blocks import ModelParameters, ModelStatistics, log_prior_density
+from bayesnb.model.bound import BoundModel, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.problem import Problem, Unlabelled
+from bayesnb.posterior.exact import PointPosterior
 
 __all__ = [
+    "EM",
+    "MAP",
+    "MLE",
     "TOLERANCE",
-    "Estimate",
+    "Step",
     "chain_quantiles",
-    "expected_statistics",
+    "climb",
+    "extrapolated",
     "first_responsibilities",
     "iterate",
     "label_log_joint",
-    "maximise",
     "probabilities",
 ]
+
+# --------------------------------------------------------------------------------------------------
+# Accelerated expectation-maximisation, over the probabilities of the missing labels
+# --------------------------------------------------------------------------------------------------
+
+ROUNDING = 1e-13
+"""Relative rounding error of the log posterior, a sum over all rows."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of EM from given probabilities of the labels.
+
+    Attributes
+    ----------
+    parameters : ModelParameters
+        The estimate given the probabilities.
+    log_posterior : float
+        Log posterior density of the estimate, the labels summed out, up to a constant.
+    responsibilities : array, shape (rows, classes)
+        Probabilities of the labels given the estimate.
+    """
+
+    parameters: Any
+    log_posterior: float
+    responsibilities: np.ndarray
+
+
+def climb(
+    step: Callable[[np.ndarray], Step],
+    start: np.ndarray,
+    weights: np.ndarray,
+    max_iterations: int,
+    tolerance: float,
+    *,
+    accelerate: bool,
+) -> tuple[Step, float]:
+    """Steps until the log posterior no longer rises.
+
+    Two steps of EM, from :math:`r_0` to :math:`r_1` to :math:`r_2`, give a point to jump to (SQUAREM with the step
+    length S3: Varadhan and Roland 2008, *Scandinavian Journal of Statistics* 35(2), 335-353). The next step starts
+    there. If its estimate has a lower log posterior than that of the second step, it is dropped, and the next step
+    starts from :math:`r_2`. The log posterior therefore never falls.
+
+    Parameters
+    ----------
+    step : callable
+        Maps probabilities of the labels to a `Step`.
+    start : array, shape (rows, classes)
+    weights : array, shape (rows,)
+        A row of weight w counts as w rows in the step length.
+    max_iterations : int
+        Largest number of steps, those that are dropped among them.
+    tolerance : float
+        The iteration ends when a step raises the log posterior by no more.
+    accelerate : bool
+        Whether to jump. Without it, these are the steps of plain EM.
+
+    Returns
+    -------
+    tuple of Step and float
+        The last step, and by how much it raises the log posterior: zero if the iteration has converged, infinity if it
+        has had one step only.
+    """
+    before, current, rise, number = start, step(start), np.inf, 1
+    while number < max_iterations:
+        further = step(current.responsibilities)
+        number += 1
+        rise = further.log_posterior - current.log_posterior
+        if rise <= max(tolerance, ROUNDING * abs(further.log_posterior)):
+            return further, 0.0
+        if accelerate and number < max_iterations:
+            ahead = extrapolated(before, current.responsibilities, further.responsibilities, weights)
+            jump = step(ahead)
+            number += 1
+            if jump.log_posterior >= further.log_posterior:
+                before, current = ahead, jump
+                continue
+        before, current = current.responsibilities, further
+    return current, rise
+
+
+def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Probabilities of labels ahead of three in a row, each of shape (rows, classes), given weights of the rows."""
+
+    def squared(difference: np.ndarray) -> float:
+        return float(weights @ np.einsum("rc,rc->r", difference, difference))
+
+    change = second - first
+    bend = third - second - change
+    curvature = squared(bend)
+    length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
+    ahead = np.maximum(first + 2 * length * change + length**2 * bend, 0.0)
+    return ahead / ahead.sum(axis=-1, keepdims=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Parameters and missing labels found together: expectation-maximisation
+# --------------------------------------------------------------------------------------------------
 
 STARTS = 10
 """Number of random starts if a class has no labelled row; the best one is used."""
@@ -182,3 +287,275 @@ def maximise(problem: Problem, estimate: Estimate, rng: np.random.Generator, max
         ConvergenceWarning,
     )
     return parameters
+
+
+# --------------------------------------------------------------------------------------------------
+# Point estimates: maximum likelihood and maximum a posteriori
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _PointEstimate(Inference):
+    """An estimate from statistics: those of the labelled rows, or of all rows by EM."""
+
+    max_iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        whole_number(f"{type(self).__name__}(max_iterations=...)", self.max_iterations)
+
+    @in_float64
+    def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
+        self.check(problem)
+        estimate = partial(self._estimate, problem)
+        if problem.unlabelled is None:
+            parameters = estimate(problem.statistics)
+        else:
+            parameters = self._maximise(problem, estimate, random_generator(key))
+        return PointPosterior(problem.resolved, parameters, problem, self)
+
+    def _maximise(self, problem: Problem, estimate: Estimate, rng: np.random.Generator) -> ModelParameters:
+        """Parameters where labels are missing."""
+        return maximise(problem, estimate, rng, self.max_iterations)
+
+    @abstractmethod
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters: ...
+
+
+@dataclass(frozen=True)
+class MLE(_PointEstimate):
+    """Maximum likelihood: the frequencies, means and variances of the data, priors ignored.
+
+    An estimate of exactly 0 or 1 is possible, and a row that contradicts it has probability zero. If the data do not
+    determine a parameter, or the likelihood grows without bound, no estimate exists and `fit` raises an error.
+
+    If labels are missing, EM maximises the likelihood summed over them, as for `MAP`. With Gaussian columns this
+    likelihood grows without bound as a class shrinks to a single cell, and EM finds a local maximum.
+
+    Parameters
+    ----------
+    max_iterations : int, default 2000
+        Iterations of EM; not used if every row has a label.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If EM has not converged.
+
+    See Also
+    --------
+    MAP : The mode of the posterior.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> estimate = nb.fit(nb.Bernoulli(), [[1], [1], [0], [1]], ["a", "a", "b", "b"], nb.MLE())
+    >>> estimate.mean()["x_prob"].tolist()
+    [[1.0], [0.5]]
+    >>> estimate.predict_proba([[0]])
+    array([[0., 1.]])
+    """
+
+    def check(self, problem: Problem) -> None:
+        problem.require_every_feature("MLE")
+        for block in problem.model.blocks:
+            if type(block.family).maximum_likelihood is Family.maximum_likelihood:
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no "
+                    f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
+                    "maximum_likelihood(statistics) in the class"
+                )
+
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
+        n = statistics.classes.n
+        known = problem.resolved.class_prior.probs
+        if known is None and n.sum() == 0:
+            raise ValueError(
+                "all weights are zero, so that the class probabilities have no maximum likelihood estimate: give "
+                "positive weights, or class_probs"
+            )
+        blocks = []
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
+            estimate = block.family.maximum_likelihood(counted)
+            assert estimate is not None
+            _require_estimate(problem, block, estimate, "maximum likelihood", block.family.why_no_maximum_likelihood)
+            blocks.append(estimate)
+        class_prob = n / n.sum() if known is None else known
+        return ModelParameters(class_prob, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class MAP(_PointEstimate):
+    """Maximum a posteriori: the mode of the parameters' joint posterior density.
+
+    The density is that of the parameters as named (probabilities, rates, mean and variance), not of a transformation.
+    With uniform priors it is the maximum likelihood estimate; a concentration below one can leave the density
+    unbounded, for which `fit` raises an error.
+
+    If labels are missing, EM maximises the density with the labels summed out (Dempster, Laird and Rubin 1977, *Journal
+    of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000, *Machine
+    Learning* 39, 103-134). Each iteration weights a row in every class by the probability of that label, and estimates
+    the parameters as from labelled rows. It ends when no probability of a label changes by more than 1e-7. The density
+    never decreases, and the result is a local maximum. The start is the prediction of the labelled rows or, if a class
+    has no labelled row, the best of ten random starts.
+
+    Parameters
+    ----------
+    max_iterations : int, default 2000
+        Iterations of EM; not used if every row has a label.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If EM has not converged.
+
+    See Also
+    --------
+    MLE : Maximum likelihood.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> estimate = nb.fit(nb.Bernoulli(2.0, 2.0), [[1], [1], [0], [1]], ["a", "a", "b", "b"], nb.MAP())
+    >>> estimate.mean()["x_prob"].tolist()
+    [[0.75], [0.5]]
+    """
+
+    def check(self, problem: Problem) -> None:
+        problem.require_every_feature(type(self).__name__)
+        for block in problem.model.blocks:
+            if not gives_mode(type(block.family)):
+                method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no mode: use "
+                    f"{ways_to_fit(problem.model)}; or define {method} in the class"
+                )
+        problem.require_numbers()
+
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
+        posterior = problem.resolved.class_prior.update(statistics.classes)
+        class_prob = posterior.probs if posterior.probs is not None else dirichlet_mode(posterior.concentration)
+        if np.isnan(class_prob).any():
+            raise ValueError(
+                "the density of the class probabilities is unbounded (class_concentration below one and a class "
+                "without rows), so it has no mode: use a class_concentration of at least one, or "
+                f"{_ways_to_posterior(problem)}"
+            )
+        blocks = []
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
+            estimate = to_numpy(block.family.maximum_a_posteriori(counted))
+            assert estimate is not None
+            _require_estimate(problem, block, estimate, "mode", block.family.why_no_mode)
+            blocks.append(estimate)
+        return ModelParameters(class_prob, tuple(blocks))
+
+
+def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:
+    classes = problem.model.schema.classes.tolist()
+    for parameter, value in estimate.items():
+        lost = np.argwhere(~np.isfinite(value))
+        if len(lost):
+            c, j = lost[0][:2]
+            raise ValueError(
+                f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
+                f"({why}); use {_ways_to_posterior(problem)}{' or another prior' * (what == 'mode')}"
+            )
+
+
+def _ways_to_posterior(problem: Problem) -> str:
+    """The inferences that give a distribution of the parameters from these data."""
+    if problem.unlabelled is None:
+        return ways_to_posterior(problem.model)
+    return "nb.Gibbs() or nb.NUTS()" if problem.conjugate else "nb.NUTS()"
+
+
+# --------------------------------------------------------------------------------------------------
+# EM as an inference of its own
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EM(MAP):
+    r"""Maximum a posteriori with the missing labels summed out, by accelerated expectation-maximisation.
+
+    It maximises the same density as `MAP`,
+
+    .. math:: \log p(\pi, \theta) + \sum_i \log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj}),
+
+    where the sum over c has one term if row i has a label. It differs from `MAP` in three ways. Steps are extrapolated
+    (SQUAREM: Varadhan and Roland 2008, *Scandinavian Journal of Statistics* 35(2), 335-353). The iteration ends when
+    the log posterior density no longer rises. It may run from several starts, and the result of the highest density is
+    kept. If every row has a label, it is `MAP`.
+
+    Parameters
+    ----------
+    max_iterations : int, default 2000
+        Largest number of steps from each start.
+    num_starts : int, default 1
+        Number of starts. Each is found as for `MAP`. The first one of `fit_annotations` is its own.
+    accelerate : bool, default True
+        Whether to extrapolate. Without it, each step is one of plain EM.
+    tolerance : float, default 1e-6
+        The iteration ends when a step raises the log posterior density by no more, in nats.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the log posterior density still rises after the last step.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    See Also
+    --------
+    MAP : The same maximum by plain steps.
+    fit_annotations : Labels from annotators, for which it is the default.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X = [[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0]]
+    >>> estimate = nb.fit(nb.Bernoulli(2.0, 2.0), X, None, nb.EM(), classes=2)
+    >>> estimate.predict([[1, 1, 1]]) == estimate.predict([[0, 0, 0]])
+    array([False])
+    """
+
+    num_starts: int = 1
+    accelerate: bool = True
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("EM(num_starts=...)", self.num_starts)
+        if not (isinstance(self.tolerance, int | float) and 0 <= self.tolerance < np.inf):
+            raise ValueError(f"EM(tolerance={self.tolerance!r}): give a number of nats, zero or more")
+
+    def _maximise(self, problem: Problem, estimate: Estimate, rng: np.random.Generator) -> ModelParameters:
+        rows, model = problem.unlabelled, problem.resolved
+        assert rows is not None
+
+        def step(responsibilities: np.ndarray) -> Step:
+            parameters = estimate(expected_statistics(problem, responsibilities))
+            after, of_rows = probabilities(label_log_joint(model, rows, parameters))
+            density = float(of_rows @ rows.weights) + float(model.log_density(parameters, problem.statistics))
+            density += float(log_prior_density(model.class_prior, model.families, parameters))
+            return Step(parameters, density, after)
+
+        found = []
+        for start in range(self.num_starts):
+            here = problem if start == 0 else replace(problem, unlabelled=replace(rows, guess=None))
+            first = first_responsibilities(here, rng)
+            found.append(
+                climb(step, first, rows.weights, self.max_iterations, self.tolerance, accelerate=self.accelerate)
+            )
+        best, rise = max(found, key=lambda result: result[0].log_posterior)
+        if rise > 0:
+            warn(
+                f"EM: after {self.max_iterations} iterations a step still raises the log posterior density by "
+                f"{rise:.2g}; raise max_iterations",
+                ConvergenceWarning,
+            )
+        return best.parameters

@@ -9,17 +9,17 @@ import numpy as np
 from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.statistics import ModelStatistics, log_evidence
-from bayesnb.families.compiled import compiled
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.inference.base import Inference
-from bayesnb.inference.coordinates.base import unconstrained
-from bayesnb.keys import random_generator
-from bayesnb.model.learned import LearnedPrior
-from bayesnb.model.ways import ways_to_posterior
+from bayesnb.families.formulas import compiled
+from bayesnb.inference.coordinates import unconstrained
+from bayesnb.inference.exact import Inference
+from bayesnb.model.blocks import ModelStatistics, log_evidence
+from bayesnb.model.bound import ways_to_posterior
+from bayesnb.model.prior import LearnedPrior
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.problem import Problem
 
 __all__ = ["EmpiricalBayes"]
 

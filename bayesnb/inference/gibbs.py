@@ -1,35 +1,307 @@
-"""Gibbs sampling of missing labels and parameters in turn."""
+"""Gibbs sampling of labels and hyperparameters."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import cached_property, partial, reduce
+from operator import add, itemgetter
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from numpyro.distributions import biject_to
+from scipy.optimize import linear_sum_assignment
+from scipy.special import softmax
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.parameters import ModelParameters, draw_parameters, log_prior_density
-from bayesnb.blocks.statistics import ModelStatistics, updated
+from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.checking import warn, whole_number
+from bayesnb.core.running import added, in_order, random_generator, shows_progress, tqdm
+from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily, given
-from bayesnb.families.log_prob import log_prob
-from bayesnb.inference.base import ConvergenceWarning, Inference
-from bayesnb.inference.em import chain_quantiles, first_responsibilities, probabilities
-from bayesnb.inference.hyperparameters import ChainHyperparameters
-from bayesnb.inference.relabel import on_groupings, relabel
-from bayesnb.keys import random_generator
-from bayesnb.model.ways import refuse_coupled, ways_to_fit
-from bayesnb.parallel import added, in_order
-from bayesnb.posterior.collapsed import CollapsedPosterior
-from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.problem import Problem
-from bayesnb.progress import shows_progress, tqdm
-from bayesnb.statistics.counts import ClassCounts
-from bayesnb.validate import whole_number
-from bayesnb.warn import warn
+from bayesnb.families.draw import draw
+from bayesnb.families.formulas import compiled, log_prob
+from bayesnb.families.statistics import ClassCounts
+from bayesnb.inference.coordinates import unconstrained
+from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
+from bayesnb.inference.exact import ConvergenceWarning, Inference
+from bayesnb.model.blocks import (
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    log_prior_density,
+    updated,
+)
+from bayesnb.model.bound import BoundModel, refuse_coupled, ways_to_fit
+from bayesnb.model.problem import Problem
+from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.under_draws import flatten, in_pieces
 
-__all__ = ["Gibbs"]
+__all__ = ["ChainHyperparameters", "Gibbs", "exchangeable", "on_groupings", "relabel"]
+
+# --------------------------------------------------------------------------------------------------
+# Draws of learned hyperparameters given statistics, the parameters integrated out
+# --------------------------------------------------------------------------------------------------
+
+WIDTH = 3.0
+"""Width of the interval in which a slice is searched, in the unconstrained coordinate: of a positive number, a factor
+of twenty."""
+
+
+class ChainHyperparameters:
+    """The learned hyperparameters of each chain.
+
+    They move by slice sampling (Neal 2003, *Annals of Statistics* 31(3), 705-767). The density is that of the
+    hyperpriors times the evidence of the statistics, in unconstrained coordinates, all hyperparameters of a chain in
+    one line. A sweep moves one number after another, and then all numbers together, because the concentrations of a
+    Dirichlet distribution vary together. Nothing needs tuning.
+
+    Given the statistics, classes depend on each other only through hyperparameters that they share. Where they share
+    none, the numbers of all classes move side by side.
+
+    Parameters
+    ----------
+    model : BoundModel
+        Its families are conjugate. It may learn no hyperparameter.
+    num_chains : int
+    rng : numpy.random.Generator
+        For the hyperparameters at the start, draws from the hyperpriors.
+    """
+
+    def __init__(self, model: BoundModel, num_chains: int, rng: np.random.Generator) -> None:
+        self._model = model
+        self._hyperpriors = tuple(model.hyperpriors.values())
+        drawn = [draw(prior, rng, (num_chains,)) for prior in self._hyperpriors]
+        self._line = np.concatenate(
+            [np.zeros((num_chains, 0))]
+            + [
+                np.reshape(compiled(unconstrained, prior.support, value), (num_chains, -1))
+                for prior, value in zip(self._hyperpriors, drawn, strict=True)
+            ],
+            axis=1,
+        )
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """The hyperparameters by name, leading axis the chain."""
+        return self._at(self._line)[0]
+
+    def priors(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        """Class prior and families of all chains, leading axis the chain."""
+        if not self._hyperpriors:
+            return self._same_for_all
+        return self._model.learned.given(self.values)
+
+    @cached_property
+    def _same_for_all(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+        number = len(self._line)
+        prior = self._model.class_prior, self._model.families
+        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), prior)
+
+    def with_numbers(self, problem: Problem) -> list[Problem]:
+        """The problem with the hyperparameters of each chain in place of the hyperpriors."""
+        if not self._hyperpriors:
+            return [problem] * len(self._line)
+        return [
+            replace(problem, model=problem.model.with_hyperparameters(jax.tree.map(itemgetter(s), self.values)))
+            for s in range(len(self._line))
+        ]
+
+    def move(self, statistics: ModelStatistics, rng: np.random.Generator) -> None:
+        """Move all hyperparameters once, given statistics whose class axis holds the classes of all chains."""
+        if not self._hyperpriors:
+            return
+        for moved in self._moves:
+            self._line = self._slice(self._line, moved, statistics, rng)
+
+    def _slice(
+        self, line: np.ndarray, moved: np.ndarray, statistics: ModelStatistics, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A draw from the density along some of the numbers, by one shift for each chain and each owner."""
+        height = self._log_density(line, statistics)
+        height = height - rng.exponential(size=height.shape)
+        lower = -WIDTH * rng.uniform(size=height.shape)
+        upper = lower + WIDTH
+        shift, found = np.zeros(height.shape), np.zeros(height.shape, dtype=bool)
+        while not found.all():
+            shift = np.where(found, shift, rng.uniform(lower, upper))
+            proposal = line + moved * shift[:, self._owner]
+            found |= self._log_density(proposal, statistics) >= height
+            lower = np.where(shift < 0, shift, lower)
+            upper = np.where(shift < 0, upper, shift)
+        return proposal
+
+    def _log_density(self, line: np.ndarray, statistics: ModelStatistics) -> np.ndarray:
+        """Log density of the numbers of each owner, shape (chains, owners); -inf where it overflows."""
+        values, of_numbers = self._at(line)
+        class_prior, families = self._model.learned.given(values)
+        # The families get one class axis with the classes of all chains, as the statistics have it.
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
+        evidence = sum(
+            np.asarray(family.log_evidence(counted)).sum(axis=-1)
+            for family, counted in zip(flat, statistics.blocks, strict=True)
+        )
+        by_class = np.reshape(evidence, (len(line), -1))
+        if self._num_owners == 1:
+            of_labels = class_prior.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
+            by_class = (by_class.sum(axis=1) + of_labels)[:, None]
+        total = of_numbers @ np.eye(self._num_owners)[self._owner] + by_class
+        return np.where(np.isnan(total), -np.inf, total)
+
+    def _at(self, line: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Hyperparameters by name, and the log density of each number of the line."""
+        if not self._hyperpriors:
+            return {}, line
+        values, of_numbers = to_numpy(_constrained(self._hyperpriors, line))
+        return dict(zip(self._model.hyperpriors, values, strict=True)), of_numbers
+
+    @property
+    def _num_owners(self) -> int:
+        return int(self._owner.max()) + 1
+
+    @cached_property
+    def _owner(self) -> np.ndarray:
+        """Class that each number belongs to, shape (numbers,); all zero if classes share a number."""
+        learned, size = self._model.learned, self._line.shape[1]
+        alone = np.zeros(size, dtype=np.int64)
+        of_class_prior = len(jax.tree.leaves(learned.class_prior))
+        if any((places >= 0).any() for places in learned.places[:of_class_prior]):
+            return alone
+        found = np.full(size, -1)
+        for places in learned.places[of_class_prior:]:
+            for c, of_class in enumerate(places):
+                numbers = np.unique(of_class[of_class >= 0])
+                if not np.isin(found[numbers], (-1, c)).all():
+                    return alone
+                found[numbers] = c
+        return np.maximum(found, 0)
+
+    @cached_property
+    def _moves(self) -> list[np.ndarray]:
+        """Which numbers move at a time, each of shape (numbers,)."""
+        rank = np.array([np.count_nonzero(self._owner[:k] == owner) for k, owner in enumerate(self._owner)])
+        moves = [rank == r for r in range(rank.max() + 1)]
+        return moves if len(moves) == 1 else [*moves, np.ones(len(rank), dtype=bool)]
+
+
+@jax.jit
+def _constrained(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], Any]:
+    """Hyperparameters from a line of unconstrained numbers, and the log density of each number under its hyperprior."""
+    values, densities, start = [], [], 0
+    for prior in hyperpriors:
+        size = math.prod(prior.batch_shape)
+        free = line[..., start : start + size].reshape(*line.shape[:-1], *prior.batch_shape)
+        start += size
+        transform = biject_to(prior.support)
+        value = transform(free)
+        density = prior.log_prob(value) + transform.log_abs_det_jacobian(free, value)
+        values.append(value)
+        densities.append(density.reshape(*line.shape[:-1], size))
+    return values, jnp.concatenate(densities, axis=-1)
+
+
+# --------------------------------------------------------------------------------------------------
+# Exchangeable classes, relabelled so that a label means the same in every draw
+# --------------------------------------------------------------------------------------------------
+
+MATCHED_ROWS = 500
+"""Number of evenly spaced rows whose label probabilities determine the relabelling."""
+
+
+MOST_STEPS = 100
+"""Largest number of references."""
+
+
+def exchangeable(problem: Problem) -> list[np.ndarray]:
+    """Groups of two or more exchangeable classes: the posterior does not depend on their order.
+
+    They have no labelled row, and the same prior. Classes that each have a learned hyperparameter of their own are not
+    exchangeable, because the draws of the hyperparameters name the classes.
+    """
+    model = problem.resolved
+    learned = model.learned.places if model.hyperpriors else ()
+    alike: dict[bytes, list[int]] = {}
+    for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
+        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.class_prior, model.families, learned))
+        key = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prior))
+        alike.setdefault(key, []).append(c)
+    return [np.array(group) for group in alike.values() if len(group) > 1]
+
+
+def on_groupings(problem: Problem) -> str:
+    """What a warning of draws adds where classes are exchangeable; empty where they are not."""
+    if not exchangeable(problem):
+        return ""
+    return (
+        " The chains may hold different groupings, and the share of chains in one is then not its probability: fewer "
+        "classes or some known labels help."
+    )
+
+
+@in_float64
+def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarray) -> ModelParameters:
+    """Draws with exchangeable classes in an order that they share.
+
+    The posterior does not depend on the order of such classes. Chains, and draws of one chain, may have them in any
+    order, and averages over draws then have no meaning (Stephens 2000, *Journal of the Royal Statistical Society B*
+    62(4), 795-809). Here each draw's classes take the order in which its probabilities of the rows' labels agree most
+    with a reference. The first reference is the draw of highest density, the pivot (the equivalence classes
+    representatives algorithm of Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics*
+    19(2), 313-331, with probabilities in place of labels). The next is the mean of the reordered draws, until no order
+    changes, as in Stephens' algorithm. A single draw as the reference would be noise in every summary.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : ModelParameters
+        Leading axes (chain, draw).
+    log_density : array, shape (chain, draw)
+
+    Returns
+    -------
+    ModelParameters
+        The same draws, up to the names of classes.
+    """
+    groups = exchangeable(problem)
+    if not groups or problem.unlabelled is None:
+        return parameters
+    number = len(problem.unlabelled)
+    rows = problem.unlabelled.take(np.linspace(0, number - 1, min(number, MATCHED_ROWS)).round().astype(int))
+    flat = flatten(parameters)
+    pivot = jax.tree.map(lambda value: value[np.argmax(log_density)], flat)
+    reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1)
+    pieces = in_pieces(parameters, rows.blocks)
+    drawn = np.concatenate([softmax(label_log_joint(problem.resolved, rows, piece), axis=-1) for piece in pieces])
+    order = _orders(drawn, reference * rows.weights[:, None], groups)
+    # Each step makes the draws agree more with their mean, so that no order comes back.
+    for _ in range(MOST_STEPS):
+        reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
+        before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
+        if np.array_equal(order, before):
+            break
+    order = order.reshape(*log_density.shape, -1)
+
+    def reorder(value: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(value, order.reshape(*order.shape, *[1] * (value.ndim - 3)), axis=2)
+
+    blocks = tuple({name: reorder(value) for name, value in block.items()} for block in parameters.blocks)
+    return ModelParameters(reorder(parameters.class_prob), blocks, parameters.hyperparameters)
+
+
+def _orders(responsibilities: np.ndarray, reference: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+    """For each draw, the class at each position, shape (draws, classes)."""
+    agreement = np.einsum("src,rk->skc", responsibilities, reference)
+    order = np.tile(np.arange(reference.shape[1]), (len(responsibilities), 1))
+    for group in groups:
+        for s, matrix in enumerate(agreement[:, group[:, None], group]):
+            order[s, group] = group[linear_sum_assignment(matrix, maximize=True)[1]]
+    return order
+
+
+# --------------------------------------------------------------------------------------------------
+# Gibbs sampling of missing labels and parameters in turn
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -15,24 +15,28 @@ import numpy as np
 import numpyro
 from jax.scipy.special import logsumexp
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.block import Block
-from bayesnb.blocks.class_prior import CLASS_SITE, ClassPrior
-from bayesnb.blocks.density import statistics_program, walk_sites
-from bayesnb.blocks.parameters import ModelParameters, draw_parameters
-from bayesnb.blocks.statistics import ModelStatistics, updated
+from bayesnb.core.arrays import dense, in_float64
 from bayesnb.families.base import Family, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.inference.coordinates.beginning import Beginning, Walks, begin
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
-from bayesnb.inference.relabel import relabel
-from bayesnb.model.learned import LearnedPrior, learned_program, sample_hyperparameters, walk_learned
-from bayesnb.posterior.collapsed import CollapsedPosterior, posterior_given
-from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.problem import Problem
-from bayesnb.sparse import dense
+from bayesnb.inference.gibbs import relabel
+from bayesnb.inference.move import Beginning, Walks, begin
+from bayesnb.model.blocks import (
+    CLASS_SITE,
+    Block,
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    statistics_program,
+    updated,
+    walk_sites,
+)
+from bayesnb.model.prior import LearnedPrior, learned_program, sample_hyperparameters, walk_learned
+from bayesnb.model.problem import Problem
+from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior, posterior_given
 
-__all__ = ["Samplable", "Target", "target_of"]
+__all__ = ["Samplable", "target_of"]
 
 Sites = dict[str, np.ndarray]
 """Arrays by site of a program, or by name."""

@@ -1,4 +1,4 @@
-"""A model of a table: the description with the columns, classes and categories that the table has."""
+"""A model with the columns, classes and categories of a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,42 +9,62 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.arrays import in_float64, log
-from bayesnb.blocks.block import Block
-from bayesnb.blocks.class_prior import ClassPrior, spread_class_prior
-from bayesnb.blocks.density import log_joint, summed
-from bayesnb.blocks.parameters import ModelParameters, draw_parameters
-from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.families.base import Family, Parameters
-from bayesnb.families.columns import of_column, parameters_of_column
+from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.checking import whole_number
+from bayesnb.core.printing import Piece, Printed
+from bayesnb.core.running import random_generator
+from bayesnb.data.labels import encode_labels, learn_classes
+from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.schema import Schema, learn_categories, warn_unseen
+from bayesnb.data.tables import Table
+from bayesnb.families.base import Family, Parameters, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
-from bayesnb.keys import random_generator
-from bayesnb.model.describe import Description
-from bayesnb.model.inclusion import draw_averaged, shared_families, spread_inclusion
-from bayesnb.model.layout import lay_out
-from bayesnb.model.learned import LearnedPrior, hyperparameter_axes, learned_prior, sample_hyperparameters
-from bayesnb.model.program import refuse_subsets, run_program
-from bayesnb.model.read import categorical_columns, read_classes
-from bayesnb.model.resolve import resolve
-from bayesnb.model.simulate import draw_cells, to_table
+from bayesnb.model.blocks import (
+    Block,
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    log_joint,
+    spread_class_prior,
+    summed,
+)
+from bayesnb.model.describe import (
+    Description,
+    categorical_columns,
+    draw_averaged,
+    printed_model,
+    read_classes,
+    shared_families,
+    spread_inclusion,
+)
+from bayesnb.model.prior import (
+    LearnedPrior,
+    hyperparameter_axes,
+    lay_out,
+    learned_prior,
+    resolve,
+    sample_hyperparameters,
+)
+from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
+from bayesnb.model.reading import Cells, HostChunks, count_by_weight, read
 from bayesnb.model.sites import Sites
-from bayesnb.model.story import printed_model
-from bayesnb.printing import Piece, Printed
-from bayesnb.reading.cells import Cells, count_by_weight
-from bayesnb.reading.host import HostChunks
-from bayesnb.reading.read import read
-from bayesnb.sparse import dense
-from bayesnb.tables.categories import learn_categories, warn_unseen
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.labels import encode_labels, learn_classes
-from bayesnb.tables.read import as_table
-from bayesnb.tables.schema import Schema
-from bayesnb.tables.table import Table
-from bayesnb.tables.weights import check_weights
-from bayesnb.validate import whole_number
 
-__all__ = ["BoundModel", "bind"]
+__all__ = [
+    "BoundModel",
+    "bind",
+    "gives_mode",
+    "has_closed_form",
+    "or_closed_form",
+    "refuse_coupled",
+    "ways_to_fit",
+    "ways_to_posterior",
+]
+
+# --------------------------------------------------------------------------------------------------
+# A model of a table: the description with the columns, classes and categories that the table has
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,7 +119,7 @@ class BoundModel(Printed):
     why_no_params: ClassVar[str] = (
         ". The model is bound to a table and keeps its numbers: give its description, model.description"
     )
-    """End of the error if a parameter of the model is set; see `bayesnb.params`."""
+    """End of the error if a parameter of the model is set; see `bayesnb.core.checking`."""
 
     @classmethod
     def of(cls, description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
@@ -570,3 +590,62 @@ def _with_constants(description: Description, schema: Schema, table: Table, weig
         cells = {schema.columns[position]: table.numbers([position], slice(None))[:, 0] for position in wanted}
         features[name] = (family.having_seen(cells, weights), columns)
     return replace(description, features=features)
+
+
+# --------------------------------------------------------------------------------------------------
+# Which inferences take a model, for errors and warnings that advise another one
+# --------------------------------------------------------------------------------------------------
+
+
+def has_closed_form(model: BoundModel) -> bool:
+    """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
+    return model.conjugate and not model.hyperpriors
+
+
+def or_closed_form(model: BoundModel) -> str:
+    """The end of an advice: the closed form, for a model that has one."""
+    return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
+
+
+def ways_to_posterior(model: BoundModel) -> str:
+    """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
+    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
+    return " or ".join(ways)
+
+
+def ways_to_fit(model: BoundModel) -> str:
+    """The inferences that take a model, as an error message lists them."""
+    ways = ["nb.NUTS() for draws"] * _has_density(model)
+    if has_closed_form(model):
+        ways.insert(0, "nb.Exact() for the closed form")
+    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
+        ways.append("nb.MAP() for a point estimate")
+    return ", ".join(ways)
+
+
+def refuse_coupled(model: BoundModel, remedy: str) -> None:
+    """Refuse a family that couples the classes, whose parameters have no density.
+
+    Raises
+    ------
+    ValueError
+    """
+    for block in model.blocks:
+        if block.family.couples_classes:
+            raise ValueError(
+                f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
+                f"density to sample from: use {remedy}, or give the column another family, such as nb.Histogram()"
+            )
+
+
+def _has_density(model: BoundModel) -> bool:
+    """Whether `nb.NUTS()` takes the model."""
+    return not any(family.couples_classes for family in model.families)
+
+
+def gives_mode(family: type[Family]) -> bool:
+    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    if not issubclass(family, ConjugateFamily):
+        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
+    return overridden or family.mode is not ConjugateFamily.mode

@@ -1,14 +1,620 @@
-"""A family for each column of a table: the one given, or one by the evidence of the column."""
+"""A family for each column of a table."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bayesnb.families.base import Family
-from bayesnb.model.column_evidence import LabelledTable, chosen_candidates
-from bayesnb.model.doubts import warn_of_choice
-from bayesnb.model.guess import guess_family
-from bayesnb.model.open_columns import OpenColumns
+import numpy as np
 
-__all__ = ["choose_features"]
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import warn
+from bayesnb.core.columns import Column, first_few, listed, near_matches
+from bayesnb.data.labels import read_labels
+from bayesnb.data.read import as_table, check_weights, weighted_table
+from bayesnb.data.tables import SparseTable, Table, distinct_objects
+from bayesnb.families.base import Family, of_column
+from bayesnb.families.bins import resolution
+from bayesnb.families.categories import Bernoulli, Categorical
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.formulas import cdf, ends, log_prob
+from bayesnb.families.gaussian import Gaussian, LogNormal
+from bayesnb.families.hurdle import Hurdle
+from bayesnb.families.polya_tree import PolyaTree
+from bayesnb.families.rates import Exponential, Poisson
+from bayesnb.families.successes import Geometric, NegativeBinomial
+from bayesnb.model.bound import bind
+from bayesnb.model.cells import LARGEST_COUNT
+from bayesnb.model.describe import Description
+
+__all__ = [
+    "Candidate",
+    "Compared",
+    "LabelledTable",
+    "OpenColumns",
+    "candidates",
+    "choose_features",
+    "compare_candidates",
+    "guess_features",
+    "holds_counts",
+    "labelled_table",
+    "open_columns",
+    "warn_of_choice",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Columns whose guessed or chosen family may not fit: found in their cells, and listed in one warning
+# --------------------------------------------------------------------------------------------------
+
+JUDGED_CELLS = 20
+"""With fewer observed cells, a column is not judged."""
+
+CODE_VALUES = 20
+"""Whole numbers of so many distinct values or fewer may be codes, grades or counts."""
+
+SAMPLED = 10_000
+"""About so many cells of a column of numbers, evenly spaced, decide whether all cells are checked."""
+
+MOST = 0.5
+"""A share of the cells above this is most of them."""
+
+FEW, EQUAL, DISTINCT, EMPTY, MARKS = "few", "equal", "distinct", "empty", "marks"
+
+REMEDIES = {
+    FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
+    "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
+    EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
+    "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
+    DISTINCT: "most values are distinct, and the column is left out of the model. Count the words of texts; names and "
+    "numbers of rows tell nothing, exclude=[{name!r}]. To keep it write families={{{name!r}: nb.Categorical()}}",
+    EMPTY: "text that is left out of the model. Leave it out yourself, "
+    "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
+    MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
+}
+"""For each kind of doubt what it is, which family was taken, and what to write instead."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason why the guessed family of a column may not fit, or why the column is left out.
+
+    Attributes
+    ----------
+    kind : str
+        Key of `REMEDIES`.
+    column : hashable
+        Name of the column.
+    seen : str
+        What was seen in its cells.
+    """
+
+    kind: str
+    column: Column
+    seen: str
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the column is left out of the model."""
+        return self.kind in (DISTINCT, EMPTY)
+
+
+def doubt_of_numbers(cells: np.ndarray, column: Column) -> Doubt | None:
+    """The doubt about a column of numbers that is taken as Gaussian; None if there is none.
+
+    Parameters
+    ----------
+    cells : array, shape (cells,)
+        The observed cells.
+    column : hashable
+        Name of the column.
+    """
+    if cells.size < JUDGED_CELLS:
+        return None
+    # All cells of a long table are sorted only if some of them raise the doubt: it would take longer than the fit.
+    some = cells[:: max(1, cells.size // SAMPLED)]
+    return _doubt(cells, column) if _doubt(some, column) is not None else None
+
+
+def _doubt(cells: np.ndarray, column: Column) -> Doubt | None:
+    values, number = np.unique(cells, return_counts=True)
+    if len(values) <= CODE_VALUES and (values == np.rint(values)).all():
+        return Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")
+    most = int(number.argmax())
+    if number[most] > MOST * cells.size:
+        return Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
+    return None
+
+
+def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[Doubt]:
+    """The doubts about a column of categories.
+
+    Parameters
+    ----------
+    values : array, shape (rows,)
+        Its cells, missing ones among them.
+    column : hashable
+        Name of the column.
+    declared : tuple or None
+        Categories that the type of the column lists.
+    """
+    distinct, positions = distinct_objects(values, column)
+    observed = int((positions >= 0).sum())
+    if not observed and not declared:
+        yield Doubt(EMPTY, column, "(no observed cell)")
+    if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
+        yield Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)")
+    if "?" in distinct:
+        marks = int((positions == distinct.index("?")).sum())
+        yield Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
+
+
+def warn_of_guess(doubts: Iterable[Doubt]) -> None:
+    """Warn of columns whose family was taken from their type; see `_warn`."""
+    _warn(
+        "NaiveBayes.from_frame took the family of each column from its type. Other families may fit these columns "
+        "better; give them with families={...}, which also ends this warning",
+        doubts,
+    )
+
+
+def warn_of_choice(doubts: Iterable[Doubt]) -> None:
+    """Warn of columns whose family was chosen by the labels; see `_warn`."""
+    _warn(
+        "the family of each column was chosen among those that have a closed form. Other families, or other columns, "
+        "may be better than these; give families with families={...}, which also ends this warning",
+        doubts,
+    )
+
+
+def _warn(story: str, doubts: Iterable[Doubt]) -> None:
+    """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
+    by_kind: dict[str, list[Doubt]] = {}
+    for doubt in doubts:
+        by_kind.setdefault(doubt.kind, []).append(doubt)
+    if by_kind:
+        lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
+        warn(f"{story}:\n" + "\n".join(lines), UserWarning)
+
+
+def _line(remedy: str, doubts: list[Doubt]) -> str:
+    shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
+    first: Any = doubts[0].column
+    return f"- {shown}: {remedy.format(name=first)}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The columns of a frame that are given no family, read with those that are
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpenColumns:
+    """The columns of a table that get a family.
+
+    Attributes
+    ----------
+    table : Table
+    given : dict
+        By column, the families that are given.
+    positions : tuple of int
+        Positions of the columns of the model, in the table's order; text that tells nothing is not among them.
+    doubts : tuple of Doubt
+        About columns of text, those that are left out first.
+    """
+
+    table: Table
+    given: dict[Any, Family]
+    positions: tuple[int, ...]
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Positions of the columns of which no family is given."""
+        return tuple(position for position in self.positions if self.table.names[position] not in self.given)
+
+    @property
+    def open_names(self) -> list[Any]:
+        """Names of the columns of which no family is given."""
+        return [self.table.names[position] for position in self.open]
+
+    def features(self, found: Mapping[int, Family]) -> dict[Any, Family]:
+        """The family of every column of the model, in the table's order.
+
+        Parameters
+        ----------
+        found : mapping
+            By position, the families of the columns that are open.
+        """
+        names = self.table.names
+        return {
+            names[position]: found[position] if position in found else self.given[names[position]]
+            for position in self.positions
+        }
+
+
+def open_columns(frame: Any, exclude: Sequence[Any], families: Mapping[Any, Family] | None) -> OpenColumns:
+    """The columns that get a family; parameters and errors as for `NaiveBayes.from_frame`."""
+    table = as_table(frame)
+    exclude = [exclude] if isinstance(exclude, str) else exclude
+    given = {} if families is None else _read_families(families)
+    for what, names in (("exclude", exclude), ("families", given)):
+        for name in names:
+            if name not in table.names:
+                raise ValueError(
+                    f"{what} names the column {name!r}, which the table lacks{near_matches(name, table.names)}: its "
+                    f"columns are {listed(table.names)}"
+                )
+    for name in given:
+        if name in exclude:
+            raise ValueError(f"column {name!r} is in families and in exclude: leave it out of one of them")
+    positions = tuple(position for position, name in enumerate(table.names) if name not in exclude)
+    if not positions:
+        which = "exclude names all its columns" if table.names else "it has none"
+        raise ValueError(f"the table has no column for the model ({which}): give at least one")
+    return _without_useless_text(OpenColumns(table, given, positions))
+
+
+def _without_useless_text(columns: OpenColumns) -> OpenColumns:
+    """The columns without text of which no cell is observed, or most values are distinct.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+    """
+    table = columns.table
+    doubts: list[Doubt] = []
+    for position in columns.open:
+        if table.kind(position) == "category":
+            listed_by_type = table.declared_categories(position)
+            doubts += doubts_of_text(table.values(position, slice(None)), table.names[position], listed_by_type)
+    useless = {doubt.column for doubt in doubts if doubt.leaves_out}
+    kept = tuple(position for position in columns.positions if table.names[position] not in useless)
+    if not kept:
+        raise ValueError(
+            f"every column is text that is missing, or distinct in most cells ({listed(useless)}), and tells nothing: "
+            "give one that tells of the class, or keep a column, families={column: nb.Categorical()}"
+        )
+    return replace(columns, positions=kept, doubts=tuple(doubts))
+
+
+def holds_counts(columns: OpenColumns) -> bool:
+    """Whether the columns are all those of a sparse matrix of counts, such as one of words."""
+    table = columns.table
+    if not isinstance(table, SparseTable) or len(columns.open) < len(table.names) or table.matrix.dtype == bool:
+        return False
+    cells = table.matrix.data
+    is_whole = bool(np.all((cells >= 0) & (cells == np.rint(cells))))
+    return is_whole and (cells.dtype.kind in "iu" or bool((cells > 1).any()))
+
+
+def _read_families(families: Any) -> dict[Any, Family]:
+    if not isinstance(families, Mapping):
+        raise TypeError(
+            f"families is {families!r}: give a mapping from columns to families, such as "
+            "families={'size': nb.Gaussian()}"
+        )
+    for name, family in families.items():
+        if not isinstance(family, Family):
+            raise TypeError(
+                f"families gives {name!r} {family!r}, which is no family: give one such as nb.Categorical(); blocks of "
+                "columns are for nb.NaiveBayes({...})"
+            )
+    return dict(families)
+
+
+def observed(table: Table, position: int) -> np.ndarray:
+    """The observed cells of a column of numbers, in all rows."""
+    cells = table.numbers([position], slice(None))[:, 0]
+    return cells[~np.isnan(cells)]
+
+
+# --------------------------------------------------------------------------------------------------
+# A family for each column of a table: the one given, or one by the type of the column
+# --------------------------------------------------------------------------------------------------
+
+
+def guess_features(columns: OpenColumns) -> dict[Any, Family]:
+    """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
+    guessed: dict[int, Family] = {}
+    doubts = [*columns.doubts]
+    for position in columns.open:
+        guessed[position], found = guess_family(columns.table, position)
+        doubts += found
+    warn_of_guess(doubts)
+    return columns.features(guessed)
+
+
+def guess_family(table: Table, position: int) -> tuple[Family, list[Doubt]]:
+    """Family that the type of a column suggests, and the doubt about it."""
+    kind, name = table.kind(position), table.names[position]
+    if kind == "boolean":
+        return Bernoulli(), []
+    if kind == "category":
+        return Categorical(), []
+    cells = observed(table, position)
+    if cells.size and np.isin(cells, (0.0, 1.0)).all():
+        return Bernoulli(), []
+    doubt = doubt_of_numbers(cells, name)
+    return Gaussian(), [] if doubt is None else [doubt]
+
+
+# --------------------------------------------------------------------------------------------------
+# The families that can hold a column, among which the evidence chooses
+# --------------------------------------------------------------------------------------------------
+
+DENSITIES: Mapping[str, ConjugateFamily] = {
+    "Gaussian": Gaussian(),
+    "LogNormal": LogNormal(),
+    "Exponential": Exponential(),
+}
+"""Families of measurements."""
+
+TOTAL_COUNTS = (0.3, 3.0, 10.0)
+"""Numbers of successes of a `NegativeBinomial`.
+
+A Geometric is a NegativeBinomial(1), and a Poisson one of infinite total_count, so that these cover the variances from
+that of a Poisson upwards.
+"""
+
+FEW_VALUES = 20
+"""Numbers of so many different values or fewer are no `LogNormal` or `Exponential` column."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A family that can hold a column.
+
+    Attributes
+    ----------
+    name : str
+        What results call it.
+    family : ConjugateFamily
+        As a user would give it.
+    correction : float
+        Added to the log evidence of the family, so that all candidates of the column are on one scale.
+    step : float
+        Resolution of the column, over which a density without bins is integrated; zero for other families.
+    counts : bool
+        Whether the column holds counts.
+    hurdle : bool
+        Whether zeros have a probability of their own.
+    """
+
+    name: str
+    family: ConjugateFamily
+    correction: float = 0.0
+    step: float = 0.0
+    counts: bool = False
+    hurdle: bool = False
+
+
+def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
+    """The families that can hold a column of a table; none if no cell is observed.
+
+    They hold the rows of weight zero, too, because a fit to the table raises an error for a cell that the family cannot
+    hold.
+
+    Parameters
+    ----------
+    table : Table
+    position : int
+        Position of the column.
+    weights : array, shape (rows,)
+        Weights of the rows.
+
+    Raises
+    ------
+    TypeError
+        If the column holds neither numbers nor categories (dates, lists).
+    """
+    kind = table.kind(position)
+    if kind == "boolean":
+        return (Candidate("Bernoulli", Bernoulli()),)
+    if kind == "category":
+        return (Candidate("Categorical", Categorical()),)
+    cells = table.numbers([position], slice(None))[:, 0]
+    observed = ~np.isnan(cells)
+    return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()
+
+
+def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]:
+    if ((cells == 0) | (cells == 1)).all():
+        return (Candidate("Bernoulli", Bernoulli()),)
+    # No family holds an infinite cell. The fit raises an error that names column and row.
+    if np.isinf(cells).any():
+        return (Candidate("Gaussian", Gaussian()),)
+    values = np.unique(cells[weights > 0])
+    step = resolution(values)
+    # Above LARGEST_COUNT no family of counts holds a number.
+    counts = bool(((cells == np.rint(cells)) & (cells >= 0) & (cells <= LARGEST_COUNT)).all())
+    densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
+    found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
+    of_zeros = weights[cells == 0].sum()
+    if of_zeros > 0:
+        correction = -of_zeros * np.log(step)
+        found += [
+            Candidate(f"Hurdle({name})", Hurdle(family), correction, step, hurdle=True)
+            for name, family in _holding(densities, cells[cells != 0]).items()
+        ]
+    if counts:
+        mean = np.average(cells, weights=weights) if weights.any() else 0.0
+        found += [Candidate(name, family) for name, family in _counts(mean or 1.0).items()]
+    found.append(Candidate("PolyaTree", PolyaTree()))
+    return tuple(replace(candidate, counts=counts) for candidate in found)
+
+
+def _counts(mean: float) -> dict[str, ConjugateFamily]:
+    """Families of counts, given the mean of the column.
+
+    The prior of a class's mean has the column's mean and as large a standard deviation, as that of `Poisson` has by
+    default, whatever the `total_count`.
+    """
+    prior = {r: {"concentration1": 3 + r / mean, "concentration0": 1 + 2 * mean / r} for r in (1.0, *TOTAL_COUNTS)}
+    return {
+        "Poisson": Poisson(),
+        "Geometric": Geometric(**prior[1.0]),
+        **{f"NegativeBinomial({r:g})": NegativeBinomial(r, **prior[r]) for r in TOTAL_COUNTS},
+    }
+
+
+def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict[str, ConjugateFamily]:
+    return {name: family for name, family in families.items() if np.all(np.asarray(family.support(cells)))}
+
+
+# --------------------------------------------------------------------------------------------------
+# The evidence of each candidate for a column: the density of the column's cells given the labels
+# --------------------------------------------------------------------------------------------------
+
+SMALLEST = 1e-8
+"""Probability of an interval below which a difference of two distribution functions has too few digits."""
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A table with the labels and weights of its rows.
+
+    Attributes
+    ----------
+    table : Table
+    classes : array, shape (classes,)
+    codes : array of int, shape (rows,)
+        Position of each row's class; zero for a row without a label.
+    weights : array, shape (rows,)
+        Zero for a row without a label.
+    """
+
+    table: Table
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A family and its evidence for one column.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    log_evidence : float
+        Log density of the column's cells given the labels, the parameters integrated out, with the correction.
+    """
+
+    candidate: Candidate
+    log_evidence: float
+
+
+def labelled_table(table: Table, y: Any, sample_weight: Any, *, may_miss: bool) -> LabelledTable:
+    """A table with its labels and weights.
+
+    Parameters
+    ----------
+    table : Table
+    y : labels, shape (rows,)
+    sample_weight : array, shape (rows,), or None
+    may_miss : bool
+        Whether rows may have no label; they then have the weight zero.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is not one label and one weight for each row.
+    """
+    labels = read_labels(y, table.num_rows)
+    classes = labels.classes(may_miss=may_miss)
+    codes = labels.codes(classes, may_miss=may_miss)
+    weights = np.where(codes < 0, 0.0, check_weights(sample_weight, table.num_rows))
+    return LabelledTable(weighted_table(table, weights), classes, np.maximum(codes, 0), weights)
+
+
+def chosen_candidates(rows: LabelledTable, positions: Sequence[int]) -> dict[int, Candidate]:
+    """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
+    found = {position: candidates(rows.table, position, rows.weights) for position in positions}
+    # The evidence of a single candidate is not needed.
+    compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
+    chosen = {position: each[0] for position, each in found.items() if each}
+    return chosen | {position: each[0].candidate for position, each in compared.items()}
+
+
+@in_float64
+def compare_candidates(
+    rows: LabelledTable, candidates_of: Mapping[int, Iterable[Candidate]]
+) -> dict[int, tuple[Compared, ...]]:
+    """The candidates of each column with their evidences, the best first.
+
+    Columns that share a candidate are counted in one pass.
+
+    Parameters
+    ----------
+    rows : LabelledTable
+    candidates_of : mapping
+        By position of the column.
+    """
+    columns: dict[str, dict[int, Candidate]] = defaultdict(dict)
+    for position, each in candidates_of.items():
+        for candidate in each:
+            columns[candidate.name][position] = candidate
+    found: dict[int, list[Compared]] = {position: [] for position in candidates_of}
+    for of_family in columns.values():
+        for position, compared in _compare_one(rows, of_family):
+            found[position].append(compared)
+    # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
+    return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
+
+
+def _worst_last(compared: Compared) -> float:
+    return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
+
+
+def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> list[tuple[int, Compared]]:
+    """The evidences of one family for some columns."""
+    table = rows.table
+    features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
+    weights = None if (rows.weights == 1).all() else rows.weights
+    model = bind(Description(features), table, None, rows.classes, weights)
+    statistics = model.read(table).count(rows.codes, weights).statistics
+    found = []
+    for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
+        assert isinstance(block.family, ConjugateFamily)
+        with np.errstate(all="ignore"):
+            log_evidence = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
+        for j, position in enumerate(block.columns):
+            candidate = candidate_of[position]
+            correction = candidate.correction
+            if candidate.step:
+                posterior: Any = of_column(block.family.update(counted), j)
+                correction += _of_intervals(rows, position, candidate, posterior)
+            found.append((position, Compared(candidate, float(log_evidence[j] + correction))))
+    return found
+
+
+def _of_intervals(rows: LabelledTable, position: int, candidate: Candidate, posterior: ConjugateFamily) -> float:
+    """What the log evidence gains if a cell stands for all numbers that are rounded to it.
+
+    The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
+    it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.
+    """
+    cells, step = rows.table.numbers([position], slice(None))[:, 0], candidate.step
+    gain: Any = 0.0
+    density: Any = posterior.family if candidate.hurdle else posterior  # type: ignore[attr-defined]
+    means = density.mean()
+    for c in range(len(rows.classes)):
+        counted = (rows.codes == c) & (rows.weights > 0) & ~np.isnan(cells)
+        if candidate.hurdle:
+            counted &= cells != 0
+        x, place = np.unique(cells[counted], return_inverse=True)
+        distribution = density.likelihood(**{name: np.asarray(value)[c, 0] for name, value in means.items()})
+        low = np.maximum(x - step / 2, ends(distribution)[0])
+        prob = np.maximum(cdf(distribution, x + step / 2) - cdf(distribution, low), SMALLEST)
+        more = np.log(prob / step) - log_prob(distribution, x)
+        gain += np.bincount(place, rows.weights[counted], minlength=len(x)) @ np.where(prob > SMALLEST, more, 0.0)
+    return float(gain)
+
+
+# --------------------------------------------------------------------------------------------------
+# A family for each column of a table: the one given, or one by the evidence of the column
+# --------------------------------------------------------------------------------------------------
 
 
 def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Family]:

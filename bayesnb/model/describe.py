@@ -1,23 +1,509 @@
-"""The user's description of a model: the family of each column, and the class prior."""
+"""What a user writes: the description of a model."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from dataclasses import field as field_of
+from enum import Enum
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
+from scipy.special import log_expit, logit
 
+from bayesnb.core.arrays import to_numpy
+from bayesnb.core.checking import Params, a_type, whole_number
+from bayesnb.core.columns import first_few
+from bayesnb.core.printing import Code, Heading, Piece, Printed
+from bayesnb.data.labels import as_labels, learn_classes
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import is_missing
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.inclusion import read_inclusion
-from bayesnb.model.read import EVERY_COLUMN, block_name, read_class_concentration, read_class_probs, read_features
-from bayesnb.model.story import printed_model
-from bayesnb.params import Params
-from bayesnb.printing import Piece, Printed
+from bayesnb.families.hyperparameters import format_number, require_hyperprior
+from bayesnb.model.blocks import CLASS_SITE, Block, ClassPrior, ModelParameters, ModelStatistics, draw_parameters
 
-__all__ = ["Description"]
+__all__ = [
+    "EVERY_COLUMN",
+    "Description",
+    "block_name",
+    "categorical_columns",
+    "declared_categories",
+    "draw_averaged",
+    "feature_names",
+    "features_of",
+    "in_column_order",
+    "log_evidences",
+    "log_inclusion",
+    "mixed",
+    "parameter_notes",
+    "positions_of_features",
+    "printed_model",
+    "printed_story",
+    "read_classes",
+    "read_inclusion",
+    "shared_families",
+    "spread_inclusion",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The arguments that describe a model, read and checked
+# --------------------------------------------------------------------------------------------------
+
+
+class _EveryColumn(Enum):
+    # A member of an enumeration stays the same object when it is copied or pickled.
+    EVERY_COLUMN = "every column"
+
+
+EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
+"""Name of the only feature of a model that has one family for every column."""
+
+
+def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
+    """Features as a mapping from name to (family, columns); columns None means the column of that name."""
+    if isinstance(features, Family):
+        _require_described(features)
+        return {EVERY_COLUMN: (features, slice(None))}
+    if isinstance(features, type) and issubclass(features, Family):
+        raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
+    if not isinstance(features, Mapping):
+        raise TypeError(
+            f"features is the {type(features).__name__} {features!r}: give a family such as nb.Bernoulli(), or a "
+            "mapping from columns to families"
+        )
+    if not features:
+        raise ValueError("features names no column: give at least one")
+    result: dict[Any, tuple[Family, Any]] = {}
+    for name, value in features.items():
+        family, columns = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        if isinstance(family, type) and issubclass(family, Family):
+            raise TypeError(f"{name!r} has the class {family.__name__}: give an instance, {family.__name__}()")
+        if not isinstance(family, Family):
+            raise TypeError(
+                f"{name!r} has {value!r}, which is neither a family nor (family, columns): write "
+                f"{{{name!r}: nb.Gaussian()}} or {{{name!r}: (nb.Gaussian(), [columns])}}"
+            )
+        _require_described(family)
+        if columns is not None and not isinstance(columns, slice):
+            columns = [columns] if isinstance(columns, str | int) else list(columns)
+            if not columns:
+                raise ValueError(f"block {name!r} names no column: give at least one")
+        result[name] = (family, columns)
+    return result
+
+
+def _require_described(family: Family) -> None:
+    """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
+    name = family.family_name
+    if jax.tree_util.all_leaves([family]) or "__dataclass_fields__" not in vars(type(family)):
+        raise TypeError(
+            f"{name} is a family that JAX cannot take apart: decorate the class with "
+            "@jax.tree_util.register_dataclass and, below it, @dataclass(frozen=True)"
+        )
+    for setting, value in family.settings().items():
+        if isinstance(value, dist.Distribution):
+            raise TypeError(
+                f"{name}({setting}={type(value).__name__}(...)): {setting} is a constant (a static field), which is "
+                "not learned: give a number, or make it a hyperparameter (a field that is not static)"
+            )
+        # `declared_categories` reads the categories, and names the one that cannot be.
+        if setting != "categories" and not _is_hashable(value):
+            raise TypeError(
+                f"{name}({setting}={value!r}): {setting} is a constant (a static field), which JAX has to compare and "
+                "to hash: give a number, text or a tuple of them; a formula makes an array of it, "
+                f"np.asarray(self.{setting})"
+            )
+
+
+def _is_hashable(value: Any) -> bool:
+    """Whether a value has a hash; a tuple of lists is Hashable, and has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def read_class_concentration(value: Any) -> Any:
+    """The class prior's concentration, a number, an array or a distribution."""
+    if isinstance(value, dist.Distribution):
+        require_hyperprior("class_concentration", value, positive=True)
+        return value
+    concentration = _numbers("class_concentration", value)
+    if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
+        raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
+    return float(concentration) if concentration.ndim == 0 else concentration
+
+
+def read_class_probs(value: Any) -> Any:
+    """Known class probabilities: an array, a mapping from label, "empirical" or None."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value != "empirical":
+            raise ValueError(
+                f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
+            )
+        return value
+    probs = _numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
+    if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
+        raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
+    if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
+    return dict(value) if isinstance(value, Mapping) else probs
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: give numbers") from None
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Labels in the order given; a number of classes means the labels 0, 1, 2 and so on."""
+    if isinstance(classes, int | np.integer):
+        return np.arange(whole_number("classes", classes))
+    given = list(classes)
+    if not given:
+        raise ValueError("classes is empty: give at least one label")
+    labels = learn_classes(classes, len(given), "classes")
+    if len(labels) != len(given):
+        raise ValueError(f"classes {given} names a class twice")
+    given = as_labels(classes).tolist()
+    order = {label: position for position, label in enumerate(given)}
+    return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]
+
+
+def categorical_columns(
+    features: Mapping[Any, tuple[Family, Any]], schema: Schema
+) -> Iterator[tuple[int, Family, tuple | None]]:
+    """Position and family of every column of categories, and the categories that the model lists for it."""
+    for name, (family, columns) in features.items():
+        if family.cell == "category":
+            positions = schema.positions(name, columns)
+            _require_known_columns(family, [schema.columns[position] for position in positions])
+            for position in positions:
+                yield position, family, declared_categories(family, schema.columns[position])
+
+
+def declared_categories(family: Family, column: Any) -> tuple | None:
+    """Categories that the model lists for a column."""
+    declared = family.categories
+    if declared is not None and declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
+        declared = dict(declared).get(column)
+    if declared is None:
+        return None
+    for category in declared:
+        if is_missing(category):
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r}, which marks a missing cell")
+        if not isinstance(category, Hashable):
+            raise TypeError(
+                f"{family.family_name}(categories=...) lists {category!r}, {a_type(category)}, which "
+                "cannot be a category: give text, numbers, booleans or tuples"
+            )
+    for category, times in Counter(declared).items():
+        if times > 1:
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r} twice")
+    return tuple(declared)
+
+
+def _require_known_columns(family: Family, columns: list[Any]) -> None:
+    """Refuse categories listed for a column that the feature does not have."""
+    declared = family.categories
+    if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
+        for column, _ in declared:
+            if column not in columns:
+                raise ValueError(
+                    f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
+                )
+
+
+def block_name(name: Any) -> str:
+    """Name of a feature in results."""
+    return "x" if name is EVERY_COLUMN else str(name)
+
+
+# --------------------------------------------------------------------------------------------------
+# The text of a model's repr
+# --------------------------------------------------------------------------------------------------
+
+STORIES = 24
+"""Largest number of features that a repr shows."""
+
+
+class Described(Protocol):
+    """What a description of a model and a bound model have in common."""
+
+    @property
+    def features(self) -> Mapping[Any, tuple[Family, Any]]:
+        """Family and columns of each feature."""
+
+    @property
+    def class_concentration(self) -> Any:
+        """Concentration of the Dirichlet prior on the class probabilities."""
+
+    @property
+    def class_probs(self) -> Any:
+        """Class probabilities where they are known."""
+
+    @property
+    def feature_inclusion(self) -> Any:
+        """Prior probability that a feature depends on the class, where the model averages over subsets."""
+
+
+def printed_model(model: Described) -> list[Piece]:
+    """The parts of a model's printed form."""
+    return [Heading("NaiveBayes, features independent given the class:"), printed_story(model, STORIES)]
+
+
+def printed_story(model: Described, most: int) -> Code:
+    """The statements of a model: distributions of classes, of parameters and of at most so many features.
+
+    Features share a line if they have the same lines, the same class of family and the same settings.
+    """
+    told: dict[Any, list[str]] = {}
+    for name, (family, columns) in model.features.items():
+        likelihood, priors = family.story()
+        told.setdefault((jax.tree.structure(family), likelihood, *priors), []).append(_feature(name, columns))
+    prior = _class_prior(model.class_concentration, model.class_probs)
+    lines = [
+        f"{CLASS_SITE} ~ {prior}",
+        f"y ~ Categorical({CLASS_SITE})",
+    ]
+    for (_, likelihood, *priors), labels in list(told.items())[:most]:
+        lines.append(f"{', '.join(labels)} ~ {likelihood}")
+        lines += [f"    {line}" for line in priors]
+    if len(told) > most:
+        lines.append(f"… and {len(told) - most} more")
+    inclusion = model.feature_inclusion
+    if inclusion is not None:
+        shown = inclusion if isinstance(inclusion, dict) else format_number(inclusion)
+        lines.append(f"each feature depends on the class with probability {shown}, else classes share it")
+    return Code([f"  {line}" for line in lines])
+
+
+def parameter_notes(blocks: Iterable[Block]) -> list[str]:
+    """Sentences about columns whose parameters are not those of the cells, such as those of the logarithm."""
+    told: dict[str, list[str]] = {}
+    for block in blocks:
+        if note := block.family.parameter_note:
+            told.setdefault(note, []).extend(map(str, block.labels))
+    return [f"{first_few(columns)}: {note}." for note, columns in told.items()]
+
+
+def _feature(name: Any, columns: Any) -> str:
+    """Name and columns of a feature."""
+    if name is EVERY_COLUMN:
+        return "every column"
+    if columns is None:
+        return str(name)
+    if isinstance(columns, slice):
+        return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
+    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
+    return f"{name}[{shown}]"
+
+
+def _class_prior(concentration: Any, probs: Any) -> str:
+    if probs is None:
+        return f"Dirichlet({format_number(concentration)})"
+    if isinstance(probs, str):
+        return "the frequencies of the data, known"
+    if isinstance(probs, Mapping):
+        return f"{dict(probs)}, known"
+    return f"{format_number(probs)}, known"
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether a feature depends on the class, or has one distribution for all classes.
+#
+# The features of a model are its columns; a joint block is one feature. Each has two hypotheses, a parameter for
+# every class or one that all classes share, and both have a closed-form evidence. Features are independent given the
+# labels, so that sums over all subsets of them are products over features.
+# --------------------------------------------------------------------------------------------------
+
+
+def features_of(block: Block) -> tuple[Any, ...]:
+    """Names of a block's features: its columns, or the block itself where a row of it is one vector."""
+    return (block.name,) if block.is_joint else block.labels
+
+
+def feature_names(blocks: Sequence[Block]) -> list[Any]:
+    """Names of all features, in the order of the table's columns."""
+    return in_column_order(blocks, [features_of(block) for block in blocks])
+
+
+def in_column_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]:
+    """Values of the features of all blocks, in the order of the table's columns."""
+    placed = [
+        (position, value)
+        for block, of_block in zip(blocks, values, strict=True)
+        for position, value in zip(block.columns[: len(of_block)], of_block, strict=True)
+    ]
+    return [value for _, value in sorted(placed, key=lambda pair: pair[0])]
+
+
+def positions_of_features(blocks: Sequence[Block]) -> list[list[int]]:
+    """For each block the positions of its features among all, in the order of the table's columns."""
+    places = [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(blocks)]
+    order = {place: position for position, place in enumerate(in_column_order(blocks, places))}
+    return [[order[place] for place in of_block] for of_block in places]
+
+
+def read_inclusion(where: str, value: Any) -> Any:
+    """Prior probabilities that features depend on the class: a number, an array, or a dictionary by feature.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not numbers from 0 to 1.
+    """
+    given = dict(value.items()) if isinstance(value, Mapping) or hasattr(value, "items") else value
+    try:
+        numbers = np.asarray(list(given.values()) if isinstance(given, dict) else given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{where} is {value!r}: give a number from 0 to 1, or one for each feature") from None
+    wrong = ~((numbers >= 0) & (numbers <= 1))
+    if numbers.ndim > 1 or wrong.any():
+        shown = numbers[wrong].flat[0] if wrong.any() else f"an array of shape {numbers.shape}"
+        raise ValueError(f"{where} holds {shown}: give a probability from 0 to 1, or one for each feature")
+    if isinstance(given, dict):
+        return dict(zip(given, numbers.tolist(), strict=True))
+    return numbers if numbers.ndim else float(numbers)
+
+
+def spread_inclusion(where: str, value: Any, blocks: Sequence[Block]) -> tuple[np.ndarray, ...]:
+    """The prior probabilities of each block's features, as `read_inclusion` gives them.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number, or one for each feature.
+    """
+    names = feature_names(blocks)
+    if isinstance(value, dict):
+        if set(value) != set(names) or len(names) != len(set(names)):
+            strange = [name for name in value if name not in names]
+            lost = [name for name in names if name not in value]
+            what = f"names {strange[0]!r}, which is no feature" if strange else f"does not name {lost[0]!r}"
+            raise ValueError(f"{where} {what}: give a probability for each of {names}")
+        by_name = value
+    else:
+        numbers = np.asarray(value, dtype=np.float64)
+        if numbers.ndim and len(numbers) != len(names):
+            raise ValueError(
+                f"{where} has {len(numbers)} numbers, the model has {len(names)} features: give one number, or one "
+                "for each feature in the order of the table's columns (a block that is one observation, "
+                "such as count vectors, is one feature)"
+            )
+        by_name = dict(zip(names, np.broadcast_to(numbers, len(names)).tolist(), strict=True))
+    return tuple(np.array([by_name[name] for name in features_of(block)]) for block in blocks)
+
+
+def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
+    """Prior of the parameters that all classes share, class axis of length one.
+
+    It is the prior that every class has. If the priors differ by class, there is none.
+
+    Raises
+    ------
+    ValueError
+        If the family has no closed form, or its prior differs by class, naming the column.
+    """
+    shared = []
+    for block in blocks:
+        if not isinstance(block.family, ConjugateFamily):
+            raise ValueError(
+                f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form evidence: "
+                "whether a feature depends on the class is known for conjugate families"
+            )
+        for name, value in block.family.hyperparameters().items():
+            differs = (np.asarray(value) != np.asarray(value)[:1]).any(axis=0)
+            if differs.any():
+                feature = block.name if block.is_joint else block.labels[int(np.argwhere(differs)[0][0])]
+                raise ValueError(
+                    f"column {feature!r}: the prior's {name} differs by class, so that one distribution for all "
+                    "classes has no prior; give the classes the same"
+                )
+        shared.append(block.family.take(slice(0, 1)))
+    return tuple(shared)
+
+
+def log_evidences(blocks: Sequence[Block], statistics: ModelStatistics) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
+
+    Returns
+    -------
+    list of tuple of array, shape (features of the block,)
+        For each block, with a parameter for each class and with a shared one.
+    """
+    found = []
+    for block, common, counted in zip(blocks, shared_families(blocks), statistics.blocks, strict=True):
+        assert isinstance(block.family, ConjugateFamily)
+        own = np.asarray(block.family.given_dependence().log_evidence(counted)).sum(axis=0)
+        found.append((own, np.asarray(common.log_evidence(counted.pooled()))[0]))
+    return found
+
+
+def log_inclusion(prior: np.ndarray, log_bayes_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log posterior probability that a feature depends on the class, and that it does not.
+
+    The first is log(p B / (1 - p + p B)), with p the prior probability and B the Bayes factor.
+    """
+    log_odds = logit(prior) + log_bayes_factor
+    return log_expit(log_odds), log_expit(-log_odds)
+
+
+def mixed(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
+
+    Parameters
+    ----------
+    depends : array of bool, shape (..., features)
+    own, shared : mapping
+        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
+    """
+    return {
+        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
+        for name, value in own.items()
+    }
+
+
+def draw_averaged(
+    class_prior: ClassPrior,
+    families: Sequence[Family],
+    shared: Sequence[Family],
+    inclusion: Sequence[np.ndarray],
+    rng: np.random.Generator,
+    sample_shape: tuple[int, ...] = (),
+) -> ModelParameters:
+    """Independent draws of all parameters, each feature's shared by all classes unless it is included.
+
+    Parameters
+    ----------
+    class_prior : ClassPrior
+    families, shared : sequence of Family
+        Distribution of each block's own parameters and of shared ones.
+    inclusion : sequence of array, shape (features of the block,)
+        Probability that each feature depends on the class.
+    rng : numpy.random.Generator
+    sample_shape : tuple of int
+    """
+    own = draw_parameters(class_prior, families, rng, sample_shape)
+    common = draw_parameters(class_prior, shared, rng, sample_shape)
+    blocks = []
+    for values, of_all, prob in zip(own.blocks, common.blocks, inclusion, strict=True):
+        depends = (rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :]
+        blocks.append(to_numpy(mixed(depends, values, of_all)))
+    return ModelParameters(own.class_prob, tuple(jax.tree.map(np.asarray, block) for block in blocks))
+
+
+# --------------------------------------------------------------------------------------------------
+# The user's description of a model: the family of each column, and the class prior
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, init=False, repr=False)

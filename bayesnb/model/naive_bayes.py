@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from bayesnb.core.checking import a_type
+from bayesnb.data.read import split_labels, with_names
+from bayesnb.data.tables import shortened
 from bayesnb.families.base import Family
-from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import BoundModel, bind
-from bayesnb.model.choose import choose_features
-from bayesnb.model.column_evidence import labelled_table
+from bayesnb.model.choose import choose_features, guess_features, holds_counts, labelled_table, open_columns
 from bayesnb.model.describe import Description
-from bayesnb.model.guess import guess_features
-from bayesnb.model.open_columns import holds_counts, open_columns
 from bayesnb.model.program import refuse_subsets
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.named import with_names
-from bayesnb.tables.objects import shortened
-from bayesnb.validate import a_type
 
 __all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.blocks.block import Block
-from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.tables.schema import Schema
+from bayesnb.data.schema import Schema
+from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters
 
 __all__ = ["Site", "Sites", "coordinate"]
 

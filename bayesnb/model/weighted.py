@@ -8,13 +8,13 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from bayesnb.arrays import in_float64
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.product import times
+from bayesnb.core.arrays import in_float64
+from bayesnb.families.exponential import times
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inclusion import feature_names, positions_of_features
+from bayesnb.model.describe import feature_names, positions_of_features
 from bayesnb.model.sites import Sites
-from bayesnb.weights.prior import priors
+from bayesnb.model.weights import priors
 
 __all__ = ["WeightedModel", "WeightedParameters"]
 

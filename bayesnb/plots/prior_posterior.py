@@ -10,20 +10,16 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.blocks.class_prior import CLASS_SITE
-from bayesnb.families.cdf import quantile
-from bayesnb.families.log_prob import log_prob
-from bayesnb.keys import random_generator
-from bayesnb.model.ways import ways_to_posterior
-from bayesnb.pictures.choices import chosen
-from bayesnb.pictures.panels import grid_of_panels
-from bayesnb.pictures.shown import how_many
-from bayesnb.pictures.style import LINES, TINY, muted
+from bayesnb.core.checking import whole_number
+from bayesnb.core.running import random_generator
+from bayesnb.families.formulas import log_prob, quantile
+from bayesnb.figures.forest import how_many
+from bayesnb.figures.panels import LINES, TINY, chosen, grid_of_panels, muted
+from bayesnb.model.blocks import CLASS_SITE
+from bayesnb.model.bound import ways_to_posterior
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior, marginals_by_site
-from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.point import PointPosterior
-from bayesnb.validate import whole_number
+from bayesnb.posterior.exact import ExactPosterior, PointPosterior, marginals_by_site
+from bayesnb.posterior.weighted import of_features
 
 __all__ = ["plot_prior_posterior"]
 
@@ -395,7 +391,7 @@ def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
 
 def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
     """What the legend says of the lines."""
-    from bayesnb.pictures.picture import Line2D, Patch
+    from bayesnb.figures.picture import Line2D, Patch
 
     found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]
     for i, label in enumerate(labels):

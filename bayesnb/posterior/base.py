@@ -1,25 +1,204 @@
-"""The methods of every posterior."""
+"""What every posterior can do."""
 
+import itertools
 from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpyro.distributions as dist
 
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.model.story import printed_story
-from bayesnb.posterior.by_class import parameters_by_class
-from bayesnb.posterior.data import DataOfFit
-from bayesnb.posterior.draws import Draws
-from bayesnb.posterior.estimates import Estimates
+from bayesnb.core.arrays import dense
+from bayesnb.core.checking import proportion, warns_once, whole_number
+from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
+from bayesnb.core.running import random_generator
+from bayesnb.data.read import as_table
+from bayesnb.families.bins import resolution
+from bayesnb.families.draw import draw
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import parameter_notes, printed_story
+from bayesnb.model.problem import Problem
+from bayesnb.model.program import draw_cells, to_table
+from bayesnb.posterior.draws import DataOfFit, Draws, Estimates, headline
 from bayesnb.posterior.explain import evidence_of_row
 from bayesnb.posterior.predictions import Predictions
-from bayesnb.posterior.simulate import mean_total_count, simulate_rows
-from bayesnb.posterior.summary import headline
-from bayesnb.printing import Heading, Paragraph, Piece, Printed
-from bayesnb.validate import proportion
-from bayesnb.warn import warns_once
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "mean_total_count", "parameters_by_class"]
+
+# --------------------------------------------------------------------------------------------------
+# The table with which a posterior prints its parameters: a row for each, and a column for each class
+# --------------------------------------------------------------------------------------------------
+
+MOST_ROWS = 20
+"""Number of rows after which the features that follow are counted and not shown."""
+
+MOST_OF_SITE = 8
+"""Number of rows of one parameter, such as the probabilities of a column with many categories."""
+
+Axes = Sequence[tuple[str, Sequence[Any]]]
+
+
+def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str, Any]]) -> list[Piece]:
+    """The first features' parameters, and the number of the other features.
+
+    Parameters
+    ----------
+    model : BoundModel
+        Names the parameters.
+    moments : callable
+        Gives for the name of a site ``mean`` and ``sd``, or ``value``, arrays of the site's shape. Raises
+        NotImplementedError where a family does not state them.
+    """
+    import pandas as pd
+
+    axes = model.sites.axes()
+    features = _sites_by_feature(model)
+    labels, rows = _rows(CLASS_SITE, axes[CLASS_SITE], moments)
+    shown = 0
+    for sites in features:
+        found = [_rows(site, axes[site], moments) for site in sites]
+        if shown and len(labels) + sum(len(names) for names, _ in found) > MOST_ROWS:
+            break
+        for names, cells in found:
+            labels, rows = labels + names, rows + cells
+        shown += 1
+    classes = pd.Index([str(label) for _, names in axes[CLASS_SITE] for label in names], dtype=object)
+    frame = pd.DataFrame(rows, index=pd.Index(labels, name="class", dtype=object), columns=classes)
+    parts: list[Piece] = [DataTable(frame, more_columns="classes", rows=len(frame))]
+    if shown < len(features):
+        parts.append(Paragraph(f"… and {len(features) - shown} more of {len(features)} features in .summary()"))
+    parts += map(Paragraph, parameter_notes(model.blocks))
+    of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
+    learned = [name for name in axes if name not in of_rows]
+    if learned:
+        parts += [Paragraph("Hyperparameters, mean ± sd:"), Code(_learned(learned, axes, moments))]
+    return parts
+
+
+def _sites_by_feature(model: BoundModel) -> list[list[str]]:
+    """The sites of each feature, in the order of the table's columns."""
+    found: dict[int, list[str]] = {}
+    for site in model.sites:
+        columns = model.blocks[site.block].columns
+        found.setdefault(columns[site.column or 0], []).append(site.name)
+    return [found[column] for column in sorted(found)]
+
+
+def _rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Labels and cells of a parameter, whose first axis is the class."""
+    (_, classes), *others = axes
+    number = int(np.prod([len(names) for _, names in others]))
+    labels = _labels(site, others)
+    try:
+        values = _as_text(moments(site), (len(classes), number))
+    except NotImplementedError:
+        # A family of a user may be without the means of its parameters, and has predictions nevertheless.
+        return [site], [["?"] * len(classes)]
+    if number > MOST_OF_SITE:
+        labels.append(f"… and {number - MOST_OF_SITE} more of {site}")
+        values.append([""] * len(classes))
+    return labels, values
+
+
+def _labels(site: str, axes: Axes) -> list[str]:
+    """Names of the first values of a parameter, without the class."""
+    places = itertools.islice(itertools.product(*(names for _, names in axes)), MOST_OF_SITE)
+    return [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
+
+
+def _as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[str]]:
+    """Cells of the first values: a row for each, and a column for each class."""
+    arrays = np.broadcast_arrays(*moments.values())
+    first = [array.reshape(shape)[:, :MOST_OF_SITE].T for array in arrays]
+    cell = plus_minus if len(first) == 2 else four_digits
+    return [[cell(*cells) for cells in zip(*row, strict=True)] for row in zip(*first, strict=True)]
+
+
+def _learned(names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[str], Mapping[str, Any]]) -> list[str]:
+    """A line for each of the first values of learned hyperparameters."""
+    lines = []
+    for name in names:
+        number = int(np.prod([len(labels) for _, labels in axes[name]]))
+        cells = _as_text(moments(name), (1, number))
+        lines += [f"  {label} = {cell}" for label, [cell] in zip(_labels(name, axes[name]), cells, strict=True)]
+        if number > MOST_OF_SITE:
+            lines.append(f"  … and {number - MOST_OF_SITE} more of {name}")
+    return lines
+
+
+# --------------------------------------------------------------------------------------------------
+# New rows from the posterior predictive distribution
+# --------------------------------------------------------------------------------------------------
+
+
+def simulate_rows(
+    model: BoundModel,
+    class_probs: np.ndarray,
+    row_parameters: Callable,
+    num_rows: int,
+    total_count: Any,
+    key: Any,
+    like: Any = None,
+) -> tuple[Any, np.ndarray]:
+    """Rows and labels, each row with its own draw of the parameters.
+
+    Parameters
+    ----------
+    model : BoundModel
+        Every hyperparameter a number.
+    class_probs : array, shape (classes,)
+    row_parameters : callable
+        As `Posterior.row_parameters`.
+    num_rows : int
+    total_count : int, array of shape (rows,), or None
+        Total of each count vector; None if the model has none.
+    key : int or JAX key
+    like : table, optional
+        As for `Posterior.simulate`.
+    """
+    num_rows = whole_number("num_rows", num_rows)
+    rng = random_generator(key)
+    probs = np.broadcast_to(class_probs, (num_rows, len(class_probs)))
+    codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
+    cells = draw_cells(model.blocks, row_parameters(codes, rng), num_rows, rng, total_count)
+    if like is not None:
+        observed = model.read(as_table(like)).whole()
+        cells = [
+            _on_lattice(drawn, dense(x)) if block.is_measured else drawn
+            for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
+        ]
+    return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
+
+
+def _on_lattice(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Cells moved to the lattice and the range of the observed ones, column by column, where a value occurs twice."""
+    found = np.array(drawn)
+    for j, column in enumerate(observed.T):
+        seen = column[~np.isnan(column)]
+        values = np.unique(seen)
+        if len(values) < len(seen):
+            step = resolution(values)
+            on_lattice = values[0] + step * np.rint((drawn[:, j] - values[0]) / step)
+            # Multiples of a step such as 0.1 have rounding errors.
+            on_lattice = on_lattice.round(6 - int(np.floor(np.log10(step))))
+            found[:, j] = np.clip(on_lattice, values[0], values[-1])
+    return found
+
+
+def mean_total_count(problem: Problem | None) -> int | None:
+    """Mean total of the count vectors in the data, rounded; None without data or count vectors."""
+    if problem is None:
+        return None
+    for block, counted in zip(problem.model.blocks, problem.statistics_to_pool, strict=True):
+        if block.has_totals and counted.n.sum() > 0:  # type: ignore[attr-defined]
+            return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
+    return None
+
+
+# --------------------------------------------------------------------------------------------------
+# The methods of every posterior
+# --------------------------------------------------------------------------------------------------
 
 FEATURES_OF_PRIOR = 8
 """Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
@@ -272,7 +451,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         ValueError
             If the posterior is a point, which has no draws; or if one of X and y comes without the other.
         """
-        from bayesnb.datatree import tree_of_draws
+        from bayesnb.posterior.datatree import tree_of_draws
 
         if (X is None) != (y is None):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
@@ -328,7 +507,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
     def write(self, path: Any, add: Any = None) -> None:
         """As `save`, with what belongs to this posterior in the same file; `files.save` defines `add`."""
-        from bayesnb.files.save import save
+        from bayesnb.posterior.files import save
 
         kind = type(self).__name__
         save(path, kind, self.model, self.problem, self.inference, *self._stored(), add)

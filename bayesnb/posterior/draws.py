@@ -1,19 +1,66 @@
-"""Draws of the parameters, and predictions of rows under each draw."""
+"""What every posterior draws and estimates, and the data of its fit."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.decisions import nats_of
-from bayesnb.densities_under_draws import log_joint_under, proba_quantiles_under, proba_under
+from bayesnb.core.checking import proportion
+from bayesnb.data.read import as_rows
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.figures.panels import percent
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.uncertainty import uncertainty_under
-from bayesnb.tables.row import as_rows
-from bayesnb.validate import proportion
+from bayesnb.model.describe import parameter_notes
+from bayesnb.model.problem import Problem, count_more
+from bayesnb.model.sites import Sites
+from bayesnb.posterior.predictions import nats_of, uncertainty_under
+from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under
 
-__all__ = ["Draws"]
+__all__ = ["DataOfFit", "Draws", "Estimates", "Fitting", "headline"]
+
+# --------------------------------------------------------------------------------------------------
+# The table of a posterior's parameters, and the first line of its printed form
+# --------------------------------------------------------------------------------------------------
+
+
+def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A pandas frame with a row for every scalar parameter.
+
+    Parameters
+    ----------
+    sites : Sites
+    columns : mapping
+        For each site its columns, arrays of the site's shape.
+    """
+    import pandas as pd
+
+    labels = sites.scalar_labels()
+    pieces = []
+    for site, values in columns.items():
+        size = len(labels[site])
+        cells = {name: np.broadcast_to(np.ravel(np.asarray(value)), size) for name, value in values.items()}
+        pieces.append(pd.DataFrame(cells, index=pd.Index(labels[site], name="parameter")))
+    return pd.concat(pieces)
+
+
+def headline(name: str, classes: list[Any], problem: Problem | None) -> str:
+    """The name of the posterior, the number of rows of its data, and the labels."""
+    weight = 0.0 if problem is None else float(problem.statistics.classes.n.sum())
+    rows = "" if problem is None else f"{weight:g} row{'s' * (weight != 1)}, "
+    if problem is not None and problem.unlabelled is not None:
+        rows += f"{problem.unlabelled.weights.sum():g} without a label, "
+    return f"{name}: {rows}classes {_elided(classes)}"
+
+
+def _elided(labels: list[Any]) -> str:
+    return str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"
+
+
+# --------------------------------------------------------------------------------------------------
+# Draws of the parameters, and predictions of rows under each draw
+# --------------------------------------------------------------------------------------------------
 
 
 class Draws(ABC):
@@ -204,3 +251,253 @@ class Draws(ABC):
         nats_of(unit)
         X = as_rows(X)
         return uncertainty_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key), unit)
+
+
+# --------------------------------------------------------------------------------------------------
+# Posterior means of the parameters, and a summary of their distribution
+# --------------------------------------------------------------------------------------------------
+
+
+class Estimates(ABC):
+    """Posterior means and a summary of the parameters.
+
+    A subclass defines `mean_parameters` and `site_summaries`. Its `problem` may be None.
+    """
+
+    problem: Problem | None
+
+    @property
+    @abstractmethod
+    def drawn_model(self) -> BoundModel:
+        """The model that names the parameters."""
+
+    @abstractmethod
+    def mean_parameters(self) -> ModelParameters:
+        """Posterior mean of all parameters, block by block; `mean` gives them by site."""
+
+    @abstractmethod
+    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        """Columns of `summary` by site, arrays of the site's shape."""
+
+    def site_moments(self, site: str) -> dict[str, Any]:
+        """``mean`` and ``sd`` of the parameters of a site, or ``value`` of a point, arrays of the site's shape.
+
+        The default takes them from `site_summaries`. A subclass may compute those of the site alone.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family states no marginal distributions.
+        """
+        columns = self.site_summaries(0.5)[site]
+        return {name: columns[name] for name in ("mean", "sd", "value") if name in columns}
+
+    def mean(self) -> dict[str, np.ndarray]:
+        """Posterior mean of every parameter, by site; the value itself for a point.
+
+        Returns
+        -------
+        dict
+            The shapes of `draws` without the chain and draw axes.
+        """
+        return {name: np.array(value) for name, value in self.drawn_model.sites.by_name(self.mean_parameters()).items()}
+
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """Hyperparameters that were learned, by name; their posterior mean for a sampled posterior.
+
+        Returns
+        -------
+        dict
+            Empty where all were given.
+        """
+        if self.problem is None or self.problem.learned_from is None:
+            return {name: np.array(value) for name, value in self.mean_parameters().hyperparameters.items()}
+        return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
+
+    def summary(self, *, prob: float = 0.89) -> Any:
+        """Every scalar parameter in a row.
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability between ``lower`` and ``upper``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``mean``, ``sd``, ``lower`` and ``upper`` (equal tails), in closed form for an exact posterior;
+            ``ess_bulk``, ``ess_tail`` and ``r_hat`` too for a sampled one; ``value`` for a point. The parameters of
+            some families are not those of the cells: those of `LogNormal` are of the logarithm. The printed frame
+            says so.
+        """
+        proportion("prob", prob)
+        from bayesnb.core.frames import PrintedFrame
+
+        frame = summary_frame(self.drawn_model.sites, self.site_summaries(prob))
+        number = len(frame)
+        heading = f"{number} parameter{'s' * (number != 1)}"
+        if "lower" in frame:
+            heading += f", lower and upper: {percent(prob)} interval"
+        return PrintedFrame(frame, heading, parameter_notes(self.drawn_model.blocks))
+
+
+# --------------------------------------------------------------------------------------------------
+# The data of a fit: their evidence, and posteriors given more or fewer data
+# --------------------------------------------------------------------------------------------------
+
+
+class Fitting(Protocol):
+    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
+
+    def fit(self, problem: Problem, *, key: Any) -> Any:
+        """Condition the problem's model on its data.
+
+        The class of the posterior depends on the model only, so that `update` and `forget` return the class they are
+        called on.
+        """
+
+
+class DataOfFit:
+    """The evidence of the data, and posteriors given more or fewer data.
+
+    A subclass sets `problem` and `inference`. Where they are None, the methods raise errors.
+    """
+
+    problem: Problem | None
+    inference: Fitting | None
+
+    def require_data(self, verb: str) -> Problem:
+        """The model and the statistics of its data.
+
+        Parameters
+        ----------
+        verb : str
+            What needs the data, for the error.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        ValueError
+            If the parameters were given without data.
+        """
+        if self.problem is None:
+            raise ValueError(f"{verb} needs data: these parameters were given, not fitted; use nb.fit(model, X, y)")
+        return self.problem
+
+    @property
+    def log_evidence(self) -> float:
+        """Log density of the data, all parameters integrated out.
+
+        Count vectors are described given their totals. Evidences compare models of the same data in the same form only.
+
+        It depends on the model and its data only, so that every inference of the same problem gives the same number.
+        For a maximum likelihood estimate, too, it is the evidence under the model's priors.
+
+        Raises
+        ------
+        ValueError
+            If there are no data, or a family has no closed form.
+        """
+        problem = self.require_data("log_evidence")
+        if not problem.conjugate:
+            families = problem.model.families
+            names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]
+            raise ValueError(
+                f"log_evidence is known in closed form for conjugate families only, not for {names}: "
+                "nb.compare_models compares models by leave-one-out, too"
+            )
+        problem.require_numbers()
+        return problem.log_evidence
+
+    def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Self:
+        """The posterior with more data, the same as a fit to all of them together.
+
+        Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
+        merged statistics with the same settings. Defaults that follow the data's scale follow all the data. Weights of
+        features (`WeightedPosterior`) learn on: the rows are predicted before they are added, and no row is forgotten.
+
+        A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
+        to all rows would have had. If the model lists the categories, or was bound to a table before the fit, no
+        category is added, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
+        ``Categorical(other=True)`` a new value counts as "other"; a fit to all rows would have given it a category of
+        its own.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels of shape (rows,) or str
+        sample_weight : array, shape (rows,), optional
+        decay : float, default 1.0
+            Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
+            before the new ones are added, so that a row has the weight ``decay**age``, with its age in updates. The
+            weight of the prior does not change. With batches of n rows, the total weight tends to n / (1 - decay).
+        key : int or JAX key, default 0
+            For posteriors that are sampled.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data do not fit the model; if they contain a new category and the prior has one concentration for
+            each known category, and therefore none for a new one; or if the decay is outside its range.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Categorical(), [["red"], ["blue"]], ["a", "b"])
+        >>> posterior.update([["green"]], ["a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        >>> together = nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"])
+        >>> together.mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        """
+        problem, inference = self._require_fit("update")
+        problem, counted = count_more(problem, X, y, sample_weight)
+        learned = self.learned(X, y, sample_weight=sample_weight, key=key)
+        return learned.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
+
+    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
+        """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
+
+        No class and no category is removed. Weights of features stay as they are.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels of shape (rows,) or str
+        sample_weight : array, shape (rows,), optional
+            The weight that the rows have now: their first weight, times `decay` for each later update.
+        key : int or JAX key, default 0
+            For posteriors that are sampled.
+
+        Raises
+        ------
+        ValueError
+            If these rows cannot have been among the data.
+        """
+        problem, inference = self._require_fit("forget")
+        problem, counted = count_more(problem, X, y, sample_weight)
+        return self.weighing(inference.fit(problem.take_away(counted), key=key))
+
+    def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Any:
+        """The posterior before more rows, with the weights of features after them; itself if it has none."""
+        return self
+
+    def weighing(self, posterior: Any) -> Any:
+        """Another posterior of the same features with the weights of this one; itself if this one has none."""
+        return posterior
+
+    def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
+        """The problem and the inference; an error if a new fit is impossible."""
+        problem = self.require_data(verb)
+        if self.inference is None:
+            raise ValueError(
+                f"{verb} would need the sampler that made these draws: run it again on the new data and give its "
+                "draws to nb.from_samples, or use nb.fit(model, X, y)"
+            )
+        problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
+        return problem, self.inference

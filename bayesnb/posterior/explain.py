@@ -7,19 +7,17 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse
 
-from bayesnb.arrays import in_float64, log
-from bayesnb.blocks.block import Block
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.decisions import NATS, nats_of
+from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.columns import near_matches
+from bayesnb.data.read import as_row
+from bayesnb.figures.panels import percent
+from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inclusion import features_of
-from bayesnb.pictures.text import percent
-from bayesnb.reading.cells import Cells
-from bayesnb.sparse import dense
-from bayesnb.tables.columns import near_matches
-from bayesnb.tables.row import as_row
+from bayesnb.model.describe import features_of
+from bayesnb.model.reading import Cells
+from bayesnb.posterior.predictions import NATS, nats_of
 
-__all__ = ["BEFORE", "UNITS", "Evidence", "evidence_of_row"]
+__all__ = ["UNITS", "Evidence", "evidence_of_row"]
 
 BEFORE = "before any cell"
 """Name of the part that no feature contributes: the log odds of the class probabilities."""
@@ -100,7 +98,7 @@ class Evidence:
         """The parts as a pandas frame: ``log_odds``, ``lower``, ``upper``."""
         import pandas as pd
 
-        from bayesnb.frames import PrintedFrame
+        from bayesnb.core.frames import PrintedFrame
 
         ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
         frame = pd.DataFrame(

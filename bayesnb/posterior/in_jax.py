@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from bayesnb.device import encoded, log_joint_of_blocks
-from bayesnb.families.base import Family
-from bayesnb.families.columns import of_column, parameters_of_column
+from bayesnb.core.checking import a_type
+from bayesnb.families.base import Family, of_column, parameters_of_column
 from bayesnb.model.bound import BoundModel
-from bayesnb.validate import a_type
-from bayesnb.weights.feature_weights import mixed
+from bayesnb.model.device import encoded, log_joint_of_blocks
+from bayesnb.model.weights import mixed
 
 __all__ = [
     "function_of_array",
@@ -138,7 +137,7 @@ def _log_joint(
 
 
 def log_mean_under_draws(arrays: tuple[Any, Sequence[Family], Any], cells: Sequence[Any]) -> Any:
-    """As `bayesnb.posterior.log_mean.log_mean_joint`, given log class probabilities, families, and draws."""
+    """As `bayesnb.posterior.under_draws.log_mean_joint`, given log class probabilities, families, and draws."""
     log_class_probs, families, draws = arrays
 
     def of_draw(draw: Any) -> Any:

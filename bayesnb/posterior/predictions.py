@@ -1,23 +1,300 @@
-"""Densities of rows, and predictions of their labels."""
+"""What every posterior predicts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, Concatenate
 
 import numpy as np
+from scipy.special import entr
 
-from bayesnb.arrays import log
-from bayesnb.decisions import decision_rule
-from bayesnb.device import log_joint_of_blocks
+from bayesnb.core.arrays import log
+from bayesnb.core.columns import near_matches
+from bayesnb.data.labels import as_labels
+from bayesnb.data.partitions import map_partitions
+from bayesnb.data.read import is_dask
 from bayesnb.families.base import Family, Parameters
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.by_partition import partition_by_partition
+from bayesnb.model.device import log_joint_of_blocks
+from bayesnb.model.reading import Cells, Density, normalise, with_fallback
 from bayesnb.posterior.in_jax import function_of_array
-from bayesnb.posterior.linear import linear_rule
-from bayesnb.reading.cells import Cells
-from bayesnb.reading.normalise import with_fallback
+from bayesnb.posterior.under_draws import in_pieces
 
-__all__ = ["Predictions"]
+__all__ = ["NATS", "Predictions", "nats_of", "uncertainty_under"]
+
+# --------------------------------------------------------------------------------------------------
+# Predictions for Dask collections, one partition at a time
+# --------------------------------------------------------------------------------------------------
+
+
+def partition_by_partition[**P](
+    method: Callable[Concatenate[Any, Any, P], np.ndarray],
+) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
+    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        return map_partitions(partial(_answer, self, method.__name__, args, kwargs), X)
+
+    return wrapped
+
+
+def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
+    # The method is sent to Dask by its name. Pickle would look the inner function up by name and find the wrapped one.
+    return getattr(posterior, method)(X, *args, **kwargs)
+
+
+# --------------------------------------------------------------------------------------------------
+# The linear rule for two classes of 0/1 features
+# --------------------------------------------------------------------------------------------------
+
+
+def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]:
+    """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
+    classes = model.schema.classes
+    if len(classes) != 2:
+        raise ValueError(
+            f"there are {len(classes)} classes {classes.tolist()}, and a linear rule needs two: fit two of them"
+        )
+    for block in model.blocks:
+        if not block.is_binary:
+            raise ValueError(
+                f"column {block.labels[0]!r} is {block.family.family_name}: the rule is linear in 0/1 features only"
+            )
+    sizes = [len(block.columns) for block in model.blocks]
+    at_zero = density.log_joint_of(tuple(np.zeros((1, size)) for size in sizes))
+    bias = float(at_zero[0, 1] - at_zero[0, 0])
+    weights: dict[int, float] = {}
+    for i, block in enumerate(model.blocks):
+        chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
+        joint = density.log_joint_of(chunk)
+        weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
+    return np.array([weights[column] for column in sorted(weights)]), bias
+
+
+# --------------------------------------------------------------------------------------------------
+# Decisions about rows: labels of least expected loss, abstention, and the parts of a prediction's uncertainty
+# --------------------------------------------------------------------------------------------------
+
+Rule = Callable[[np.ndarray], np.ndarray]
+"""Maps log class probabilities, shape (rows, classes), to decisions, shape (rows,)."""
+
+NATS = {"nats": 1.0, "bits": float(np.log(2))}
+"""Units of entropy, in nats."""
+
+
+def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
+    """The nats of a unit.
+
+    Raises
+    ------
+    ValueError
+        If the unit is not among the units.
+    """
+    if unit not in units:
+        raise ValueError(f"unit is {unit!r}{near_matches(unit, units)}: give one of {list(units)}")
+    return units[unit]
+
+
+def decision_rule(
+    classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
+) -> Rule:
+    """The decision rule for given arguments; `Posterior.predict` explains them.
+
+    Parameters
+    ----------
+    classes : array, shape (classes,)
+    loss : array of shape (classes, classes) or pandas.DataFrame, optional
+    confidence : float, optional
+    abstain : scalar, optional
+
+    Returns
+    -------
+    callable
+        From class probabilities, shape (rows, classes), to labels, shape (rows,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the losses do not fit the classes, or the arguments do not go together.
+    """
+    if loss is not None and confidence is not None:
+        raise ValueError(
+            "loss and confidence are both given, and each is a rule of its own: give loss alone, a pandas frame with "
+            "one more row that holds the loss of abstaining"
+        )
+    if confidence is None and abstain is not None:
+        raise ValueError(
+            f"abstain is {abstain!r} and there is no confidence below which to abstain: give confidence, or put the "
+            "action into the index of loss"
+        )
+    if loss is not None:
+        return _least_expected_loss(*_read_loss(loss, classes))
+    if confidence is not None:
+        return _most_probable_if_sure(classes, _read_confidence(confidence), abstain)
+    return lambda proba: classes[proba.argmax(axis=1)]
+
+
+def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
+    r"""Entropy of a label whose class probabilities are uncertain, and the part that would be left if they were known.
+
+    Parameters
+    ----------
+    draws : iterable of array, shape (draws, rows, classes)
+        Class probabilities under draws of the parameters, in pieces, so that they need not be in memory together.
+
+    Returns
+    -------
+    array, shape (rows, 2)
+        :math:`H(\bar p)` and the mean of :math:`H(p)`, in nats, :math:`\bar p` being the mean over all draws. The
+        first is never the smaller one, because entropy is concave.
+    """
+    number, proba, conditional = 0, np.zeros(()), np.zeros(())
+    for piece in draws:
+        number += len(piece)
+        proba = proba + piece.sum(axis=0)
+        conditional = conditional + entr(piece).sum(axis=(0, 2))
+    total, conditional = entr(proba / number).sum(axis=-1), conditional / number
+    return np.column_stack([np.maximum(total, conditional), conditional])
+
+
+def _least_expected_loss(actions: np.ndarray, losses: np.ndarray) -> Rule:
+    return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
+
+
+def _most_probable_if_sure(classes: np.ndarray, confidence: float, abstain: Any) -> Rule:
+    labels = _with_marker(classes, abstain)
+
+    def decide(proba: np.ndarray) -> np.ndarray:
+        sure = proba.max(axis=1) >= confidence
+        return labels[np.where(sure, proba.argmax(axis=1), len(classes))]
+
+    return decide
+
+
+def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
+    """The classes and the marker, in the classes' type where the marker has it, else as objects."""
+    kind = classes.dtype.kind
+    if kind != "O" and np.ndim(abstain) == 0 and np.asarray(abstain).dtype.kind == kind:
+        return np.append(classes, abstain)
+    labels = np.empty(len(classes) + 1, dtype=object)
+    labels[:-1] = classes.astype(object)
+    labels[-1] = abstain
+    return labels
+
+
+def _read_confidence(confidence: Any) -> float:
+    number = isinstance(confidence, int | float | np.integer | np.floating) and not isinstance(confidence, bool)
+    if not (number and 0 < confidence <= 1):
+        raise ValueError(f"confidence is {confidence!r}: give a probability, above 0 and at most 1")
+    return float(confidence)
+
+
+def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The actions, and the loss of each under each class, shape (actions, classes)."""
+    import pandas as pd
+
+    labels = classes.tolist()
+    if not isinstance(loss, pd.DataFrame):
+        if hasattr(loss, "columns"):
+            raise TypeError(
+                f"loss is a {type(loss).__module__.split('.')[0]} table, whose rows have no labels: give a pandas "
+                "frame with the actions as index, or an array"
+            )
+        losses = _numbers(loss)
+        if losses.shape != (len(labels), len(labels)):
+            raise ValueError(
+                f"loss has shape {losses.shape}, there are {len(labels)} classes: give an array of shape "
+                f"({len(labels)}, {len(labels)}), a row for each label decided and a column for each that is true, "
+                f"both in the order {labels}; a pandas frame may have other actions in its index"
+            )
+        _require_finite(losses, labels, labels)
+        return classes, losses
+    actions, truths = loss.index.tolist(), loss.columns.tolist()
+    _require_each_class(truths, labels)
+    _require_once(actions, "index")
+    if not actions:
+        raise ValueError("loss has no rows: give one for each action, with the action as its index")
+    losses = _numbers(loss)[:, [truths.index(label) for label in labels]]
+    _require_finite(losses, actions, labels)
+    return as_labels(actions), losses
+
+
+def _numbers(loss: Any) -> np.ndarray:
+    try:
+        return np.asarray(loss, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"loss is {loss!r}: give an array or a pandas frame of numbers") from None
+
+
+def _require_each_class(truths: list[Any], labels: list[Any]) -> None:
+    missing = [label for label in labels if label not in truths]
+    strange = [truth for truth in truths if truth not in labels]
+    if missing or strange:
+        which = f"no column {missing[0]!r}" if missing else f"the column {strange[0]!r}, which is no class"
+        raise ValueError(
+            f"loss has {which}: its columns are the labels that may be true, which are {labels}; other actions than "
+            "these go into the index"
+        )
+    _require_once(truths, "columns")
+
+
+def _require_once(labels: list[Any], axis: str) -> None:
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise ValueError(f"loss names {twice[0]!r} twice in its {axis}: give each label once")
+
+
+def _require_finite(losses: np.ndarray, actions: list[Any], labels: list[Any]) -> None:
+    wrong = ~np.isfinite(losses)
+    if wrong.any():
+        a, c = (int(index[0]) for index in np.nonzero(wrong))
+        raise ValueError(
+            f"the loss of deciding {actions[a]!r} where {labels[c]!r} is true is {losses[a, c]}: give finite "
+            "numbers; a large one excludes the action"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# Uncertainty of the labels of rows, and the part of it that more data could remove
+# --------------------------------------------------------------------------------------------------
+
+
+def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, unit: str) -> Any:
+    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` defines them.
+
+    Parameters
+    ----------
+    model : BoundModel
+    X : table, shape (rows, columns)
+    parameters : ModelParameters
+        Leading axes (chain, draw).
+    unit : str
+        As for `nats_of`.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    import pandas as pd
+
+    def put(cells: Cells, out: np.ndarray) -> None:
+        out[...] = entropy_split(
+            np.exp(normalise(model.log_joint(piece, cells), piece.class_prob[:, None, :]))
+            for piece in in_pieces(parameters, cells)
+        )
+
+    total, aleatoric = model.read(X).fill(put, 2).T / nats_of(unit)
+    parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
+    return pd.DataFrame(parts, index=pd.RangeIndex(len(total), name="row"))
+
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows, and predictions of their labels
+# --------------------------------------------------------------------------------------------------
 
 
 class Predictions(ABC):

@@ -1,38 +1,153 @@
-"""A posterior with weights of features, which act when rows are predicted."""
+"""A posterior with weights of features, and the picture of the weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Concatenate, Protocol, runtime_checkable
 
 import jax
 import numpy as np
+import pandas as pd
 from scipy.special import log_softmax, softmax
 
-from bayesnb.arrays import in_float64, log
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.families.product import times
-from bayesnb.keys import random_generator
+from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
+from bayesnb.core.running import random_generator
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import check_weights, split_labels, weighted_table
+from bayesnb.families.base import Family
+from bayesnb.families.exponential import times
+from bayesnb.figures.forest import Points, Rows, forest, how_many
+from bayesnb.figures.panels import chosen, require_result, yes_or_no
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inclusion import feature_names
+from bayesnb.model.describe import feature_names
+from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.model.reading import Cells
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
-from bayesnb.pictures.weights import plot_weights
+from bayesnb.model.weights import (
+    ConditionalLikelihood,
+    FeatureWeights,
+    learn_on,
+    mixed,
+    mixed_features,
+    share_without_information,
+    some_rows,
+)
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior
+from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior, PointPosterior
 from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.printing import DataTable, Paragraph, Piece
-from bayesnb.reading.cells import Cells
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.labels import encode_labels
-from bayesnb.tables.weighted import weighted_table
-from bayesnb.tables.weights import check_weights
-from bayesnb.validate import a_type
-from bayesnb.weights.feature_weights import FeatureWeights, mixed, mixed_features, share_without_information
-from bayesnb.weights.laplace import learn_on
-from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
 
-__all__ = ["ON_LABELS_ONLY", "WeightedPosterior", "no_information"]
+__all__ = ["Fitted", "WeightedPosterior", "model_of", "no_information", "of_features", "plot_weights", "posterior_of"]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of weights of features: their means and intervals
+# --------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """The part of a `WeightedPosterior` that the figure reads."""
+
+    @property
+    def weights(self) -> pd.DataFrame:
+        """Mean, sd, lower and upper of each feature's weight."""
+
+    @property
+    def feature_weights(self) -> FeatureWeights:
+        """Whether all features share one weight."""
+
+
+def plot_weights(
+    posterior: Weighted,
+    *,
+    features: Sequence[Any] | None = None,
+    sort: bool = True,
+    max_features: int = 40,
+    backend: str = "matplotlib",
+    ax: Any = None,
+    figsize: Any = None,
+) -> Any:
+    """A forest of the weights of features.
+
+    Parameters
+    ----------
+    posterior : WeightedPosterior or fitted estimator
+    features : sequence, optional
+        Features to show, by default all.
+    sort : bool, default True
+        The highest mean weight first; otherwise in the order of `features`, or of the table.
+    max_features : int, default 40
+        The first ones in this order are drawn.
+    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
+        Library that draws.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
+        Each weight's posterior mean and its 89 % interval. At one, the dashed line, a feature counts as in naive Bayes;
+        at zero it does not count. If all features share one weight, it is drawn once. Other backends than matplotlib
+        give the collection, which has ``show()`` and ``savefig(path)``.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the backend is not installed.
+    TypeError, ValueError
+        If `posterior` is not what `nb.weight_features` returns, a feature is unknown, features are named that all share
+        one weight, or `backend`, `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    weight_features : Weights for features that are not independent.
+    WeightedPosterior : A posterior with weights of features.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
+    >>> figure = weighted.plot(max_features=5)
+    """
+    inside = getattr(posterior, "posterior_", None)
+    posterior = inside if isinstance(inside, Weighted) else posterior
+    require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
+    table = posterior.weights
+    if features is not None:
+        table = table.iloc[chosen("features", features, table.index)]
+    if posterior.feature_weights.shared:
+        if features is not None:
+            raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
+        table = table.head(1).set_axis(["all features"])
+    if yes_or_no("sort", sort):
+        table = table.sort_values("mean", ascending=False, kind="stable")
+    shown = table.head(whole_number("max_features", max_features))
+    rows = Rows(
+        [str(name) for name in shown.index],
+        [Points(shown["mean"], "mean")],
+        shown["lower"],
+        shown["upper"],
+        "89 % interval",
+        x_label="weight",
+        at=1.0,
+        at_label="naive Bayes",
+        limits=(0.0, None),
+    )
+    number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
+    weights = "One weight of all features" if posterior.feature_weights.shared else f"Weights of {number}"
+    title = f"{weights} (0: no effect, 1: as in naive Bayes)"
+    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
+
+
+# --------------------------------------------------------------------------------------------------
+# A posterior with weights of features, which act when rows are predicted
+# --------------------------------------------------------------------------------------------------
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
 """What results say that describe the features."""
@@ -307,7 +422,7 @@ class WeightedPosterior(Posterior):
         return WeightedPosterior(posterior, self.feature_weights)
 
     def write(self, path: Any, add: Any = None) -> None:
-        from bayesnb.files.weights import write_weights
+        from bayesnb.posterior.files import write_weights
 
         def with_weights(arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
             return {
@@ -333,3 +448,94 @@ class WeightedPosterior(Posterior):
             return kind
         nothing = "a row says nothing" if weights.shared else "a cell, and as often a whole row, says nothing"
         return f"{kind}; {nothing} about the label with probability {weights.no_information:.2g}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The posterior that a function is given, alone or inside a fitted estimator
+# --------------------------------------------------------------------------------------------------
+
+
+class Fitted(Protocol):
+    """A fitted estimator of `bayesnb.estimators`, which holds its posterior."""
+
+    posterior_: Any
+
+
+def posterior_of(given: Any, name: str = "posterior") -> Posterior:
+    """The posterior itself, or that of a fitted estimator.
+
+    Estimators are recognised by their attributes, so that scikit-learn need not be installed.
+
+    Parameters
+    ----------
+    given : Posterior or fitted estimator
+    name : str, default "posterior"
+        Name of the argument, for errors.
+
+    Raises
+    ------
+    TypeError
+        If it is neither, or a pipeline or a search, because the table that these get is not the one that their
+        estimator gets.
+    ValueError
+        If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
+        posterior.
+    """
+    if isinstance(given, Posterior):
+        return given
+    posterior = getattr(given, "posterior_", None)
+    if isinstance(posterior, Posterior):
+        if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
+            raise ValueError(
+                f'{name} is {a_type(given)} with predictive="plugin", which predicts with one value of the parameters '
+                "and not with its posterior: give estimator.posterior_ if the posterior is meant"
+            )
+        return posterior
+    if hasattr(given, "named_steps"):
+        raise TypeError(
+            f"{name} is {a_type(given)}: give its last step, pipeline[-1], and the table that this step gets, "
+            "pipeline[:-1].transform(X)"
+        )
+    if hasattr(given, "best_estimator_"):
+        raise TypeError(f"{name} is {a_type(given)}: give the estimator that it found, search.best_estimator_")
+    # The rule by which scikit-learn recognises fitted estimators.
+    if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
+        raise ValueError(
+            f"This {type(given).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "using this estimator."
+        )
+    raise TypeError(
+        f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
+    )
+
+
+def of_features[**P, R](
+    verb: Callable[Concatenate[Posterior, P], R],
+) -> Callable[Concatenate[Posterior | Fitted, P], R]:
+    """Give a function, in place of its first argument, the posterior of the features given the class.
+
+    Weights of features change nothing that such a function tells. A result that prints itself says so.
+    """
+
+    @wraps(verb)
+    def wrapped(posterior: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = posterior_of(posterior)
+        found = verb(given.generative, *args, **kwargs)
+        if given.generative is not given and isinstance(found, Printed):
+            object.__setattr__(found, "note", ON_LABELS_ONLY)
+        return found
+
+    return wrapped
+
+
+def model_of(given: Any) -> Model:
+    """The model itself, or that of a posterior or of a fitted estimator.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these.
+    """
+    if isinstance(given, Model | Family) or not isinstance(getattr(given, "posterior_", given), Posterior):
+        return as_model(given)
+    return posterior_of(given, "model").require_data("the model").model

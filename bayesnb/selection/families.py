@@ -1,27 +1,335 @@
-"""Which family does each column have? Compared by evidence, or by how well the labels are predicted."""
+"""The choice of families, and its picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from bayesnb.api import fit
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import whole_number
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.read import split_labels
+from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
-from bayesnb.model.candidates import Candidate, candidates
-from bayesnb.model.column_evidence import Compared, LabelledTable, compare_candidates, labelled_table
-from bayesnb.model.doubts import warn_of_choice
+from bayesnb.families.bins import averages_between
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.figures.forest import how_many
+from bayesnb.figures.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels, require_result
+from bayesnb.inference.fit import fit
+from bayesnb.model.choose import (
+    Candidate,
+    Compared,
+    LabelledTable,
+    OpenColumns,
+    candidates,
+    compare_candidates,
+    labelled_table,
+    open_columns,
+    warn_of_choice,
+)
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.open_columns import OpenColumns, open_columns
-from bayesnb.pictures.families import plot_family_choice
-from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.selection.classes import require_two_classes
-from bayesnb.selection.label_score import LabelScore, best_for_labels
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.sparse import SparseTable
+from bayesnb.model.reading import log_normalised
+from bayesnb.posterior.left_out import leave_one_out
+from bayesnb.selection.information import require_two_classes
 
-__all__ = ["FamilyChoice", "choose_families"]
+__all__ = ["ROUNDING", "FamilyChoice", "choose_families", "plot_family_choice"]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of families that were compared: the densities of each column's classes under the first two
+# --------------------------------------------------------------------------------------------------
+
+GRID = 400
+"""Points of a density."""
+
+MOST_BARS = 100
+"""Bars of single whole numbers."""
+
+SHARE_SHOWN = 0.99
+"""Share of the cells other than zero within the panel; the rest lies beyond its ends."""
+
+MOST_HEIGHT = 1.6
+"""Largest height of a panel, in heights of its highest bar."""
+
+
+@runtime_checkable
+class Choice(Protocol):
+    """The part of a `FamilyChoice` that the figure reads."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels."""
+
+    @property
+    def first_two(self) -> Mapping[Any, Sequence[Any]]:
+        """By column, the families chosen and next, if there is one, as `Compared`."""
+
+    def posterior_of(self, column: Any, family: Any) -> Any:
+        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
+
+    def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The observed cells of a column and their weights, for each class."""
+
+
+@in_float64
+def plot_family_choice(
+    choice: Choice,
+    *,
+    features: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    max_features: int = 12,
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
+    """Predictive densities of each column's classes under the family chosen and the next one, over the data.
+
+    Parameters
+    ----------
+    choice : FamilyChoice
+    features : sequence, optional
+        Columns to show, by default all that more than one family can hold.
+    classes : sequence, optional
+        Classes to show, up to eight; by default all.
+    max_features : int, default 12
+        The first columns get panels; the title says how many there are.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, two for each column; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A line of panels for each column: on the left the family chosen, on the right the next one. Lines are densities
+        with the parameters integrated out, bars are the cells. Zeros are left out where one of the families is a
+        `Hurdle`, and so is the probability that it gives them. Whole numbers of few values have probabilities, drawn as
+        points.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `choice` is not what `nb.choose_families` returns, a column or class is unknown, a column has one family
+        only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    choose_families : A family for each column, by the evidence.
+    FamilyChoice : The result.
+    plot_densities : Predictive densities of numbers.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
+    >>> figure = nb.plot_family_choice(choice)
+    """
+    from bayesnb.figures.picture import Line2D, Patch
+
+    require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
+    codes = chosen("classes", choice.classes if classes is None else classes, choice.classes, most=len(LINES))
+    several = _columns(choice, features)
+    shown = several[: whole_number("max_features", max_features)]
+    panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
+    heads = []
+    points = False
+    for i, column in enumerate(shown):
+        families = [each.candidate for each in choice.first_two[column]]
+        posteriors = [choice.posterior_of(column, each.family) for each in families]
+        points |= _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
+        heads += [f"{column}: {each.name}" for each in families]
+    panels.heads(heads)
+    number = how_many(len(shown), len(several), "column", "first")
+    panels.title(f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}")
+    entries: list[tuple[Any, str]] = []
+    for i, code in enumerate(codes):
+        mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if points else None, markersize=3)
+        entries.append(((Patch(**_bars(i)), mark), f"y = {choice.classes[code]}"))
+    panels.legend(entries)
+    return panels.drawn()
+
+
+def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
+    several = [column for column, families in choice.first_two.items() if len(families) > 1]
+    if not several:
+        raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
+    for name in [given] if isinstance(given, str) else list(given or ()):
+        if name in choice.first_two and name not in several:
+            raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
+    return several if given is None else [several[i] for i in chosen("features", given, several)]
+
+
+def _all_counts(families: Sequence[Any]) -> bool:
+    """Whether all families are of counts, so that their probabilities are points."""
+    return all(each.counts for each in families)
+
+
+def _bars(i: int) -> dict[str, Any]:
+    """How the bars of a class look."""
+    return {"facecolor": f"C{i}", "edgecolor": f"C{i}", "alpha": 0.25, "hatch": HATCHES[i], "linewidth": 0.4}
+
+
+def _draw(
+    axes: Sequence[Any],
+    families: Sequence[Any],
+    posteriors: Sequence[Any],
+    by_class: Sequence[tuple[np.ndarray, np.ndarray]],
+    codes: Sequence[int],
+) -> bool:
+    """The panels of a column: the cells of the classes that are shown, under two families. Whether they have points."""
+    counts = _all_counts(families)
+    without_zeros = any(each.hurdle for each in families)
+    weight = [by_class[code][1].sum() for code in codes]
+    if without_zeros:
+        by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
+    edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)  # the same for all choices of classes
+    by_class = [by_class[code] for code in codes]
+    grid = np.linspace(edges[0], edges[-1], GRID)
+    if counts:
+        grid = np.arange(np.ceil(edges[0]), edges[-1], max(1, np.ptp(edges) // GRID))
+    if without_zeros:
+        grid = grid[grid != 0]
+    points = counts and len(grid) <= MOST_BARS + 1
+    highest = peak = 0.0
+    for axis, each, posterior in zip(axes, families, posteriors, strict=True):
+        inside = grid[np.asarray(each.family.support(grid))]
+        if posterior.steps and not points:
+            # Cells may be narrower than a line: the bars show the data at this width, and so does the density.
+            average = averages_between(edges, posterior.steps, partial(_density, posterior))
+            inside, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0).T[codes]
+        else:
+            density = _density(posterior, inside).T[codes]
+        for c, (cells, weights) in enumerate(by_class):
+            if weight[c] > 0:
+                share = weights / weight[c] / np.diff(edges)[0]
+                bars = axis.hist(cells, edges, weights=share, histtype="stepfilled", zorder=1, **_bars(c))
+                highest = max(highest, bars[0].max())
+            drawn: dict[str, Any] = (
+                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if points else {"linewidth": 1.6}
+            )
+            peak = max(peak, density[c].max(initial=0.0))
+            axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
+        axis.set_xlim(edges[0], edges[-1])
+        axis.locator_params(axis="x", nbins=5)
+        axis.set_yticks([])
+    # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
+    top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))
+    for axis in axes:
+        axis.set_ylim(0.0, top or 1.0)
+    return points
+
+
+def _density(posterior: Any, values: np.ndarray) -> np.ndarray:
+    """Predictive density of each class, shape (values, classes)."""
+    return np.exp(np.asarray(posterior.cell_log_predictive(values))).T
+
+
+def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
+    """Edges of the bars: around each whole number, if they are few, or thirty over nearly all cells."""
+    if counts and np.ptp(cells) <= MOST_BARS:
+        return np.arange(cells.min() - 0.5, cells.max() + 1)
+    low, high = np.quantile(cells, ((1 - SHARE_SHOWN) / 2, (1 + SHARE_SHOWN) / 2))
+    margin = 0.05 * (high - low) or 0.5 * max(abs(high), 1.0)
+    return np.linspace(low - margin, high + margin, 31)
+
+
+# --------------------------------------------------------------------------------------------------
+# The families with which the labels of a table are predicted best, one column after the other
+# --------------------------------------------------------------------------------------------------
+
+ROUNDING = 1e-9
+"""A score that is higher by less, in nats, is the same."""
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """Families and their leave-one-out scores of the labels.
+
+    Attributes
+    ----------
+    chosen : dict
+        By position of the column, its family.
+    difference : dict
+        By position and name of the family, the score with it minus the score with the chosen one, the other columns as
+        chosen.
+    """
+
+    chosen: dict[int, Candidate]
+    difference: dict[tuple[int, str], float]
+
+
+def best_for_labels(
+    columns: OpenColumns, rows: LabelledTable, compared: Mapping[int, Sequence[Compared]]
+) -> LabelScore:
+    """The families of the highest leave-one-out log score of the labels, found column by column.
+
+    Columns are independent given the class, also without a row. The log density of a row under each class is therefore
+    a sum over columns, whose terms are computed once, for each family of each column on its own.
+
+    Parameters
+    ----------
+    columns : OpenColumns
+    rows : LabelledTable
+    compared : mapping
+        By position, the families of each column. The search begins with the first ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a family that is given has no closed form.
+    """
+    for name, family in columns.given.items():
+        if not isinstance(family, ConjugateFamily):
+            raise ValueError(
+                f"column {name!r} is {family.family_name}, which has no closed-form posterior, as "
+                'criterion="labels" needs: give a family that has one, or criterion="evidence"'
+            )
+    labels = rows.classes[rows.codes]
+
+    def left_out(features: Mapping[Any, Family], class_probs: np.ndarray | None = None) -> np.ndarray:
+        """Log density of each row and class without the row, up to a term of the row, shape (rows, classes)."""
+        model = NaiveBayes(features, class_probs=class_probs)
+        posterior: Any = fit(model, rows.table, labels, sample_weight=rows.weights)
+        return leave_one_out(posterior, rows.table, labels, rows.weights).log_proba
+
+    # Class probabilities that are equal and known leave the densities of the cells alone.
+    equal = np.full(len(rows.classes), 1 / len(rows.classes))
+    densities = {
+        position: [left_out({rows.table.names[position]: each.candidate.family}, equal) for each in families]
+        for position, families in compared.items()
+    }
+    place = dict.fromkeys(compared, 0)
+    first = columns.features({position: families[0].candidate.family for position, families in compared.items()})
+    total = left_out(first)
+    changed = True
+    while changed:
+        changed = False
+        for position, of_column in densities.items():
+            rest = total - of_column[place[position]]
+            scores = [_score(rest + own, rows.codes) for own in of_column]
+            best = int(np.argmax(scores))
+            if scores[best] > scores[place[position]] + ROUNDING:
+                place[position], changed = best, True
+                total = rest + of_column[best]
+    difference = {}
+    for position, of_column in densities.items():
+        rest, score = total - of_column[place[position]], _score(total, rows.codes)
+        for each, own in zip(compared[position], of_column, strict=True):
+            difference[position, each.candidate.name] = _score(rest + own, rows.codes) - score
+    chosen = {position: families[place[position]].candidate for position, families in compared.items()}
+    return LabelScore(chosen, difference)
+
+
+def _score(log_joint: np.ndarray, codes: np.ndarray) -> float:
+    """Sum of the log probabilities of the labels."""
+    return float(log_normalised(log_joint)[np.arange(len(codes)), codes].sum())
+
+
+# --------------------------------------------------------------------------------------------------
+# Which family does each column have? Compared by evidence, or by how well the labels are predicted
+# --------------------------------------------------------------------------------------------------
 
 CRITERIA = ("evidence", "labels")
 

@@ -1,36 +1,376 @@
-"""Which features does a model keep? Those with which the labels of rows are predicted best from the other rows."""
+"""The features to keep."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from bayesnb.arrays import in_float64
-from bayesnb.checks.left_out_features import FeaturesLeftOut, features_left_out
-from bayesnb.checks.left_out_fixed_prior import LabelledRows
+from bayesnb.core.arrays import in_float64, row_pieces
+from bayesnb.core.checking import warn, warns_once, whole_number
+from bayesnb.core.columns import first_few
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.tables import Table
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.figures.forest import how_many
+from bayesnb.figures.panels import muted, panel_of_rows, require_result
 from bayesnb.inference.exact import Exact
+from bayesnb.inference.sources import read_table
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import declared_categories, feature_names, in_column_order
 from bayesnb.model.naive_bayes import Model
-from bayesnb.pictures.features import plot_feature_selection
-from bayesnb.posterior.fitted import model_of
-from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.problem import Problem
-from bayesnb.selection.classes import require_two_classes
-from bayesnb.selection.kept_features import with_features
-from bayesnb.selection.subset_search import LabelRatios, Step, while_rising
-from bayesnb.sources.memory import read_table
-from bayesnb.tables.columns import first_few
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.read import as_table
-from bayesnb.tables.table import Table
-from bayesnb.tables.weights import check_weights
-from bayesnb.warn import warn, warns_once
+from bayesnb.model.problem import Problem
+from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
+from bayesnb.posterior.left_out_blocks import LabelledRows
+from bayesnb.posterior.weighted import model_of
+from bayesnb.selection.families import ROUNDING
+from bayesnb.selection.information import require_two_classes
 
-__all__ = ["FeatureSelection", "select_features"]
+__all__ = [
+    "FeatureSelection",
+    "block_label",
+    "plot_feature_selection",
+    "rewritten_features",
+    "select_features",
+    "with_features",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of a search for features: the rise of the leave-one-out score, step by step
+# --------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """The part of a `FeatureSelection` that the figure reads."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each step of the search, the first with all features."""
+
+    @property
+    def kept(self) -> tuple[Any, ...]:
+        """The features that are kept."""
+
+    @property
+    def dropped(self) -> tuple[Any, ...]:
+        """The other features."""
+
+
+def plot_feature_selection(selection: Selection, *, max_steps: int = 60, ax: Any = None, figsize: Any = None) -> Any:
+    """The rise of the leave-one-out score of the labels, step by step, with its standard error.
+
+    Parameters
+    ----------
+    selection : FeatureSelection
+    max_steps : int, default 60
+        The first steps are drawn.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A point for each step, beside the feature that it drops or adds: the score minus that of all features. The band
+        is two standard errors of the difference to either side. A subset is kept if the last band is right of zero.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `selection` is not what `nb.select_features` returns, no change of the features raised the score, or `ax` and
+        `figsize` do not fit.
+
+    See Also
+    --------
+    select_features : Drop the features that do not help.
+    FeatureSelection : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> temperature = y + rng.normal(size=200)
+    >>> names = [f"thermometer {number}" for number in range(4)]
+    >>> X = pd.DataFrame({name: temperature + 0.1 * rng.normal(size=200) for name in names})
+    >>> X["humidity"] = y + rng.normal(size=200)
+    >>> figure = nb.plot_feature_selection(nb.select_features(nb.Gaussian(), X, y))
+    """
+    require_result(selection, Selection, "selection", "nb.select_features(model, X, y)")
+    if len(selection.table) == 1:
+        raise ValueError("no feature was dropped, because that would lower the score: there is nothing to draw")
+    shown = selection.table.head(1 + whole_number("max_steps", max_steps))
+    pairs = zip(shown["action"], shown["feature"], strict=True)
+    panels = panel_of_rows(
+        [f"{action} {feature}".strip() for action, feature in pairs], ax=ax, figsize=figsize, row_height=0.2
+    )
+    (axis,) = panels.axes
+    at, difference, error = np.arange(len(shown)), shown["difference"].to_numpy(), 2.0 * shown["se"].to_numpy()
+    axis.fill_betweenx(at, difference - error, difference + error, color="C0", alpha=0.25, linewidth=0, zorder=1)
+    axis.plot(difference, at, color="C0", marker="o", markersize=4, linewidth=1.4, zorder=3)
+    axis.axvline(0.0, color=muted(0.6), linewidth=1, linestyle="--", zorder=2)
+    number = len(selection.kept) + len(selection.dropped)
+    steps = how_many(len(shown) - 1, len(selection.table) - 1, "step", "first")
+    panels.title(f"Score of the labels (right is better), {steps}: {len(selection.kept)} of {number} features are kept")
+    panels.x_label(
+        "leave-one-out log score of the labels, difference to all features (nats), with two standard errors to either "
+        "side"
+    )
+    return panels.drawn()
+
+
+# --------------------------------------------------------------------------------------------------
+# The features of a model of which some columns are dropped or merged; the other columns keep their families
+# --------------------------------------------------------------------------------------------------
+
+NAMED = 4
+"""A block of more columns has the names of the first ones in its own name, and the number of the others."""
+
+
+def _family_of_column(bound: BoundModel, family: Family, columns: Sequence[int], position: int) -> Family:
+    """The family with which one column, as a feature of its own, has the prior and the constants that it has now.
+
+    Parameters
+    ----------
+    bound : BoundModel
+        The model of the table.
+    family : Family
+        Of the feature, as the user wrote it.
+    columns : sequence of int
+        Positions of the feature's columns.
+    position : int
+        One of them.
+
+    Returns
+    -------
+    Family
+        The family as the user wrote it, if it is the same for every column.
+    """
+    names = bound.schema.columns
+    block = next(block for block in bound.blocks if position in block.columns)
+    j = block.columns.index(position)
+    own = block.family.take((slice(None), [j]))
+    if family.cell == "category" and family.categories is not None:
+        categories = declared_categories(family, names[position])
+        family, own = replace(family, categories=categories), replace(own, categories=categories)
+    numbers = all(np.ndim(value) == 0 for value in family.hyperparameters().values())
+    follows_cells = all(family.must_see(names[column]) for column in columns)
+    return family if numbers and (follows_cells or family.settings() == own.settings()) else own
+
+
+def rewritten_features(
+    model: Model,
+    bound: BoundModel,
+    placed_in: Mapping[int, tuple[int, ...]],
+    merged: Mapping[tuple[int, ...], Family],
+) -> dict[Any, tuple[Family, Any]]:
+    """The features of a model, of which some columns are dropped or merged.
+
+    A feature that loses no column stays as it is. The other columns of the rest become features of their own.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    bound : BoundModel
+        The model of the table.
+    placed_in : mapping
+        By position of a column that does not stay where it is, the positions of its new block; none if the column is
+        dropped.
+    merged : mapping
+        By the positions of the columns of each new block, its family. A block is where its first column was.
+    """
+    schema = bound.schema
+    positions_of = schema.positions_of(model.features)
+    whole = {name for name, positions in positions_of.items() if placed_in.keys().isdisjoint(positions)}
+    features: dict[Any, tuple[Family, Any]] = {}
+    placed: set[int] = set()
+    for name, positions in positions_of.items():
+        family, columns = model.features[name]
+        if name in whole:
+            features[name] = family, columns
+            continue
+        for position in positions:
+            block = placed_in.get(position, (position,))
+            if not block or position in placed:
+                continue
+            placed.update(block)
+            own = merged[block] if block in merged else _family_of_column(bound, family, positions, position)
+            names = [schema.columns[column] for column in block]
+            label = _free_name(names[0] if len(names) == 1 else block_label(names), {*features, *whole})
+            features[label] = own, None if label == names[0] else names
+    return features
+
+
+def block_label(names: Sequence[Any]) -> str:
+    """Name of a block of these columns; blocks without a common column have different ones."""
+    if len(names) <= NAMED:
+        return " & ".join(map(str, names))
+    return " & ".join([*map(str, names[: NAMED - 1]), f"{len(names) - NAMED + 1} more"])
+
+
+def _free_name(name: Any, taken: Collection[Any]) -> Any:
+    """The name, changed if a feature has it."""
+    while name in taken:
+        name = f"{name} (columns)"
+    return name
+
+
+# --------------------------------------------------------------------------------------------------
+# A model with some of its features
+# --------------------------------------------------------------------------------------------------
+
+
+def with_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> Model:
+    """The model with some of its features; the model itself if these are all.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+        The model that was given; the result is bound if it is.
+    bound : BoundModel
+        The model of the table.
+    kept : sequence of int
+        Positions among the features, in the order of the table's columns.
+    """
+    blocks = bound.blocks
+    by_block = [
+        [tuple(block.columns)] if block.is_joint else [(column,) for column in block.columns] for block in blocks
+    ]
+    columns_of = in_column_order(blocks, by_block)
+    if len(kept) == len(columns_of):
+        return model
+    dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
+    changed = {
+        "features": rewritten_features(model, bound, dropped, {}),
+        "feature_inclusion": _inclusion(model.feature_inclusion, feature_names(blocks), kept),
+    }
+    if isinstance(model, BoundModel):
+        return BoundModel.of(replace(model.description, **changed), model.schema)
+    return replace(model, **changed)
+
+
+def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
+    """The prior probabilities of the features that are kept, in the form in which all were given."""
+    if isinstance(given, Mapping):
+        return {names[feature]: given[names[feature]] for feature in kept}
+    return np.asarray(given)[list(kept)] if np.ndim(given) else given
+
+
+# --------------------------------------------------------------------------------------------------
+# The features with which labels are predicted best: a greedy search that drops features and adds them back
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelRatios:
+    """What each feature says about the label of each row, given the other rows.
+
+    Attributes
+    ----------
+    of_classes : array, shape (rows, classes)
+        Log probability of each class minus that of the row's own class.
+    of_features : array, shape (rows, classes, features)
+        Log density of each feature under each class minus that under the row's own class.
+    weights : array, shape (rows,)
+        A row of weight w counts as w rows.
+    """
+
+    of_classes: np.ndarray
+    of_features: np.ndarray
+    weights: np.ndarray
+
+    def log_proba(self, kept: np.ndarray) -> np.ndarray:
+        """Log probability of each row's label, shape (rows,), given which features (features,) the model has."""
+        return _of_own_class((self.of_classes + self.of_features @ kept)[..., None])[:, 0]
+
+    def scores_of_changes(self, kept: np.ndarray) -> np.ndarray:
+        """Sum of the log probabilities after each feature is dropped, or added if it is not kept, shape (features,)."""
+        sign = np.where(kept, -1.0, 1.0)
+        total = self.of_classes + self.of_features @ kept
+        scores = np.zeros(len(kept))
+        for rows in row_pieces(len(total), self.of_features[:1].size):
+            changed = total[rows, :, None] + sign * self.of_features[rows]
+            scores += self.weights[rows] @ _of_own_class(changed)
+        return scores
+
+    def difference(self, log_proba: np.ndarray, to: np.ndarray) -> tuple[float, float]:
+        """Difference of two scores, and its standard error, from the log probabilities (rows,) of both."""
+        of_rows = log_proba - to
+        total = float(self.weights @ of_rows)
+        spread = of_rows - total / self.weights.sum()
+        return total, float(np.sqrt(self.weights @ spread**2))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A subset of the features, and the leave-one-out score of the labels with it.
+
+    Attributes
+    ----------
+    feature : int or None
+        The feature that was dropped or added; None for the first step, which has all features.
+    kept : array, shape (features,)
+        One for each feature that the subset has, else zero.
+    score : float
+        Sum of the log probabilities of the labels.
+    difference, se : float
+        The score minus that of all features, and the standard error of the sum of the rows' differences.
+    """
+
+    feature: int | None
+    kept: np.ndarray
+    score: float
+    difference: float
+    se: float
+
+
+def while_rising(ratios: LabelRatios) -> list[Step]:
+    """Drop or add the feature that raises the score most, again and again, while the score rises.
+
+    One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the
+    first of columns that are copies of each other remains.
+
+    Returns
+    -------
+    list of Step
+        The first has all features, and the last the best subset that was found.
+    """
+    kept = np.ones(ratios.of_features.shape[-1])
+    of_all = ratios.log_proba(kept)
+    steps = [Step(None, kept, float(ratios.weights @ of_all), 0.0, 0.0)]
+    while len(kept) > 1:
+        scores = ratios.scores_of_changes(kept)
+        if kept.sum() == 1:
+            scores[kept == 1] = -np.inf
+        feature = int(np.flatnonzero(scores >= scores.max() - ROUNDING)[-1])
+        kept = kept.copy()
+        kept[feature] = 1.0 - kept[feature]
+        # The score of a subset does not depend on the path that led to it, so that no subset comes twice.
+        log_proba = ratios.log_proba(kept)
+        score = float(ratios.weights @ log_proba)
+        if score <= steps[-1].score + ROUNDING:
+            break
+        steps.append(Step(feature, kept, score, *ratios.difference(log_proba, of_all)))
+    return steps
+
+
+def _of_own_class(log_ratio: np.ndarray) -> np.ndarray:
+    """Log probability of a row's own class, whose ratio is zero, from log ratios (rows, classes, subsets)."""
+    highest = log_ratio.max(axis=1)
+    return -highest - np.log(np.exp(log_ratio - highest[:, None]).sum(axis=1))
+
+
+# --------------------------------------------------------------------------------------------------
+# Which features does a model keep? Those with which the labels of rows are predicted best from the other rows
+# --------------------------------------------------------------------------------------------------
 
 STANDARD_ERRORS = 2.0
 """A subset of the features is kept if its gain is higher than this many standard errors."""

@@ -1,38 +1,311 @@
-"""Which columns depend on each other within the classes? They are merged while the evidence is for it."""
+"""Columns merged into joint blocks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import combinations
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from bayesnb.arrays import in_float64
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import whole_number
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.tables import SparseTable, Table
 from bayesnb.families.base import Family
+from bayesnb.figures.forest import how_many
+from bayesnb.figures.panels import TINY, panel_of_rows, require_result, text_color, text_width
+from bayesnb.inference.sources import read_table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.pictures.grouping import plot_column_grouping
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.fitted import Fitted, model_of
-from bayesnb.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.problem import Problem
-from bayesnb.selection.category_blocks import category_blocks
-from bayesnb.selection.classes import require_two_classes
-from bayesnb.selection.grouped_model import grouped_model
-from bayesnb.selection.merges import Merge, Search, merge_while_rising
-from bayesnb.selection.number_blocks import joins_densities, number_blocks
-from bayesnb.selection.parts import CATEGORIES, NUMBERS, Blocks, Part, Rows, mergeable_parts, require_numbers
-from bayesnb.selection.rewritten_features import block_label
-from bayesnb.sources.memory import read_table
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.labels import encode_labels
-from bayesnb.tables.read import as_table
-from bayesnb.tables.sparse import SparseTable
-from bayesnb.tables.table import Table
-from bayesnb.tables.weights import check_weights
-from bayesnb.validate import whole_number
+from bayesnb.posterior.weighted import Fitted, model_of
+from bayesnb.selection.features import block_label, rewritten_features
+from bayesnb.selection.information import require_two_classes
+from bayesnb.selection.joint_blocks import (
+    CATEGORIES,
+    NUMBERS,
+    ZERO_AND_ONE,
+    Blocks,
+    Part,
+    Rows,
+    category_blocks,
+    joins_densities,
+    mergeable_parts,
+    number_blocks,
+    require_numbers,
+)
 
-__all__ = ["ColumnGrouping", "group_columns"]
+__all__ = ["ColumnGrouping", "group_columns", "merge_while_rising", "plot_column_grouping"]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of columns that were merged: the rise of the log evidence, merge by merge
+# --------------------------------------------------------------------------------------------------
+
+COLOURS = {"MultivariateGaussian": "C0", "JointCategorical": "C1"}
+
+PATTERNS = {"MultivariateGaussian": "", "JointCategorical": "///"}
+"""Hatches, so that the families differ without colour."""
+
+
+@runtime_checkable
+class Grouping(Protocol):
+    """The part of a `ColumnGrouping` that the figure reads."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each merge, in their order."""
+
+    @property
+    def blocks(self) -> Any:
+        """The columns of each block that was merged."""
+
+
+def plot_column_grouping(grouping: Grouping, *, max_merges: int = 30, ax: Any = None, figsize: Any = None) -> Any:
+    """The rise of the log evidence, merge by merge.
+
+    Parameters
+    ----------
+    grouping : ColumnGrouping
+    max_merges : int, default 30
+        The first merges are drawn.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar for each merge, from the log evidence before it to that after it, both minus the log evidence of the model
+        without merges; with its length, the log Bayes factor, as a number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `grouping` is not what `nb.group_columns` returns, no columns were merged, or `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    group_columns : Merge columns that depend on each other.
+    ColumnGrouping : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "flipper_length_mm", "body_mass_g"]].dropna()
+    >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
+    >>> figure = nb.plot_column_grouping(grouping)
+    """
+    from bayesnb.figures.picture import Patch
+
+    require_result(grouping, Grouping, "grouping", "nb.group_columns(model, X, y)")
+    if not len(grouping.table):
+        raise ValueError("no columns were merged, so that there is nothing to draw: grouping.notes says why")
+    shown = grouping.table.head(whole_number("max_merges", max_merges))
+    names = [f"{first}\n+ {second}" for first, second in zip(shown["first"], shown["second"], strict=True)]
+    panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45, shorten=True)
+    (axis,) = panels.axes
+    numbers = [f" +{factor:.1f}" for factor in shown["log_bayes_factor"]]
+    for row, (_, merge) in enumerate(shown.iterrows()):
+        factor, total, family = merge["log_bayes_factor"], merge["total"], merge["family"]
+        look = {"facecolor": COLOURS[family], "edgecolor": text_color(), "hatch": PATTERNS[family], "linewidth": 0.6}
+        axis.barh(row, factor, left=total - factor, height=0.5, zorder=2, **look)
+        axis.text(total, row, numbers[row], va="center", ha="left", fontsize=TINY, zorder=3)
+    widest = max(text_width(number, TINY) for number in numbers)
+    axis.set_xlim(0.0, shown["total"].iloc[-1] / max(0.4, 1 - (widest + 0.05) / panels.panel_width))
+    axis.locator_params(axis="x", nbins=5)
+    panels.x_label("log evidence, difference to the model without merges (nats)")
+    panels.title(
+        f"Log evidence that merges of columns add: {how_many(len(shown), len(grouping.table), 'merge', 'first')}"
+    )
+    families = [family for family in COLOURS if (shown["family"] == family).any()]
+    looks = [{"facecolor": COLOURS[each], "edgecolor": text_color(), "hatch": PATTERNS[each]} for each in families]
+    panels.legend([(Patch(**look), family) for look, family in zip(looks, families, strict=True)])
+    return panels.drawn()
+
+
+# --------------------------------------------------------------------------------------------------
+# A model with joint blocks in the place of some of its columns
+# --------------------------------------------------------------------------------------------------
+
+
+def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
+    """The model with joint blocks, each where its first column was; other columns keep their families.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+        The model that was given; the result is bound if it is.
+    bound : BoundModel
+        The model of the table.
+    merged : mapping
+        By the positions of the columns of each block, its family.
+    """
+    if not merged:
+        return model
+    placed_in = {column: columns for columns in merged for column in columns}
+    features = rewritten_features(model, bound, placed_in, merged)
+    if not isinstance(model, BoundModel):
+        return replace(model, features=features)
+    categories = {
+        column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
+    }
+    description = replace(model.description, features=features)
+    return BoundModel.of(description, replace(bound.schema, categories=categories | dict(bound.schema.categories)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Merging parts of a model, the best pair first, while its log Bayes factor exceeds the log of the number of pairs
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two parts as one block.
+
+    Attributes
+    ----------
+    first, second : Part
+    log_bayes_factor : float
+        Log evidence of the block less those of the two parts.
+    pairs : int
+        Number of pairs that could be merged in this step.
+    """
+
+    first: Part
+    second: Part
+    log_bayes_factor: float
+    pairs: int
+
+    @property
+    def threshold(self) -> float:
+        """What the log Bayes factor has to exceed.
+
+        "Some pair depends" and "no pair does" have the same prior probability, and every pair the same share of it.
+        """
+        return math.log(self.pairs)
+
+    @property
+    def block(self) -> Part:
+        """The block, its columns in the order of the table."""
+        columns = tuple(sorted((*self.first.columns, *self.second.columns)))
+        total = self.first.log_evidence + self.second.log_evidence + self.log_bayes_factor
+        return Part(None, columns, self.first.kind, total)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search found.
+
+    Attributes
+    ----------
+    merges : tuple of Merge
+        In their order.
+    blocks : tuple of Part
+        The blocks at the end that are merged of others.
+    best_left : Merge or None
+        The best of the pairs that were left, which does not exceed its threshold; None if no pair was left.
+    too_wide : bool
+        Whether pairs were left out because their block would be wider than the limit.
+    too_many : bool
+        Whether pairs were left out because their block cannot be.
+    """
+
+    merges: tuple[Merge, ...]
+    blocks: tuple[Part, ...]
+    best_left: Merge | None
+    too_wide: bool
+    too_many: bool
+
+
+def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_width: int) -> Search:
+    """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
+
+    All pairs are measured at the beginning, and after a merge those of the new block.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    blocks : mapping
+        By kind.
+    max_width : int
+        Largest number of columns of a block.
+    """
+    pairs = _Pairs(list(parts), blocks, max_width)
+    merges: list[Merge] = []
+    while (best := pairs.best()) is not None and best[1].log_bayes_factor > best[1].threshold:
+        places, merge = best
+        pairs.join(places, merge.block)
+        merges.append(merge)
+    return Search(
+        merges=tuple(merges),
+        blocks=tuple(part for part in pairs.parts if part is not None and part.feature is None),
+        best_left=None if best is None else best[1],
+        too_wide=pairs.too_wide,
+        too_many=pairs.too_many,
+    )
+
+
+class _Pairs:
+    """The parts that are left, None in the place of those that are not, and the log Bayes factor of every pair."""
+
+    def __init__(self, parts: list[Part | None], blocks: Mapping[str, Blocks], max_width: int) -> None:
+        self.parts, self.blocks, self.max_width = parts, blocks, max_width
+        self.too_wide = self.too_many = False
+        self.gain = np.full((len(parts), len(parts)), -np.inf)
+        self._measure(combinations(range(len(parts)), 2))
+
+    def best(self) -> tuple[tuple[int, int], Merge] | None:
+        """Places and merge of the pair with the highest log Bayes factor; None if no pair can be merged."""
+        if not self.parts:
+            return None
+        i, j = map(int, np.unravel_index(self.gain.argmax(), self.gain.shape))
+        if self.gain[i, j] == -np.inf:
+            return None
+        first, second = sorted((self._part(i), self._part(j)), key=lambda part: part.columns)
+        return (i, j), Merge(first, second, float(self.gain[i, j]), int((self.gain > -np.inf).sum()))
+
+    def join(self, places: tuple[int, int], block: Part) -> None:
+        """Put a block in the place of two parts."""
+        for place in places:
+            self.parts[place] = None
+            self.gain[place, :] = self.gain[:, place] = -np.inf
+        self.parts[places[0]] = block
+        self._measure((places[0], k) for k, part in enumerate(self.parts) if part is not None and k != places[0])
+
+    def _part(self, place: int) -> Part:
+        part = self.parts[place]
+        assert part is not None
+        return part
+
+    def _measure(self, places: Iterable[tuple[int, int]]) -> None:
+        by_kind: dict[str, list[tuple[int, int]]] = {kind: [] for kind in self.blocks}
+        for i, j in places:
+            first, second = self._part(i), self._part(j)
+            if first.kind != second.kind:
+                continue
+            if first.width + second.width > self.max_width:
+                self.too_wide = True
+            else:
+                by_kind[first.kind].append((i, j))
+        for kind, some in by_kind.items():
+            if some:
+                pairs = [(self._part(i), self._part(j)) for i, j in some]
+                joined = self.blocks[kind].log_evidence(pairs)
+                apart = np.array([first.log_evidence + second.log_evidence for first, second in pairs])
+                self.too_many |= bool(np.isneginf(joined).any())
+                self.gain[tuple(np.transpose(some))] = joined - apart
+
+
+# --------------------------------------------------------------------------------------------------
+# Which columns depend on each other within the classes? They are merged while the evidence is for it
+# --------------------------------------------------------------------------------------------------
 
 FEW_VALUES = 20
 """A column of so many different values or fewer joins a block of numbers only if its family is Gaussian."""

@@ -10,20 +10,19 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.arrays import in_float64, log
-from bayesnb.blocks.block import Block
-from bayesnb.decisions import nats_of
-from bayesnb.frames import PrintedFrame
-from bayesnb.keys import random_generator
-from bayesnb.model.inclusion import features_of
-from bayesnb.model.simulate import draw_cells
-from bayesnb.pictures.text import percent
+from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.frames import PrintedFrame
+from bayesnb.core.running import random_generator
+from bayesnb.figures.panels import percent
+from bayesnb.model.blocks import Block
+from bayesnb.model.describe import features_of
+from bayesnb.model.program import draw_cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.sparse import dense
-from bayesnb.validate import proportion, whole_number
+from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["telling_features"]
 

@@ -5,30 +5,35 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.arrays import in_float64
-from bayesnb.checks.left_out import Weighable, require_exact
-from bayesnb.checks.left_out_features import FeaturesLeftOut, all_features_left_out, features_left_out
-from bayesnb.checks.left_out_fixed_prior import LabelledRows
-from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.weights import sample_weights
-from bayesnb.keys import random_generator
-from bayesnb.model.inclusion import feature_names
-from bayesnb.posterior.averaged import AveragedPosterior
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import a_type, warn_of
+from bayesnb.core.running import random_generator
+from bayesnb.data.read import split_labels, weighted_table
+from bayesnb.data.tables import Table
+from bayesnb.inference.nuts import NUTS, sample_weights
+from bayesnb.model.describe import feature_names
+from bayesnb.model.weights import (
+    ConditionalLikelihood,
+    FeatureWeights,
+    Gaussian,
+    approximate,
+    mixed_features,
+    priors,
+    some_rows,
+)
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.left_out import (
+    FeaturesLeftOut,
+    Weighable,
+    all_features_left_out,
+    features_left_out,
+    require_exact,
+)
+from bayesnb.posterior.left_out_blocks import LabelledRows
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.weighted import WeightedPosterior, no_information
-from bayesnb.selection.classes import require_two_classes
-from bayesnb.tables.label_column import split_labels
-from bayesnb.tables.table import Table
-from bayesnb.tables.weighted import weighted_table
-from bayesnb.validate import a_type
-from bayesnb.warn import warn_of
-from bayesnb.weights.feature_weights import FeatureWeights, Gaussian, mixed_features
-from bayesnb.weights.laplace import approximate
-from bayesnb.weights.likelihood import ConditionalLikelihood, some_rows
-from bayesnb.weights.prior import priors
+from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
+from bayesnb.selection.information import require_two_classes
 
 __all__ = ["weight_features", "weighted_or_plain"]
 

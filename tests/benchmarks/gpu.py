@@ -22,9 +22,8 @@ from jax.experimental import sparse
 from report import machine, seconds, write
 
 import bayesnb as nb
-from bayesnb.tables import device_array
-from bayesnb.tables.device_array import DeviceTable
-from bayesnb.tables.read import as_table
+from bayesnb.data import read as device_array
+from bayesnb.data.read import DeviceTable, as_table
 
 CLASSES, COLUMNS, CATEGORIES = 5, 100, 10
 WORDS, LENGTH, DOCUMENT_CLASSES = 50_000, 64, 20

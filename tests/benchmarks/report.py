@@ -30,7 +30,7 @@ def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] 
 def machine(*packages: str) -> str:
     """The processor, the system, and the versions of Python, of the packages and of bayesnb."""
     import bayesnb as nb
-    from bayesnb.parallel import num_threads
+    from bayesnb.core.running import num_threads
 
     model = next(
         (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")), platform.processor()

@@ -14,7 +14,7 @@ import scipy.stats
 
 import bayesnb as nb
 from bayesnb.families.information import divergence
-from bayesnb.selection.independence import information_in_data
+from bayesnb.selection.information import information_in_data
 
 PROB, LEVEL = 0.89, 0.05
 EQUAL = np.full(5, 0.2)

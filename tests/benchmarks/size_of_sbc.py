@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 
 import bayesnb as nb
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.keys import random_generator
+from bayesnb.core.running import random_generator
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.problem import Problem
 
 FAMILY = nb.Bernoulli(2.0, 1.0)
 MODEL = nb.NaiveBayes(FAMILY, class_concentration=2.0).bind([[0, 1], [1, 0]], ["a", "b"])

@@ -15,9 +15,8 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import bayesnb as nb
 from bayesnb.checks import calibration as module
-from bayesnb.checks.calibration import calibration, jeffreys_interval
+from bayesnb.checks.calibration import calibration, jeffreys_interval, plot_reliability
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.pictures.reliability import plot_reliability
 
 
 def correlated(rng, rows, classes=2):

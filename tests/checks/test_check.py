@@ -11,13 +11,14 @@ import scipy.stats
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.checks.predictive import Check, agreement, check, checking, dependence, replicates
-from bayesnb.checks.predictive.dependence import _choose_features, _mean_correlation
-from bayesnb.checks.predictive.replicates import Rows, encode
-from bayesnb.checks.predictive.result import check_of
-from bayesnb.checks.predictive.statistic import Line, Statistic
-from bayesnb.pictures.predictive import _p_value
-from bayesnb.printing import ROWS
+from bayesnb.checks import builtin as agreement
+from bayesnb.checks import builtin as dependence
+from bayesnb.checks import predictive as checking
+from bayesnb.checks import statistics as replicates
+from bayesnb.checks.builtin import _choose_features, _mean_correlation
+from bayesnb.checks.predictive import Check, _p_value, check, check_of
+from bayesnb.checks.statistics import Line, Rows, Statistic, encode
+from bayesnb.core.printing import ROWS
 
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
 

@@ -12,9 +12,8 @@ import scipy.special
 import scipy.stats
 
 import bayesnb as nb
-from bayesnb.checks.predictive import lmoments
-from bayesnb.checks.predictive.largest import departures, share_at_least
-from bayesnb.checks.predictive.lmoments import Grid, LMomentWeights, _resolution
+from bayesnb.checks import statistics as lmoments
+from bayesnb.checks.statistics import Grid, LMomentWeights, _resolution, departures, share_at_least
 
 ALL_TIED = np.ones(3, dtype=bool)
 

@@ -26,15 +26,18 @@ from scipy import stats
 from scipy.special import ndtr
 
 import bayesnb as nb
-from bayesnb.blocks.parameters import ModelParameters
 from bayesnb.checks import compare as compare_module
-from bayesnb.checks.comparison import battery, class_probabilities, densities, dependence, marginals
-from bayesnb.checks.comparison.class_probabilities import _by_ranks, _excess, probability_frame
-from bayesnb.checks.comparison.legendre import DEGREES, ess_and_z, legendre, ranks_among
-from bayesnb.checks.comparison.same_problem import differences
-from bayesnb.families.beta import Beta
-from bayesnb.families.pit import independent_pit, pit
-from bayesnb.keys import as_key, random_generator
+from bayesnb.checks import same_densities as battery
+from bayesnb.checks import same_densities as class_probabilities
+from bayesnb.checks import same_densities as densities
+from bayesnb.checks import same_draws as dependence
+from bayesnb.checks import same_draws as marginals
+from bayesnb.checks.same_densities import _by_ranks, _excess, probability_frame
+from bayesnb.checks.same_draws import DEGREES, differences, ess_and_z, legendre, ranks_among
+from bayesnb.core.running import as_key, random_generator
+from bayesnb.families.distributions import Beta
+from bayesnb.families.formulas import independent_pit, pit
+from bayesnb.model.blocks import ModelParameters
 
 
 def compared(data, seed, *, ess=4000, spoil=lambda name, u: u, change=lambda draws: draws, given=False, **options):
@@ -245,7 +248,7 @@ def test_yes_says_what_it_could_have_missed(right):
 )
 def test_progress_is_shown_where_asked_for(progress, shown, given, steps, capsys, monkeypatch):
     monkeypatch.setattr(densities, "EXACT_DRAWS", 400)
-    monkeypatch.setattr(class_probabilities, "EXACT_DRAWS", 400)
+    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 400)
     compared(coins, 0, ess=400, given=given, progress=progress)
     bar = capsys.readouterr().err
     assert ("compare: dependence" in bar) is shown
@@ -287,7 +290,7 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested(right_for_rows
 
 
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws(monkeypatch):
-    monkeypatch.setattr(class_probabilities, "EXACT_DRAWS", 1000)  # for ranks, which are not looked at here
+    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 1000)  # for ranks, which are not looked at here
     model, X, y = coins(np.random.default_rng(0))
     exact = nb.fit(model, X, y)
     sets = [nb.from_samples(model, exact.draws(num_draws=100, key=key), X=X, y=y) for key in range(60)]
@@ -342,7 +345,7 @@ def test_a_table_without_rows_has_no_probabilities(right):
 
 
 def test_exact_draws_follow_the_key(monkeypatch):
-    monkeypatch.setattr(class_probabilities, "EXACT_DRAWS", 1000)  # the log densities are looked at
+    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 1000)  # the log densities are looked at
     rng = np.random.default_rng(0)
     model, X, y = coins(rng)
     exact = nb.fit(model, X, y)
@@ -483,7 +486,7 @@ def test_simulated_documents_are_as_long_as_those_of_the_data():
 
 def test_the_log_density_of_rows_is_that_of_scipy():
     """Densities by a second route: rows given, with the label that is most probable."""
-    from bayesnb.checks.comparison.densities import log_densities, rows_of
+    from bayesnb.checks.same_densities import log_densities, rows_of
 
     rng = np.random.default_rng(10)
     model, X, y = gaussians(rng)

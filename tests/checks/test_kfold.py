@@ -12,8 +12,8 @@ import scipy.sparse
 
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
-from bayesnb.reading.host import HostChunks
-from bayesnb.warn import warn
+from bayesnb.core.checking import warn
+from bayesnb.model.reading import HostChunks
 
 Y = np.array(["p", "q"])[np.random.default_rng(1).integers(0, 2, 40)]
 X = np.random.default_rng(2).poisson(np.where(Y == "q", 3.0, 1.5)[:, None], (40, 4))

@@ -15,8 +15,8 @@ from scipy.stats import t as student_t
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.checks import left_out_data_prior
 from bayesnb.families import gaussian
+from bayesnb.posterior import left_out_blocks as left_out_data_prior
 
 
 @jax.tree_util.register_dataclass

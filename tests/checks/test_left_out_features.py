@@ -9,8 +9,7 @@ import scipy.sparse
 from cases import CASES, CATEGORIES, with_holes
 
 import bayesnb as nb
-from bayesnb.checks.left_out_draws import _without
-from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
+from bayesnb.posterior.left_out import _without, all_features_left_out, features_left_out
 
 ROWS = 24
 

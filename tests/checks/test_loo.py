@@ -17,7 +17,7 @@ from refitting import assert_same
 
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
-from bayesnb.checks.loo import loo, loo_scores
+from bayesnb.posterior.loo import loo, loo_scores
 
 
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "weighted"])

@@ -11,12 +11,11 @@ from cases import CASES, Exponential
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.checks.pit import RANK_DRAWS, _ranked, _thinned
-from bayesnb.checks.sbc import _ready_inference, _verdict, sbc
+from bayesnb.checks.sbc import RANK_DRAWS, _ranked, _ready_inference, _thinned, _verdict, sbc
+from bayesnb.core.columns import ecdf_difference, uniform_band
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.problem import Problem
-from bayesnb.uniform import ecdf_difference, uniform_band
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from slow import cases_fast
 import bayesnb as nb
 from bayesnb.checks import sensitivity as module
 from bayesnb.checks.sensitivity import sensitivity
-from bayesnb.families.beta import Beta
+from bayesnb.families.distributions import Beta
 from bayesnb.families.draw import draw
-from bayesnb.families.mean_variance import mean_of, variance_of
+from bayesnb.families.formulas import mean_of, variance_of
 
 POWERS = (0.8, 1.25)
 

@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 import bayesnb as nb
-from bayesnb.cli.models import read_model
-from bayesnb.files.names import read_names, write_names
+from bayesnb.cli.commands import read_model
+from bayesnb.posterior.netcdf import read_names, write_names
 
 COLUMNS = ["photo", "person", "animal"]
 NAMES = dict(zip(["item", "annotator", "label"], COLUMNS, strict=True))

@@ -9,9 +9,9 @@ import pytest
 from scipy.special import digamma, entr, gammaln, logsumexp
 
 import bayesnb as nb
-from bayesnb.blocks.parameters import ModelParameters
-from bayesnb.crowd.next_item import expected_information
-from bayesnb.posterior.point import PointPosterior
+from bayesnb.crowd.label_draws import expected_information
+from bayesnb.model.blocks import ModelParameters
+from bayesnb.posterior.exact import PointPosterior
 
 # The chains are short: the tests compare numbers of the same draws.
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
@@ -268,14 +268,14 @@ class TestNextItem:
     @pytest.mark.parametrize("number", [1, 2, 5])
     def test_items_that_cannot_be_among_the_best_are_left_out(self, point, monkeypatch, number):
         """Under random probabilities, the most uncertain items are often not those of which an annotator tells most."""
-        monkeypatch.setattr("bayesnb.crowd.next_item.FIRST_ITEMS", 1)
+        monkeypatch.setattr("bayesnb.crowd.label_draws.FIRST_ITEMS", 1)
         taken, found_early = [], []
 
         def noted(labels, items, annotators):
             taken.append(len(items))
             return expected_information(labels, items, annotators)
 
-        monkeypatch.setattr("bayesnb.crowd.next_item.expected_information", noted)
+        monkeypatch.setattr("bayesnb.crowd.label_draws.expected_information", noted)
         rng = np.random.default_rng(number)
         for _ in range(20):
             parameters = ModelParameters(rng.dirichlet(np.ones(3)), ({"prob": rng.dirichlet(np.full(3, 0.3), (3, 6))},))

@@ -9,9 +9,9 @@ from scipy.special import entr, gammaln, logsumexp, softmax
 from small_crowd import CRITICAL_Z, NAMES, SMALL, labellings, z_scores
 
 import bayesnb as nb
-from bayesnb.densities_under_draws import flatten
 from bayesnb.inference.em import label_log_joint, probabilities
-from bayesnb.posterior.convergence import ess_of_mean
+from bayesnb.posterior.diagnostics import ess_of_mean
+from bayesnb.posterior.under_draws import flatten
 
 
 def table(rows):
@@ -304,7 +304,7 @@ def test_intervals_of_accuracies_and_confusion_matrices_cover_at_their_rate():
 @pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_gibbs_does_not_depend_on_the_number_of_threads(monkeypatch):
     annotations, _, _, _ = simulated(3000, 10, 3, np.full((2, 2), 1.0) + 3 * np.eye(2))
-    monkeypatch.setattr("bayesnb.unlabelled.PIECE_CELLS", 1)
+    monkeypatch.setattr("bayesnb.model.problem.PIECE_CELLS", 1)
     found = []
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)

@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp, softmax
 from small_crowd import CRITICAL_Z, NAMES, SMALL, labellings, z_scores
 
 import bayesnb as nb
-from bayesnb.posterior.convergence import ess_of_mean
+from bayesnb.posterior.diagnostics import ess_of_mean
 
 
 def enumerated(known):

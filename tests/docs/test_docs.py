@@ -18,15 +18,13 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
 LONG = {
     "bayesnb.checks.sbc",
-    "bayesnb.families.negative_binomial",
+    "bayesnb.families.successes",
     "bayesnb.inference.empirical",
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",
-    "bayesnb.pictures.comparison",
-    "bayesnb.plots.annotators",
-    "bayesnb.plots.confusion",
-    "bayesnb.plots.items",
-    "bayesnb.posterior.collapsed",
+    "bayesnb.checks.compare",
+    "bayesnb.plots.crowd",
+    "bayesnb.posterior.sampled",
 }
 """Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

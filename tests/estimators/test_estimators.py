@@ -31,16 +31,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import bayesnb as nb
 from bayesnb import estimators
-from bayesnb.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianNB,
-    MultinomialNB,
-    NaiveBayesClassifier,
-    PoissonNB,
-    categorical,
-    read,
-)
+from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier, PoissonNB
+from bayesnb.estimators import base as read
+from bayesnb.estimators import categories as categorical
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
 

@@ -11,7 +11,7 @@ import scipy.stats
 from scipy.special import gammaln, logsumexp
 
 from bayesnb.families.annotations import AnnotationCounts, Annotations
-from bayesnb.families.compiled import log_density
+from bayesnb.families.formulas import log_density
 
 CLASSES, ANNOTATORS, LABELS = 2, 3, 3
 X = np.array(

@@ -19,15 +19,14 @@ from scipy.special import i0e
 from slow import names_fast
 
 import bayesnb as nb
-import bayesnb.families.maximum as maximum_module
-from bayesnb.families.cdf import cdf
-from bayesnb.families.circle import Direction, Winding, nearest_turn
-from bayesnb.families.concentrated import Concentrated
-from bayesnb.families.maximum import LONGEST_STEP, _step, maximum
-from bayesnb.families.von_mises import LARGE, _log_bessel
+import bayesnb.families.exponential as maximum_module
+from bayesnb.families.distributions import Direction, Winding, nearest_turn
+from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maximum
+from bayesnb.families.formulas import cdf
+from bayesnb.families.statistics import Counts
+from bayesnb.families.two_parameters import LARGE, _log_bessel
+from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import target_of
-from bayesnb.sources.memory import read_table
-from bayesnb.statistics.counts import Counts
 
 CASES = {case.name: case for case in SAMPLED if isinstance(case.family, Concentrated)}
 Y = np.array(["a", "b", "c"] * 20)

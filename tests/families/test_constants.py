@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import betabinom
 
 import bayesnb as nb
-from bayesnb.arrays import log_beta
+from bayesnb.core.arrays import log_beta
 
 TRIALS = 10
 

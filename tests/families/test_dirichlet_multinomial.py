@@ -16,13 +16,12 @@ from scipy import integrate, stats
 from scipy.special import digamma, gammaln, logsumexp
 
 import bayesnb as nb
-from bayesnb.arrays import namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.estimators import DirichletMultinomialNB
 from bayesnb.families import dirichlet_multinomial
-from bayesnb.families.draw import draw
-from bayesnb.families.draw_words import draw_words
-from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.statistics.levels import LEVELS, levels
+from bayesnb.families.distributions import GammaVector
+from bayesnb.families.draw import draw, draw_words
+from bayesnb.families.statistics import LEVELS, levels
 
 CLASSES, COLUMNS = 2, 4
 SHAPE = (CLASSES, COLUMNS)
@@ -168,7 +167,7 @@ class TestDensity:
     @pytest.mark.parametrize("urn", [False, True])
     def test_long_documents_are_drawn_at_once(self, urn, rng, monkeypatch):
         weights, length, number = np.array([0.2, 0.5, 0.3]), 5, 100_000
-        monkeypatch.setattr("bayesnb.families.draw_words.LONG_DOCUMENT", 0)
+        monkeypatch.setattr("bayesnb.families.draw.LONG_DOCUMENT", 0)
         totals = np.where(np.arange(number) % 4 == 0, 2, length)  # one in four is word by word
         drawn = draw_words(np.stack([np.ones(3), weights]), [np.arange(0), np.arange(number)], totals, rng, urn=urn)
         np.testing.assert_array_equal(drawn.sum(axis=1), totals)

@@ -6,11 +6,8 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from bayesnb.families.cdf import cdf, quantile
-from bayesnb.families.dispatch import dispatch
 from bayesnb.families.draw import draw
-from bayesnb.families.log_prob import log_prob
-from bayesnb.families.mean_variance import mean_of, variance_of
+from bayesnb.families.formulas import cdf, dispatch, log_prob, mean_of, quantile, variance_of
 
 
 class Shape:

@@ -7,10 +7,8 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
+from bayesnb.families.distributions import GammaPoisson, GammaVector, ZeroOr
 from bayesnb.families.draw import draw
-from bayesnb.families.gamma_poisson import GammaPoisson
-from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.families.zero_or import ZeroOr
 
 DRAWS = 4000
 

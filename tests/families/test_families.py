@@ -14,9 +14,8 @@ from scipy.special import betaln, gammaln, logsumexp
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.blocks.class_prior import ClassPrior
-from bayesnb.blocks.parameters import draw_parameters
-from bayesnb.families.compiled import log_density
+from bayesnb.families.formulas import log_density
+from bayesnb.model.blocks import ClassPrior, draw_parameters
 
 FAST = {"outside categorical", *(case.name for case in CASES)}
 
@@ -298,7 +297,7 @@ def test_marginals_have_the_moments_of_draws(case, rng):
 
 
 def test_draws_follow_the_marginals(case, rng):
-    from bayesnb.families.cdf import cdf
+    from bayesnb.families.formulas import cdf
 
     x, m = table(case, rng, 40)
     posterior = case.family.update(case.family.statistics(x, m))

@@ -11,9 +11,8 @@ from scipy import integrate, stats
 from scipy.special import gammaln
 
 import bayesnb as nb
-from bayesnb.families.bins import Bins
-from bayesnb.families.choose_bins import NUMBERS_OF_BINS, chosen_edges, log_evidence_of_bins, resolution
-from bayesnb.families.compiled import log_density
+from bayesnb.families.bins import NUMBERS_OF_BINS, Bins, chosen_edges, log_evidence_of_bins, resolution
+from bayesnb.families.formulas import log_density
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
 

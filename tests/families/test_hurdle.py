@@ -16,9 +16,8 @@ from scipy.special import logsumexp
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.arrays import namespace
-from bayesnb.families.log_probability import LogProbability, SampledParameters
-from bayesnb.families.zero_or import OrZero, ZeroOr
+from bayesnb.core.arrays import namespace
+from bayesnb.families.distributions import LogProbability, OrZero, SampledParameters, ZeroOr
 
 
 @jax.tree_util.register_dataclass

@@ -13,12 +13,11 @@ from scipy import stats
 from scipy.special import gammaln
 
 import bayesnb as nb
-from bayesnb.families.combinations import CombinationOfCategories, Combinations
-from bayesnb.families.compiled import log_density as log_density_of_cells
+from bayesnb.data import read as device_array
+from bayesnb.data.read import DeviceTable
 from bayesnb.families.draw import draw
-from bayesnb.statistics.combinations import count_combinations
-from bayesnb.tables import device_array
-from bayesnb.tables.device_array import DeviceTable
+from bayesnb.families.formulas import log_density as log_density_of_cells
+from bayesnb.families.joint_categorical import CombinationOfCategories, Combinations, count_combinations
 
 CATEGORIES = {"a": list("xyz"), "b": list("pqrs")}
 PAIRS = [" & ".join(pair) for pair in itertools.product(*CATEGORIES.values())]

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 from scipy.special import gammaln
 
 import bayesnb as nb
-from bayesnb.arrays import stirling_rest
-from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.core.arrays import stirling_rest
+from bayesnb.data import read as device_array
 from bayesnb.families.large_counts import (
     log_dirichlet_multinomial,
     log_gamma,
@@ -22,11 +22,11 @@ from bayesnb.families.large_counts import (
     log_negative_binomial,
     log_poisson,
 )
-from bayesnb.families.poisson import RateCounts, rate_counts
+from bayesnb.families.rates import RateCounts, rate_counts
+from bayesnb.families.statistics import Counts
+from bayesnb.model.blocks import ModelStatistics
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.problem import Problem
-from bayesnb.statistics.counts import Counts
-from bayesnb.tables import device_array
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
 

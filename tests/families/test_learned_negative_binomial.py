@@ -16,8 +16,8 @@ from cases import membership, with_holes
 
 import bayesnb as nb
 from bayesnb.families.large_counts import log_negative_binomial
-from bayesnb.families.learned_negative_binomial import LearnedNegativeBinomial
-from bayesnb.sources.memory import read_table
+from bayesnb.families.two_parameters import LearnedNegativeBinomial
+from bayesnb.inference.sources import read_table
 
 Y = np.array(["a", "b"] * 30)
 GIVEN: dict[str, float] = {"loc": 4.0, "scale": 1.0, "concentration": 1.7, "rate": 2.0}

@@ -7,9 +7,8 @@ import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
-from bayesnb.families.beta import Beta
-from bayesnb.families.gamma_vector import GammaVector
-from bayesnb.families.log_prob import log_prob
+from bayesnb.families.distributions import Beta, GammaVector
+from bayesnb.families.formulas import log_prob
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray:
@@ -51,5 +50,5 @@ def test_scipy_gives_the_same(distribution: Any, x: np.ndarray, expected: np.nda
 
 @pytest.mark.parametrize(("distribution", "x", "expected"), BY_NUMPY.values(), ids=BY_NUMPY)
 def test_nothing_is_compiled(distribution: Any, x: np.ndarray, expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesnb.families.compiled._traced", lambda *_: pytest.fail("a density was compiled"))
+    monkeypatch.setattr("bayesnb.families.formulas._traced", lambda *_: pytest.fail("a density was compiled"))
     assert log_prob(distribution, x).shape == expected.shape

@@ -8,9 +8,8 @@ import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
-from bayesnb.families.beta import Beta
-from bayesnb.families.mean_variance import mean_of, variance_of
-from bayesnb.families.t_distribution import TDistribution
+from bayesnb.families.distributions import Beta, TDistribution
+from bayesnb.families.formulas import mean_of, variance_of
 
 A = np.random.default_rng(0).uniform(2.5, 6.0, (2, 3))
 B = np.random.default_rng(1).uniform(0.3, 4.0, (2, 3))

@@ -15,18 +15,16 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.checks.left_out import leave_one_out
-from bayesnb.families.compiled import compiled, log_density
-from bayesnb.families.distances import distances, distances_on_device
+from bayesnb.data import read as device_array
+from bayesnb.families.formulas import compiled, log_density
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
-from bayesnb.inference.coordinates.base import Drawn
-from bayesnb.inference.coordinates.covariance import ScaledCovariance
-from bayesnb.inference.coordinates.normal import AnchoredVector
+from bayesnb.families.moments import Scatter, device_scatter, scatter
+from bayesnb.families.student_t import distances, distances_on_device
+from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
+from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import target_of
-from bayesnb.reading.host import HostChunks
-from bayesnb.sources.memory import read_table
-from bayesnb.statistics.scatter import Scatter, device_scatter, scatter
-from bayesnb.tables import device_array
+from bayesnb.model.reading import HostChunks
+from bayesnb.posterior.left_out import leave_one_out
 
 COLUMNS = ["u", "v", "w"]
 SCALE = np.array([[2.0, 0.5, -0.3], [0.5, 1.0, 0.1], [-0.3, 0.1, 0.7]])

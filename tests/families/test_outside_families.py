@@ -28,7 +28,7 @@ from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.sources.memory import read_table
+from bayesnb.inference.sources import read_table
 
 mpl.use("agg")
 
@@ -298,7 +298,7 @@ def test_a_file_names_a_class_that_is_not_there(tmp_path: Any, monkeypatch: pyte
     assert type(nb.load(new).model.families[0]) is Pennies
     # Until now, files had the name of the class alone.
     with monkeypatch.context() as before:
-        before.setattr("bayesnb.files.model._name_of", lambda family: family.__name__)
+        before.setattr("bayesnb.posterior.files._name_of", lambda family: family.__name__)
         posterior.save(old)
     Pennies.__module__ = "here"
     with pytest.raises(ValueError, match=r"elsewhere\.Pennies.*families=\[Pennies\]\), or import elsewhere first"):

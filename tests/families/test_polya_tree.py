@@ -9,7 +9,7 @@ import pytest
 from scipy.special import betaln
 
 import bayesnb as nb
-from bayesnb.checks.left_out import leave_one_out
+from bayesnb.posterior.left_out import leave_one_out
 
 SPLIT = 0.3
 

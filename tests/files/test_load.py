@@ -16,7 +16,7 @@ import xarray as xr
 from savers import ROWS, damaged, posterior
 
 import bayesnb as nb
-from bayesnb.files.netcdf import _check_seal
+from bayesnb.posterior.netcdf import _check_seal
 
 EARLIER = Path(__file__).parent
 INFINITY = float("inf")

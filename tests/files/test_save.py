@@ -5,7 +5,7 @@ import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5netcdf
 import numpy as np
@@ -14,7 +14,7 @@ import xarray as xr
 from savers import ROWS, needs_fork, posterior, run
 
 import bayesnb as nb
-from bayesnb.files import replace
+from bayesnb.posterior import netcdf as replace
 
 on_posix = pytest.mark.skipif(
     os.name != "posix", reason="Windows keeps open files, and has other links and permissions"
@@ -124,8 +124,10 @@ def test_a_file_that_cannot_grow(saved: Path) -> None:
 def test_a_folder_that_may_not_be_written_to(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.name != "posix" or os.geteuid() == 0:
         # The superuser may write anywhere, and Windows has no such permission.
-        def denied(path: Path, mode: str) -> None:
+        def denied(path: Path, mode: str) -> IO[bytes]:
             assert Path(path).parent == saved.parent
+            if mode == "rb":
+                return Path(path).open("rb")
             raise PermissionError(errno.EACCES, "Permission denied")
 
         monkeypatch.setattr(replace, "open", denied, raising=False)

@@ -16,18 +16,22 @@ from scipy import stats
 from scipy.special import digamma, expit, gammaln, logsumexp
 
 import bayesnb as nb
-from bayesnb.families.log_probability import LogProbability
-from bayesnb.inference.coordinates.base import Drawn
-from bayesnb.inference.coordinates.beginning import Walks, begin
-from bayesnb.inference.coordinates.bend import bend, log_sigmoid, unbend
-from bayesnb.inference.coordinates.density import potential
-from bayesnb.inference.coordinates.draws import draw_sites
-from bayesnb.inference.coordinates.gamma import BentGamma
-from bayesnb.inference.coordinates.normal import Anchored
-from bayesnb.inference.coordinates.plain import Plain
-from bayesnb.inference.coordinates.simplex import BentSimplex, Logit, Sticks
+from bayesnb.families.distributions import LogProbability
+from bayesnb.families.statistics import class_sums, observed_weight
+from bayesnb.inference.coordinates import (
+    Anchored,
+    BentGamma,
+    BentSimplex,
+    Drawn,
+    Logit,
+    Plain,
+    Sticks,
+    bend,
+    log_sigmoid,
+    unbend,
+)
+from bayesnb.inference.move import Walks, begin, draw_sites, potential
 from bayesnb.inference.targets import target_of
-from bayesnb.statistics.counts import class_sums, observed_weight
 
 pytestmark = pytest.mark.usefixtures("float64")
 

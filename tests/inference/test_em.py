@@ -6,9 +6,8 @@ from scipy.special import softmax
 
 import bayesnb as nb
 import bayesnb.inference.em as em
-from bayesnb.blocks.parameters import log_prior_density
-from bayesnb.inference.em import label_log_joint, probabilities
-from bayesnb.inference.squarem import Step, climb, extrapolated
+from bayesnb.inference.em import Step, climb, extrapolated, label_log_joint, probabilities
+from bayesnb.model.blocks import log_prior_density
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(3, size=300)

@@ -18,7 +18,7 @@ Y = ["a", "b", None, None, None, None, None, None, None, None]
 
 
 def fitted(inference, monkeypatch, *, grouped):
-    monkeypatch.setattr("bayesnb.unlabelled.MOST_DISTINCT", 0.5 if grouped else -1.0)
+    monkeypatch.setattr("bayesnb.model.problem.MOST_DISTINCT", 0.5 if grouped else -1.0)
     posterior = nb.fit(nb.Bernoulli(2.0, 1.5), X, Y, inference, key=1)
     assert len(posterior.problem.unlabelled) == (3 if grouped else 8)
     assert posterior.problem.unlabelled.weights.sum() == 8
@@ -40,7 +40,7 @@ def test_annotations_are_as_those_of_items_one_by_one(monkeypatch):
     )
     found = []
     for most in (-1.0, 0.5):
-        monkeypatch.setattr("bayesnb.unlabelled.MOST_DISTINCT", most)
+        monkeypatch.setattr("bayesnb.model.problem.MOST_DISTINCT", most)
         crowd = nb.fit_annotations(
             table, item="item", annotator="annotator", label="label", known={4: "y"}, inference=nb.EM()
         )

@@ -11,12 +11,10 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
-from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.inference.hyperparameters import ChainHyperparameters
-from bayesnb.inference.relabel import exchangeable
-from bayesnb.posterior.collapsed import CollapsedPosterior
-from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.sources.memory import read_table
+from bayesnb.inference.gibbs import ChainHyperparameters, exchangeable
+from bayesnb.inference.sources import read_table
+from bayesnb.model.blocks import ModelStatistics
+from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
 
 CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])

@@ -15,7 +15,7 @@ from scipy import stats
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.families.beta import Beta, Logistic
+from bayesnb.families.distributions import Beta, Logistic
 from bayesnb.inference import nuts
 
 

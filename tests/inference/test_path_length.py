@@ -9,7 +9,7 @@ from numpyro.infer.util import ParamInfo
 
 import bayesnb as nb
 from bayesnb.inference import nuts
-from bayesnb.inference.path_length import with_good_paths
+from bayesnb.inference.nuts import with_good_paths
 
 
 def test_a_step_becomes_at_most_a_third_smaller():

@@ -18,12 +18,12 @@ from scipy.special import logsumexp, softmax
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.blocks.parameters import ModelParameters, log_prior_density
+from bayesnb.core.arrays import dense
 from bayesnb.inference.em import TOLERANCE, first_responsibilities, iterate, label_log_joint
-from bayesnb.inference.relabel import exchangeable, relabel
+from bayesnb.inference.gibbs import exchangeable, relabel
+from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import target_of
-from bayesnb.sources.memory import read_table
-from bayesnb.sparse import dense
+from bayesnb.model.blocks import ModelParameters, log_prior_density
 
 CRITICAL_Z = 4.5
 """For some hundred tests at an error rate of one in a thousand."""

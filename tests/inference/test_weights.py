@@ -7,10 +7,8 @@ from numpyro.infer.util import log_density
 from scipy import stats
 from scipy.special import log_softmax, logsumexp, softmax
 
-from bayesnb.inference.weights import SMALLEST, _program, _spreads, _Weights, sample_weights
-from bayesnb.weights.laplace import approximate
-from bayesnb.weights.likelihood import ConditionalLikelihood
-from bayesnb.weights.prior import priors
+from bayesnb.inference.nuts import SMALLEST, _program, _spreads, _Weights, sample_weights
+from bayesnb.model.weights import ConditionalLikelihood, approximate, priors
 
 
 def labelled(rng, features):

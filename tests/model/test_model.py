@@ -13,9 +13,9 @@ from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, autoguide
 from numpyro.infer.util import log_density
 
 import bayesnb as nb
-from bayesnb.blocks.density import statistics_program
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.sources.counting import empty_problem
+from bayesnb.inference.sources import empty_problem
+from bayesnb.model.blocks import statistics_program
 
 
 @pytest.fixture(scope="module")

@@ -148,7 +148,7 @@ def test_other_libraries_draw_points_and_intervals(penguins, backend):
 
 def test_another_backend_gets_the_numbers_of_explain(penguins, monkeypatch):
     posterior, X = penguins
-    monkeypatch.setattr("bayesnb.plots.evidence.forest", lambda rows, **options: rows)
+    monkeypatch.setattr("bayesnb.plots.features.forest", lambda rows, **options: rows)
     (rows,) = nb.plot_evidence(posterior, X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30, sort=False, backend="bokeh")
     table = posterior.explain(X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30)
     for feature in ("bill_length_mm", "island"):

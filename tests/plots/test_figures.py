@@ -17,7 +17,7 @@ import pytest
 from figures import described
 
 import bayesnb as nb
-from bayesnb.pictures.comparison import plot_comparison
+from bayesnb.checks.compare import plot_comparison
 
 KEPT = Path(__file__).parent / "figures.json"
 

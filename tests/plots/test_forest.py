@@ -8,8 +8,7 @@ import pytest
 from drawn import collisions, faint
 from matplotlib.figure import Figure
 
-from bayesnb.pictures.backends import BACKENDS
-from bayesnb.pictures.forest import Points, Rows, forest
+from bayesnb.figures.forest import BACKENDS, Points, Rows, forest
 
 VALUES = np.array([1.0, -2.0, np.nan, np.inf, -np.inf])
 LOWER, UPPER = np.array([0.5, -3.0, -1.0, np.nan, -np.inf]), np.array([2.0, -1.0, 1.0, np.nan, 0.0])

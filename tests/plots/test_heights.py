@@ -9,9 +9,8 @@ import pytest
 from drawn import collisions
 
 import bayesnb as nb
-from bayesnb.pictures.forest import Points, Rows, forest
-from bayesnb.pictures.panels import grid_of_panels
-from bayesnb.pictures.shown import how_many
+from bayesnb.figures.forest import Points, Rows, forest, how_many
+from bayesnb.figures.panels import grid_of_panels
 
 NARROW = 3.35
 

@@ -22,12 +22,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
-from bayesnb.pictures.reliability import _ticks
-from bayesnb.pictures.rows import first_rows
-from bayesnb.pictures.shown import number_of_panels
-from bayesnb.pictures.style import LINES, MARKERS
-from bayesnb.plots.column_densities import _edges
-from bayesnb.plots.densities import _categories
+from bayesnb.checks.calibration import _ticks
+from bayesnb.figures.forest import first_rows, number_of_panels
+from bayesnb.figures.panels import LINES, MARKERS
+from bayesnb.plots.densities import _categories, _edges
 from bayesnb.plots.prior_posterior import PRIOR_DRAWS, _bars, _before, _Curve, _range
 
 ROWS = 60

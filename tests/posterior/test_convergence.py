@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from bayesnb.posterior.convergence import rhat_and_ess
+from bayesnb.posterior.diagnostics import rhat_and_ess
 
 
 @pytest.mark.parametrize("shape", [(4, 1000, 40), (4, 997, 20), (2, 13, 60), (3, 8, 60), (2, 7, 60), (2, 4, 60)])

@@ -314,8 +314,8 @@ def test_the_parts_are_those_of_the_draws(posteriors, flowers, kind):
 def test_the_parts_do_not_depend_on_the_pieces(posteriors, flowers, monkeypatch):
     X, _ = flowers
     at_once = posteriors["exact"].uncertainty(X, num_draws=50)
-    monkeypatch.setattr("bayesnb.densities_under_draws.DRAW_BYTES", 1)
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 16)
+    monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", 1)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 16)
     pd.testing.assert_frame_equal(posteriors["exact"].uncertainty(X, num_draws=50), at_once, rtol=1e-12)
 
 

@@ -14,10 +14,10 @@ from slow import cases_fast
 from trees import ALONE, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
 
 import bayesnb as nb
-from bayesnb.blocks.parameters import ModelParameters
+from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.problem import Problem
+from bayesnb.model.weights import FeatureWeights
 from bayesnb.posterior.explain import evidence_of_row
-from bayesnb.problem import Problem
-from bayesnb.weights.feature_weights import FeatureWeights
 
 NAMES = ["before any cell", *ALONE]
 

@@ -14,12 +14,7 @@ from scipy.special import digamma
 from slow import cases_fast, names_fast
 
 import bayesnb as nb
-from bayesnb.families.large_counts import (
-    log_dirichlet_multinomial,
-    log_multinomial,
-    log_negative_binomial,
-    log_poisson,
-)
+from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial, log_negative_binomial, log_poisson
 
 ROWS = 30
 STEP = 1e-5

@@ -12,10 +12,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.densities_under_draws import flatten
-from bayesnb.posterior.draws import Draws
-from bayesnb.posterior.estimates import Estimates
+from bayesnb.posterior.draws import Draws, Estimates
 from bayesnb.posterior.predictions import Predictions
+from bayesnb.posterior.under_draws import flatten
 
 
 @pytest.fixture(scope="module")
@@ -570,7 +569,7 @@ def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
     with pytest.warns(UserWarning, match="probability zero under every class"):
         expected = np.quantile(sampled.proba_draws(rows), [0.1, 0.9], axis=(0, 1))
     for size in (2**26, 8 * 60 * 2 * 4):
-        monkeypatch.setattr("bayesnb.densities_under_draws.DRAW_BYTES", size)
+        monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", size)
         with pytest.warns(UserWarning, match=r"^2 row\(s\), the first of them row 7,") as caught:
             found = sampled.proba_interval(rows, prob=0.8)
         assert len(caught) == 1

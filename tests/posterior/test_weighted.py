@@ -12,10 +12,9 @@ from scipy.special import log_softmax, softmax
 from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
 
 import bayesnb as nb
+from bayesnb.core.printing import Printed
 from bayesnb.model.weighted import WeightedModel
-from bayesnb.printing import Printed
-from bayesnb.weights.feature_weights import FeatureWeights, Gaussian, share_without_information
-from bayesnb.weights.prior import SPREADS
+from bayesnb.model.weights import SPREADS, FeatureWeights, Gaussian, share_without_information
 
 
 def feature_weights(weight, offset, shared=False, seed=0, share=0.0):

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
+from bayesnb.data import labels
 from bayesnb.estimators import BernoulliNB
-from bayesnb.tables import labels
 
 ROWS = 60
 

@@ -12,9 +12,9 @@ import scipy.sparse
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import bayesnb as nb
-from bayesnb.selection.merges import merge_while_rising
-from bayesnb.selection.parts import Part
-from bayesnb.selection.rewritten_features import block_label
+from bayesnb.selection.features import block_label
+from bayesnb.selection.grouping import merge_while_rising
+from bayesnb.selection.joint_blocks import Part
 
 A, B = np.array([[2.0], [3.5]]), np.array([[0.7], [0.2]])
 """Hyperparameters of two classes."""
@@ -491,7 +491,7 @@ def test_many_combinations_are_counted_as_few_are(table, monkeypatch):
     X = frame[["hue", "dark", "old"]]
     model = nb.NaiveBayes({"hue": nb.Categorical(), "dark": nb.Bernoulli(), "old": nb.Bernoulli()})
     expected = nb.group_columns(model, X, y).table
-    monkeypatch.setattr("bayesnb.selection.category_blocks.TABLE_CELLS", 1)
+    monkeypatch.setattr("bayesnb.selection.joint_blocks.TABLE_CELLS", 1)
     pd.testing.assert_frame_equal(nb.group_columns(model, X, y).table, expected)
 
 

@@ -15,10 +15,17 @@ from cases import Exponential
 from scipy.special import xlogy
 
 import bayesnb as nb
-from bayesnb.families.cdf import quantile
-from bayesnb.families.chance import LARGEST_MEAN, _by_moments, _by_sum, by_chance, tables_by_chance
-from bayesnb.families.information import from_likelihood, of_poisson_counts
-from bayesnb.selection.independence import information_in_data, noncentrality
+from bayesnb.families.formulas import quantile
+from bayesnb.families.information import (
+    LARGEST_MEAN,
+    _by_moments,
+    _by_sum,
+    by_chance,
+    from_likelihood,
+    of_poisson_counts,
+    tables_by_chance,
+)
+from bayesnb.selection.information import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
 HALVES = dist.Categorical(probs=np.array([0.5, 0.5]))

@@ -13,7 +13,7 @@ import scipy.sparse
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import bayesnb as nb
-from bayesnb.selection.kept_features import with_features
+from bayesnb.selection.features import with_features
 
 SCORES = {"rel": 0, "abs": 1e-8}
 
@@ -272,7 +272,7 @@ WRITTEN = {
 @pytest.mark.parametrize("form", WRITTEN)
 def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, form, kind):
     """The score of single features, and of all but one, by the densities of all and by a fit of the model written."""
-    from bayesnb.checks.left_out_features import features_left_out
+    from bayesnb.posterior.left_out import features_left_out
 
     given, columns = WRITTEN[form]
     X, y = counts(table[0]), table[1]

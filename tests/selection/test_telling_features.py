@@ -9,8 +9,8 @@ import scipy.sparse
 import scipy.stats
 
 import bayesnb as nb
+from bayesnb.model.weights import FeatureWeights
 from bayesnb.selection.telling import _Rows
-from bayesnb.weights.feature_weights import FeatureWeights
 
 X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
 Y_WORDS = ["a", "a", "b", "b", "c"]

@@ -10,11 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.checks.left_out_features import all_features_left_out, features_left_out
+from bayesnb.model import weights as likelihood
+from bayesnb.model.weights import ConditionalLikelihood, FeatureWeights
+from bayesnb.posterior.left_out import all_features_left_out, features_left_out
 from bayesnb.selection import weights as module
-from bayesnb.weights import likelihood
-from bayesnb.weights.feature_weights import FeatureWeights
-from bayesnb.weights.likelihood import ConditionalLikelihood
 
 
 def bernoulli_table(rng, rows, columns=10, copies=1):
@@ -419,7 +418,7 @@ def test_draws_of_the_parameters_give_nearly_the_same_weights():
 @pytest.mark.slow
 # The posterior of the weights of copies mixes narrow and wide spreads. Its E-BFMI is close to the limit of 0.3, and
 # rounding decides on which side.
-@pytest.mark.filterwarnings("ignore:NUTS. E-BFMI is 0.2:bayesnb.inference.base.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:NUTS. E-BFMI is 0.2:bayesnb.inference.exact.ConvergenceWarning")
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
 def test_nuts_and_the_approximation_agree(shared):
     rng = np.random.default_rng(4)

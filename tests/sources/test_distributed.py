@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesnb as nb
-import bayesnb.sources.dask
-from bayesnb.sources import counting
-from bayesnb.sources.dask import read_dask
-from bayesnb.sources.open_schema import OpenSchema
-from bayesnb.statistics.moments import Moments
+import bayesnb.inference.large
+from bayesnb.families.moments import Moments
+from bayesnb.inference import sources as counting
+from bayesnb.inference.large import read_dask
+from bayesnb.inference.sources import OpenSchema
 
 MODEL = nb.NaiveBayes(
     {
@@ -190,7 +190,7 @@ class TestDaskFrames:
         read = []
         count, find = counting.count, OpenSchema.find
         monkeypatch.setattr(
-            bayesnb.sources.dask, "count", lambda model, batch: read.append([*batch.X]) or count(model, batch)
+            bayesnb.inference.large, "count", lambda model, batch: read.append([*batch.X]) or count(model, batch)
         )
         monkeypatch.setattr(
             OpenSchema, "find", lambda schema, batch: read.append([*batch.X.columns]) or find(schema, batch)

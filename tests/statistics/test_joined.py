@@ -8,7 +8,7 @@ import pytest
 from cases import CASES
 
 import bayesnb as nb
-from bayesnb.blocks.statistics import ModelStatistics
+from bayesnb.model.blocks import ModelStatistics
 
 
 def check(family, X):

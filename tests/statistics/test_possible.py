@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import bayesnb as nb
-from bayesnb.statistics.counts import Counts
-from bayesnb.statistics.moments import Moments
-from bayesnb.statistics.scatter import Scatter
+from bayesnb.families.moments import Moments, Scatter
+from bayesnb.families.statistics import Counts
 
 # Of a family: number of cells and their sum, and whether cells of the family can have them.
 SUMS = {

@@ -12,12 +12,10 @@ from cases import CASES
 from scipy.stats import norm
 
 import bayesnb as nb
-from bayesnb.blocks.statistics import ModelStatistics
-from bayesnb.statistics.base import ROUNDING
-from bayesnb.statistics.counts import ClassCounts
-from bayesnb.statistics.moments import Moments, moments
-from bayesnb.statistics.scatter import Scatter
-from bayesnb.tables.read import as_table
+from bayesnb.data.read import as_table
+from bayesnb.families.moments import Moments, Scatter, moments
+from bayesnb.families.statistics import ROUNDING, ClassCounts
+from bayesnb.model.blocks import ModelStatistics
 
 
 def exact_moments(values):
@@ -104,7 +102,7 @@ def test_chunks_make_no_difference(rng, monkeypatch):
     y = rng.integers(0, 3, 1000)
     model = nb.NaiveBayes(nb.Gaussian())
     whole = nb.fit(model, X, y)
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 1)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 1)
     assert len(list(as_table(X).chunks(3))) == 4
     pieces = nb.fit(model, X, y)
     np.testing.assert_allclose(pieces.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
@@ -114,7 +112,7 @@ def test_chunks_make_no_difference(rng, monkeypatch):
 @pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(0.3)])
 def test_sparse_equals_dense(rng, monkeypatch, form, family):
-    monkeypatch.setattr("bayesnb.tables.table.Table.chunk_cells", 50)
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 50)
     dense = rng.poisson(0.3, (300, 20)) * rng.integers(1, 40, (300, 20))
     dense = np.minimum(dense, 1) if isinstance(family, nb.Bernoulli) else dense
     y = rng.integers(0, 3, 300)

@@ -11,13 +11,12 @@ from scipy.special import digamma
 from slow import cases_fast, names_fast
 
 import bayesnb as nb
-from bayesnb import device
-from bayesnb.arrays import log_rising
-from bayesnb.tables import device_array
-from bayesnb.tables.categories import shown_categories
-from bayesnb.tables.device_array import DeviceTable
-from bayesnb.tables.read import as_table
-from bayesnb.tables.table import Table
+from bayesnb.core.arrays import log_rising
+from bayesnb.data import read as device_array
+from bayesnb.data.read import DeviceTable, as_table
+from bayesnb.data.schema import shown_categories
+from bayesnb.data.tables import Table
+from bayesnb.model import device
 
 ROWS = 700
 BY_NAME = {case.name: case for case in CASES}

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.tables.weighted import weighted_table
-from bayesnb.tables.weights import LARGEST_TOTAL, check_weights
+from bayesnb.data.read import LARGEST_TOTAL, check_weights, weighted_table
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesnb.weights.feature_weights import FeatureWeights
+from bayesnb.model.weights import FeatureWeights
 
 
 @pytest.fixture

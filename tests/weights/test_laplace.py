@@ -8,10 +8,18 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import multivariate_normal
 
-from bayesnb.weights.laplace import Approximation, Mixture, Search, approximate, find_mode
-from bayesnb.weights.likelihood import ConditionalLikelihood
-from bayesnb.weights.prior import SPREADS, WeightPrior, priors
-from bayesnb.weights.truncated_normal import TruncatedNormal
+from bayesnb.model.truncated_normal import TruncatedNormal
+from bayesnb.model.weights import (
+    SPREADS,
+    Approximation,
+    ConditionalLikelihood,
+    Mixture,
+    Search,
+    WeightPrior,
+    approximate,
+    find_mode,
+    priors,
+)
 
 
 def simulated(rng, rows, classes, features, copies=1, scale=1.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from bayesnb.weights.likelihood import ConditionalLikelihood
+from bayesnb.model.weights import ConditionalLikelihood
 
 ROWS, CLASSES, FEATURES = 12, 3, 4
 STEP = 1e-5

@@ -6,7 +6,7 @@ from scipy.integrate import dblquad, quad
 from scipy.special import log_ndtr, logsumexp
 from scipy.stats import multivariate_normal, norm
 
-from bayesnb.weights.prior import SPREADS, WeightPrior, priors
+from bayesnb.model.weights import SPREADS, WeightPrior, priors
 
 
 def covariance_of(num_weights, spread):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest, truncnorm
 
-from bayesnb.weights.reflected import reflected_draws
+from bayesnb.model.truncated_normal import reflected_draws
 
 CORRELATED = np.array([[1.0, 0.8, -0.3], [0.8, 1.0, -0.2], [-0.3, -0.2, 2.0]])
 

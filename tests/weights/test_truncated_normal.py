@@ -6,8 +6,8 @@ from scipy.linalg import block_diag
 from scipy.special import log_ndtr
 from scipy.stats import binom, kstest, multivariate_normal, truncnorm
 
-from bayesnb.weights import truncated_normal
-from bayesnb.weights.truncated_normal import TruncatedNormal
+from bayesnb.model import truncated_normal
+from bayesnb.model.truncated_normal import TruncatedNormal
 
 CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
 

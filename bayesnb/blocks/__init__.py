@@ -1,1 +1,0 @@
-"""The arrays behind a model: blocks of columns, the class prior, statistics and parameters, and their densities."""

@@ -1,0 +1,602 @@
+"""The statistics that a posterior predictive check has itself."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpyro.distributions import constraints
+
+from bayesnb.checks import statistics as functions
+from bayesnb.checks.statistics import (
+    SHAPES,
+    Build,
+    Grid,
+    Labels,
+    Line,
+    LMomentWeights,
+    Rows,
+    Statistic,
+    blocks_where,
+    dense,
+    departures,
+    ratio,
+    share_at_least,
+)
+from bayesnb.model.blocks import Block
+from bayesnb.model.bound import BoundModel
+
+__all__ = ["read_statistics", "statistics_of"]
+
+# --------------------------------------------------------------------------------------------------
+# Shares of zeros and burstiness of words, by class
+# --------------------------------------------------------------------------------------------------
+
+TRY_BURSTS = "try nb.DirichletMultinomial() if words come in bursts, else drop or join words"
+
+
+def zero_share_of_words(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Share of zeros in each block of words, by class."""
+    blocks = blocks_where(model, _holds_words)
+    if not blocks:
+        return None
+
+    def values(rows: Rows) -> np.ndarray:
+        sizes = rows.labels.sizes
+        found = []
+        for i, block in blocks:
+            x = rows.cells[i]
+            words = x.count_nonzero(axis=1) if scipy.sparse.issparse(x) else np.count_nonzero(x, axis=1)
+            filled = np.bincount(rows.labels.codes, weights=words, minlength=len(sizes))
+            found.append(1 - ratio(filled, sizes * float(len(block.columns))))
+        return np.concatenate(found)
+
+    labels = [f"zero_share[{block.name}, {label}]" for _, block in blocks for label in data.labels.classes]
+    return Statistic(labels, values, TRY_BURSTS)
+
+
+def burstiness(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Variance over mean of a word's count, averaged over the words that occur in the class."""
+    blocks = blocks_where(model, _holds_words)
+    if not blocks:
+        return None
+
+    def values(rows: Rows) -> np.ndarray:
+        return np.concatenate([_mean_dispersion(rows.cells[i], rows.labels) for i, _ in blocks])
+
+    labels = [f"burstiness[{block.name}, {label}]" for _, block in blocks for label in data.labels.classes]
+    return Statistic(labels, values, TRY_BURSTS)
+
+
+def _holds_words(block: Block) -> bool:
+    return block.has_totals
+
+
+def _mean_dispersion(x: Any, labels: Labels) -> np.ndarray:
+    membership = labels.membership
+    n = labels.sizes[:, None].astype(np.float64)
+    squared = x.multiply(x) if scipy.sparse.issparse(x) else x**2
+    mean = ratio(x.T @ membership, n.T).T
+    variance = ratio((squared.T @ membership).T - n * np.nan_to_num(mean) ** 2, n - 1 + np.zeros_like(mean))
+    occurs = (mean > 0) & np.isfinite(variance)
+    index = ratio(variance, np.where(occurs, mean, 0.0))
+    return ratio(np.where(occurs, index, 0.0).sum(axis=1), occurs.sum(axis=1))
+
+
+# --------------------------------------------------------------------------------------------------
+# Frequencies of classes, and means, variances and shares of zeros of columns by class
+# --------------------------------------------------------------------------------------------------
+
+TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
+OTHER_FAMILIES = {
+    "Histogram": "nb.Histogram() for measurements of any shape",
+    "Hurdle": "nb.Hurdle() for many zeros",
+    "NegativeBinomial": "nb.NegativeBinomial() for counts that spread widely",
+}
+"""What to try, by the name of the family."""
+
+
+def try_another_family(block: Block) -> str:
+    """What to do about a column whose spread or zeros the family does not have: the other families."""
+    others = ", ".join(text for name, text in OTHER_FAMILIES.items() if name != block.family.family_name)
+    return f"try another family for the column ({others}), or another prior"
+
+
+def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
+    """Share of the rows, by class."""
+    return Statistic(
+        [f"class_frequency[{label}]" for label in data.labels.classes],
+        lambda rows: rows.class_counts / len(rows.labels.codes),
+        "learn the class probabilities (leave class_probs out), or lower class_concentration",
+        fitted=True,
+    )
+
+
+def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Mean of each column of numbers, by class."""
+    blocks = blocks_where(model, lambda block: block.family.cell == "number")
+    return of_columns("mean", blocks, data, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)
+
+
+def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Variance of each column of numbers other than 0/1, by class."""
+    blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
+    return of_columns("variance", blocks, data, _variances, try_another_family, fitted=_has_free_variance)
+
+
+def _has_free_variance(block: Block) -> bool:
+    """Whether the family can fit the variance beside the mean, which a single parameter cannot."""
+    return len(block.family.parameter_names()) > 1 or bool(block.family.parameter_axes)
+
+
+def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Share of zeros of each column of counts, by class."""
+    blocks = blocks_where(model, _holds_counts)
+    return of_columns("zero_share", blocks, data, _zero_shares, try_another_family)
+
+
+def _holds_counts(block: Block) -> bool:
+    return block.family.cell == "number" and block.family.support is constraints.nonnegative_integer
+
+
+def of_columns(
+    name: str,
+    blocks: Sequence[tuple[int, Block]],
+    data: Rows,
+    of_block: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    next_step: Callable[[Block], str],
+    *,
+    fitted: Callable[[Block], bool] = lambda block: False,
+) -> Statistic | None:
+    """A statistic of every column in every class.
+
+    Parameters
+    ----------
+    name : str
+    blocks : sequence of (int, Block)
+    data : Rows
+    of_block : callable
+        Gives an array (classes, columns) from the cells of a block and the membership (rows, classes).
+    next_step : callable
+        What to do if a column of a block is extreme.
+    fitted : callable
+        Whether the family of a block fits the statistic; as for `Line`.
+    """
+    if not blocks:
+        return None
+
+    def values(rows: Rows) -> np.ndarray:
+        return np.concatenate([of_block(dense(rows.cells[i]), rows.labels.membership).T.ravel() for i, _ in blocks])
+
+    places = [(block, column, label) for _, block in blocks for column in block.labels for label in data.labels.classes]
+    labels = [f"{name}[{column}, {label}]" for _, column, label in places]
+    return Statistic(
+        labels,
+        values,
+        [next_step(block) for block, _, _ in places],
+        fitted=[fitted(block) for block, _, _ in places],
+    )
+
+
+def _means(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    seen = ~np.isnan(x)
+    return ratio(membership.T @ np.where(seen, x, 0.0), membership.T @ seen)
+
+
+def _variances(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    seen = ~np.isnan(x)
+    centre = np.nan_to_num(_means(x, membership))
+    squares = np.where(seen, x - centre[membership.argmax(axis=1)], 0.0) ** 2
+    return ratio(membership.T @ squares, membership.T @ seen - 1.0)
+
+
+def _zero_shares(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+    return ratio(membership.T @ (x == 0), membership.T @ ~np.isnan(x))
+
+
+# --------------------------------------------------------------------------------------------------
+# Shape of columns of measurements: a line for each column, compared with the largest value over all columns
+# --------------------------------------------------------------------------------------------------
+
+OTHER_SHAPES = {
+    "Histogram": "nb.Histogram() takes any shape",
+    "LogNormal": "nb.LogNormal() takes some skewed ones",
+}
+"""What to try, by the name of the family."""
+
+NARROWER_BINS = "try narrower bins for the column, nb.Histogram(num_bins=...) or nb.Histogram(edges=...)"
+
+
+def try_another_shape(block: Block) -> str:
+    """What to do about a column that has not the shape of its family."""
+    name = block.family.family_name
+    others = ", ".join(text for other, text in OTHER_SHAPES.items() if other != name)
+    step = NARROWER_BINS if name == "Histogram" else f"try another family for the column: {others}"
+    return f"{step}; until then nb.mutual_information of the column misleads"
+
+
+def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """L-skewness, L-kurtosis and share of the commonest value of each column of measurements, by class."""
+    blocks = blocks_where(model, lambda block: block.is_measured)
+    if not blocks:
+        return None
+    of_blocks = [_BlockShapes.of(i, data) for i, _ in blocks]
+    columns = [column for _, block in blocks for column in block.labels]
+    n = np.concatenate([of_block.n for of_block in of_blocks])
+    return _Shape(
+        [f"shape[{column}]" for column in columns],
+        lambda rows: np.concatenate([of_block.shapes(rows) for of_block in of_blocks]).ravel(),
+        [try_another_shape(block) for _, block in blocks for _ in block.labels],
+        data.labels.classes,
+        np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
+    )
+
+
+@dataclass(frozen=True)
+class _BlockShapes:
+    """The shapes of a block's columns, of the observed data and of replicates.
+
+    Attributes
+    ----------
+    place : int
+        Position of the block.
+    grid : Grid
+        To which replicates are rounded.
+    by_class : sequence of LMomentWeights
+    """
+
+    place: int
+    grid: Grid
+    by_class: Sequence[LMomentWeights]
+
+    @classmethod
+    def of(cls, place: int, data: Rows) -> Self:
+        x = dense(data.cells[place])
+        return cls(place, Grid.of(x), [LMomentWeights.of(np.isnan(x[at])) for at in data.labels.members])
+
+    @property
+    def n(self) -> np.ndarray:
+        """Observed cells, shape (columns, classes)."""
+        return np.stack([of_class.n for of_class in self.by_class], axis=1)
+
+    def shapes(self, rows: Rows) -> np.ndarray:
+        """The numbers that `SHAPES` names, shape (columns, classes, 3)."""
+        x = self.grid.round(dense(rows.cells[self.place]))
+        found = [
+            of_class.shapes(x[at], self.grid.tied)
+            for of_class, at in zip(self.by_class, rows.labels.members, strict=True)
+        ]
+        return np.stack(found, axis=1)
+
+
+@dataclass(frozen=True)
+class _Shape(Statistic):
+    """Values (columns, classes, 3) of a data set, flat; a line gives a column's most extreme value.
+
+    Attributes
+    ----------
+    classes : list of str
+    smallest : array
+        Smallest spread of each value, as for `departures`: the change of a share by one more row.
+    """
+
+    classes: list[str]
+    smallest: np.ndarray
+
+    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
+        departure, above = departures(np.vstack([observed, replicated]), self.smallest)
+        departure = np.where(np.isnan(departure), -np.inf, departure)
+        of_column = departure[0].reshape(len(self.labels), -1)
+        farthest = of_column.argmax(axis=1) + of_column.shape[1] * np.arange(len(of_column))
+        distance, largest = of_column.max(axis=1), departure[1:].max(axis=1)
+        return [
+            Line(label, distance[j], largest, p_value, p_value, step, self._detail(k, above[0, k]))
+            for j, (label, k, p_value, step) in enumerate(
+                zip(self.labels, farthest, share_at_least(distance, largest), self.next_steps, strict=True)
+            )
+        ]
+
+    def _detail(self, value: int, above: bool) -> str:
+        column_and_class, k = divmod(int(value), len(SHAPES))
+        return f"{'high' if above else 'low'} {SHAPES[k]} in {self.classes[column_and_class % len(self.classes)]}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Dependence of features within a class, which naive Bayes excludes: mean absolute correlation of pairs
+# --------------------------------------------------------------------------------------------------
+
+MERGE_OR_DROP = (
+    "merge columns that depend on each other, nb.group_columns(model, X, y), or drop those that repeat others; "
+    "nb.weight_features and nb.select_features improve the class probabilities; nb.calibration on new rows says "
+    "whether it matters"
+)
+
+ANOTHER_FAMILY = (
+    "the columns depend on each other less than the model expects: look for columns whose family does not fit, which "
+    "the shape and variance lines find"
+)
+
+MAX_PAIRS = 300
+"""Largest number of pairs of features whose correlation is computed."""
+
+MAX_FEATURES = 60
+"""Largest number of features that these pairs are chosen from; one small product of matrices gives all correlations."""
+
+VARYING = 5
+"""A feature varies if at least this many rows differ from its smallest value, and as many from its largest."""
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """A column as standardised numbers.
+
+    Attributes
+    ----------
+    block, column : int
+        Position of the column.
+    category : float or None
+        Code of the category that counts as one, where the others count as zero; None for a column of numbers.
+    loc, scale : float
+        Mean and standard deviation in the observed data.
+    """
+
+    block: int
+    column: int
+    category: float | None
+    loc: float
+    scale: float
+
+
+def _standardised(features: Sequence[_Feature], rows: Rows) -> np.ndarray:
+    """The features of all rows, shape (rows, features). The columns of a block are taken at once."""
+    z = np.empty((len(rows.labels.codes), len(features)))
+    for block in {feature.block for feature in features}:
+        places = [k for k, feature in enumerate(features) if feature.block == block]
+        x = rows.cells[block][:, [features[k].column for k in places]]
+        z[:, places] = x.toarray() if scipy.sparse.issparse(x) else x
+    for k, feature in enumerate(features):
+        if feature.category is not None:
+            z[:, k] = np.where(np.isnan(z[:, k]), np.nan, z[:, k] == feature.category)
+    return (z - [feature.loc for feature in features]) / [feature.scale for feature in features]
+
+
+def column(x: Any, j: int) -> np.ndarray:
+    """Column `j` of an array or a CSR array, shape (rows,)."""
+    return x[:, [j]].toarray().ravel() if scipy.sparse.issparse(x) else x[:, j]
+
+
+def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
+    if sum(len(block.columns) for block in model.blocks) < 2:
+        return None
+    features = _choose_features(model, data, rng)
+    pairs = np.array(list(combinations(range(len(features)), 2)), dtype=np.intp).reshape(-1, 2)
+    if len(pairs) > MAX_PAIRS:
+        pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
+
+    def values(rows: Rows) -> np.ndarray:
+        z = _standardised(features, rows)
+        of_class = np.array([_mean_correlation(z[at], pairs) for at in rows.labels.members])
+        weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
+        overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
+        return np.array([overall, *of_class])
+
+    labels = ["dependence", *[f"dependence[{label}]" for label in data.labels.classes]]
+    return Statistic(labels, values, MERGE_OR_DROP, next_step_below=ANOTHER_FAMILY)
+
+
+def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> list[_Feature]:
+    """At most `MAX_FEATURES` columns at random, of those that vary in the observed data.
+
+    Columns that hardly vary are chosen only if fewer than two others vary.
+    """
+    order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
+    varying: list[_Feature] = []
+    hardly_varying: list[_Feature] = []
+    for at in rng.permutation(len(order)):
+        i, j = order[at]
+        x = column(data.cells[i], j)
+        x = x[~np.isnan(x)]
+        if not x.size:
+            continue
+        category = None
+        if model.blocks[i].has_categories:
+            category = float(np.bincount(x.astype(np.intp)).argmax())
+            x = (x == category).astype(np.float64)
+        differing = min((x != x.min()).sum(), (x != x.max()).sum())
+        if not differing:
+            continue
+        feature = _Feature(i, j, category, float(x.mean()), float(x.std()))
+        (varying if differing >= VARYING else hardly_varying).append(feature)
+        if len(varying) == MAX_FEATURES:
+            break
+    return (varying if len(varying) > 1 else varying + hardly_varying)[:MAX_FEATURES]
+
+
+def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
+    """Mean absolute correlation of pairs of columns over the rows where both are observed; NaN if none is defined."""
+    if len(z) < 3 or not len(pairs):
+        return np.nan
+    missing = np.isnan(z)
+    if missing.any():
+        n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
+    else:
+        n, covariance, variances = _moments(z, pairs)
+    # The columns are standardised. Smaller variances are rounding errors.
+    defined = (n >= 3) & (variances > 1e-12).all(axis=0)
+    if not defined.any():
+        return np.nan
+    return float(np.abs(covariance[defined] / np.sqrt(variances[:, defined].prod(axis=0))).mean())
+
+
+def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of columns."""
+    centred = z - z.mean(axis=0)
+    covariance = centred.T @ centred / len(z)
+    return len(z), covariance[*pairs.T], np.diag(covariance)[pairs.T]
+
+
+def _moments_where_both_are_seen(
+    z: np.ndarray, seen: np.ndarray, pairs: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """As `_moments`, over the rows where both columns of a pair are seen."""
+    filled = np.where(seen, z, 0.0)
+    centred = np.where(seen, filled - filled.sum(axis=0) / np.maximum(seen.sum(axis=0), 1), 0.0)
+    # One product of matrices holds all sums.
+    parts = np.hstack([centred, centred**2, seen])
+    x, xx, one = np.split(parts.T @ parts, 3)
+    first, second = pairs.T
+    of_first, of_second = 2 * z.shape[1] + pairs.T
+    n = np.maximum(one[first, of_second], 1.0)
+    means = np.stack([x[first, of_second], x[second, of_first]]) / n
+    squares = np.stack([xx[first, of_second], xx[second, of_first]]) / n
+    return n, x[first, second] / n - means.prod(axis=0), squares - means**2
+
+
+# --------------------------------------------------------------------------------------------------
+# How many rows of a class agree in most of their discrete columns
+# --------------------------------------------------------------------------------------------------
+
+MAX_ROWS = 150
+"""Largest number of rows that are compared with all others."""
+
+MAX_DISCRETE = 200
+"""Largest number of discrete features that are compared."""
+
+ROWS_AT_A_TIME = 2**14
+
+
+def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    """Number of other rows of the same class that agree with a row on more than 80 % of the discrete columns.
+
+    Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
+    rows.
+    """
+    places = _discrete_columns(model, rng)
+    if len(places) < 2:
+        return None
+    categories = model.schema.categories
+    sizes = [len(categories.get(model.blocks[i].columns[j], (0, 1))) for i, j in places]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
+    weights = np.repeat(np.array([5, -4], dtype=np.float32), [offsets[-1], len(places)])
+    size = len(data.labels.codes)
+    sample = np.sort(rng.choice(size, min(size, MAX_ROWS), replace=False))
+
+    def values(rows: Rows) -> np.ndarray:
+        x = np.column_stack([column(rows.cells[i], j) for i, j in places])
+        hot = _one_hot(x, offsets)
+        agreeing = 0
+        for members in rows.labels.members:
+            mine = hot[np.intersect1d(sample, members, assume_unique=True)] * weights
+            for start in range(0, len(members), ROWS_AT_A_TIME):
+                others = hot[members[start : start + ROWS_AT_A_TIME]]
+                agreeing += int(np.count_nonzero(mine @ others.T > 0))
+        # Each row with any observed cell agrees with itself.
+        itself = (~np.isnan(x[sample])).any(axis=1).sum()
+        return np.array([(agreeing - itself) / len(sample)])
+
+    return Statistic(["agreement"], values, MERGE_OR_DROP)
+
+
+def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Block and column of at most `MAX_DISCRETE` 0/1 and categorical columns, chosen at random."""
+    places = [
+        (i, j)
+        for i, block in enumerate(model.blocks)
+        if block.has_categories or block.is_binary
+        for j in range(len(block.columns))
+    ]
+    if len(places) > MAX_DISCRETE:
+        places = [places[k] for k in np.sort(rng.choice(len(places), MAX_DISCRETE, replace=False))]
+    return places
+
+
+def _one_hot(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Indicators of the category of each cell, column after column, and then of the observed cells.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Codes of categories, NaN where missing.
+    offsets : array of int, shape (columns + 1,)
+        Position of each column's first category, and the number of categories of all columns.
+    """
+    seen = ~np.isnan(x)
+    hot = np.zeros((len(x), offsets[-1] + x.shape[1]), dtype=np.float32)
+    at = np.nonzero(seen)
+    hot[at[0], offsets[at[1]] + x[at].astype(np.intp)] = 1.0
+    hot[:, offsets[-1] :] = seen
+    return hot
+
+
+# --------------------------------------------------------------------------------------------------
+# The built-in statistics by name, and the choice of statistics
+# --------------------------------------------------------------------------------------------------
+
+BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
+    "class_frequency": ([class_frequency], "classes"),
+    "mean": ([mean], "columns of numbers"),
+    "variance": ([variance], "columns of numbers other than 0/1"),
+    "shape": ([shape], "columns of measurements"),
+    "zero_share": ([zero_share, zero_share_of_words], "columns of counts or count vectors"),
+    "burstiness": ([burstiness], "count vectors"),
+    "dependence": ([dependence], "two columns"),
+    "agreement": ([agreement], "two 0/1 or categorical columns"),
+}
+"""How each statistic is prepared, and the columns that it needs."""
+
+
+def read_statistics(statistics: Any) -> list[Any] | None:
+    """The argument `statistics` of a check as a list of names and functions; None means every built-in statistic.
+
+    Raises
+    ------
+    TypeError
+        If an entry is neither.
+    ValueError
+        If there is no entry, or a name is not that of a statistic.
+    """
+    if statistics is None:
+        return None
+    if isinstance(statistics, str) or callable(statistics):
+        statistics = [statistics]
+    try:
+        found = list(statistics)
+    except TypeError:
+        raise TypeError(f"statistics is {statistics!r}: give a list of names and functions f(X, y)") from None
+    if not found:
+        raise ValueError(f"statistics is empty: give functions f(X, y), or names among {list(BUILT_IN)}")
+    for statistic in found:
+        if isinstance(statistic, str):
+            if statistic not in BUILT_IN:
+                raise ValueError(f"there is no statistic {statistic!r}: name one of {list(BUILT_IN)}, or give f(X, y)")
+        elif not callable(statistic):
+            raise TypeError(f"statistics holds {statistic!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")
+    return found
+
+
+def statistics_of(
+    asked: Iterable[Any] | None, model: BoundModel, data: Rows, X: Any, y: Any, weighted: bool, rng: np.random.Generator
+) -> list[tuple[Statistic, np.ndarray]]:
+    """The statistics that `read_statistics` read, each with its observed values.
+
+    Raises
+    ------
+    ValueError
+        If the model has no columns for a statistic that is named.
+    """
+    found: list[tuple[Statistic, np.ndarray]] = []
+    for one in BUILT_IN if asked is None else asked:
+        if callable(one):
+            taken = {label for statistic, _ in found for label in statistic.labels}
+            found.append(functions.of_function(one, model, X, y, taken, data if weighted else None))
+            continue
+        builders, needs = BUILT_IN[one]
+        built = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
+        if asked is not None and not built:
+            raise ValueError(f"the statistic {one!r} needs {needs}, which the model does not have")
+        found.extend((statistic, statistic.values(data)) for statistic in built)
+    return found

@@ -1,0 +1,468 @@
+"""Posterior predictive checks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.checks.builtin import read_statistics, statistics_of
+from bayesnb.checks.statistics import Line, Rows, draws, encode, replicate
+from bayesnb.core.checking import whole_number
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Points, Printed, four_digits, plus_minus_of
+from bayesnb.core.running import random_generator, shows_progress, tqdm
+from bayesnb.data.read import split_labels
+from bayesnb.figures.forest import how_many, number_of_panels
+from bayesnb.figures.panels import TINY, grid_of_panels, muted, require_result, text_color
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.weighted import of_features
+
+__all__ = ["Check", "check", "check_of", "plot_check"]
+
+# --------------------------------------------------------------------------------------------------
+# The figure of a posterior predictive check: replicated statistics and the observed ones
+# --------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Replication(Protocol):
+    """The part of a `Check` that the figure reads."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each statistic: ``observed``, ``p_value``, ``detail``."""
+
+    @property
+    def by_extremity(self) -> pd.DataFrame:
+        """The table, the most extreme statistics first."""
+
+    @property
+    def replicated(self) -> pd.DataFrame:
+        """Values of the statistics, shape (replicates, statistics)."""
+
+    @property
+    def extreme(self) -> tuple[str, ...]:
+        """Statistics that are extreme."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Statistics that are not defined."""
+
+
+def plot_check(
+    check: Replication,
+    *,
+    max_panels: int | None = None,
+    panels_across: int | None = None,
+    axes: Any = None,
+    figsize: Any = None,
+) -> Any:
+    """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
+
+    The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the head of the panel
+    names the most extreme statistic and its class.
+
+    Parameters
+    ----------
+    check : Check
+    max_panels : int, optional
+        The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
+        `Check.extreme`, but at least 4 and at most 12.
+    panels_across : int, optional
+        Panels side by side; by default as many as fit the width.
+    axes : sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The title says how many statistics of how many are shown.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `check` is not what `nb.check` returns, no statistic is defined, or `axes` and `figsize` do not fit.
+
+    See Also
+    --------
+    check : Posterior predictive checks.
+    Check : The result.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.check(posterior, X, y, num_replicates=100).plot()
+    """
+    require_result(check, Replication, "check", "nb.check(posterior, X, y)")
+    table = check.table
+    if table.empty:
+        raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")
+    shown = check.by_extremity.index[: number_of_panels(max_panels, len(check.extreme))]
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+    heads = []
+    for axis, label in zip(panels.axes, shown, strict=True):
+        values = check.replicated[label].dropna()
+        bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.4}
+        axis.hist(values, bins=min(30, max(1, values.nunique())), **bars)
+        axis.axvline(table.loc[label, "observed"], color=text_color(), linewidth=2.2)
+        axis.margins(x=0.08)
+        parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
+        heads.append("\n".join(filter(None, parts)))
+        axis.set_yticks([])
+        axis.locator_params(axis="x", nbins=3)
+        axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
+        axis.xaxis.get_offset_text().set_fontsize(TINY)
+    panels.heads(heads)
+    panels.title(
+        f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
+    )
+    return panels.drawn()
+
+
+def _p_value(value: float, number: int) -> str:
+    if value == 0:
+        return f"p < {1 / number:.2g}"
+    return f"p > {1 - 1 / number:.4g}" if value == 1 else f"p = {value:.3f}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The result of a check, as a table and in print
+# --------------------------------------------------------------------------------------------------
+
+EXTREME = 0.02
+"""Adjusted p-value below which a line is called extreme."""
+
+FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
+"""What is printed below statistics that are fitted."""
+
+HEAVY = (
+    "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
+    "may change with each further replicate; p-values do not depend on them."
+)
+"""What is printed below lines whose replicates have heavy tails."""
+
+ENOUGH = 49
+"""With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
+
+
+@dataclass(frozen=True, repr=False)
+class Check(Printed):
+    """The result of `check`.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per statistic: ``observed``; ``replicated_mean`` and ``replicated_sd``; ``p_value``, the share of
+        replicates whose value is at least the observed one, ties counted half; ``p_value_mcse``, its Monte Carlo
+        standard error: the standard deviation of Beta(k + 1/2, R - k + 1/2), Jeffreys' posterior of a share of k in R
+        replicates, which is positive also for k = 0; ``p_adjusted``, the share of replicates in which some line of the
+        same statistic (such as ``mean``, of any column in any class) is at least as extreme, on either side;
+        ``detail``, in a ``shape`` line the statistic and the class that the value comes from, else empty.
+    replicated : pandas.DataFrame, shape (replicates, statistics)
+        Values of the statistics on the replicates, NaN where a replicate does not define one.
+    dropped : tuple of str
+        Statistics that the observed data or every replicate leave undefined.
+    fitted : tuple of str
+        Statistics that most families fit: ``class_frequency``, ``mean`` and ``variance``. On the rows of the fit they
+        say little. In print they come last, unless they are extreme.
+    advice : mapping from str to str
+        For each statistic what to do if it is extreme; `next_steps` holds only the extreme ones.
+    other_rows : str
+        What is printed if the data are not the rows of the fit.
+
+    See Also
+    --------
+    check : Posterior predictive checks.
+    plot_check : Histograms of the statistics.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> found = nb.check(posterior, X, y, num_replicates=200)
+    >>> found.extreme
+    ('dependence', 'dependence[Adelie]', 'dependence[Chinstrap]', 'dependence[Gentoo]')
+    """
+
+    table: pd.DataFrame
+    replicated: pd.DataFrame
+    dropped: tuple[str, ...]
+    fitted: tuple[str, ...] = ()
+    advice: Mapping[str, str] = field(default_factory=dict)
+    other_rows: str = ""
+
+    @property
+    def extreme(self) -> tuple[str, ...]:
+        """Statistics whose adjusted p-value is below 0.02."""
+        return tuple(self.table.index[self.table["p_adjusted"].astype(np.float64) < EXTREME])
+
+    @property
+    def next_steps(self) -> dict[str, str]:
+        """For each extreme statistic what to do."""
+        return {label: self.advice[label] for label in self.extreme}
+
+    @property
+    def by_extremity(self) -> pd.DataFrame:
+        """The table, the smallest adjusted p-values first."""
+        return self.table.sort_values("p_adjusted", kind="stable")
+
+    def plot(self, **options: Any) -> Any:
+        """Histograms of the replicated statistics and the observed values; see `bayesnb.plot_check`."""
+        return plot_check(self, **options)
+
+    def _story(self) -> str:
+        extreme = self.extreme
+        found = "none is" if not extreme else f"{len(extreme)} {'is' if len(extreme) == 1 else 'are'}"
+        text = (
+            f"{len(self.table)} statistic{'s' * (len(self.table) != 1)} on {len(self.replicated)} replicated data "
+            f"sets: {found} extreme (p_adjusted below {EXTREME})"
+        )
+        if len(self.replicated) < ENOUGH:
+            chance = 1 / (len(self.replicated) + 1)
+            text += f"; with so few replicates chance alone makes a statistic extreme with probability {chance:.2g}"
+        if self.dropped:
+            text += f"; undefined and dropped: {_listed(self.dropped)}"
+        return f"{text}."
+
+    @property
+    def _heavy(self) -> list[str]:
+        """Lines whose replicates' standard deviation is above three times their interquartile range; 0.74 if normal."""
+        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
+        return list(self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)])
+
+    def _advice(self) -> list[str]:
+        """A sentence for each next step, with the statistics that it is for."""
+        by_step: dict[str, list[str]] = {}
+        for label, step in self.next_steps.items():
+            detail = self.table.loc[label, "detail"]
+            by_step.setdefault(step, []).append(f"{label} ({detail})" if detail else label)
+        return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
+
+    def _parts(self) -> list[Piece]:
+        return self.parts("more in .table")
+
+    def parts(self, rest: str) -> list[Piece]:
+        """The parts of the printed form.
+
+        Parameters
+        ----------
+        rest : str
+            Where the statistics are that the table leaves out.
+        """
+        table = self.by_extremity
+        last = table.index.isin(self.fitted) & ~table.index.isin(self.extreme)
+        table = pd.concat([table[~last], table[last]])
+        shown = pd.DataFrame(
+            {
+                "observed": table["observed"].map(four_digits),
+                "replicated": plus_minus_of(table["replicated_mean"], table["replicated_sd"]),
+                "p_value": table["p_value"].map("{:.4g}".format),
+                "p_adjusted": table["p_adjusted"].map("{:.4g}".format),
+            }
+        )
+        found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
+        if last.any():
+            found.append(Paragraph(FITTED))
+        if self._heavy:
+            found.append(Paragraph(HEAVY.format(_listed(self._heavy))))
+        if self.other_rows:
+            found.append(Paragraph(self.other_rows))
+        return [*found, Points(self._advice())]
+
+
+def check_of(lines: Sequence[Line], num_replicates: int, other_rows: str = "") -> Check:
+    """The result from these lines, without the undefined ones."""
+    kept = [line for line in lines if line.is_defined]
+    labels = [line.label for line in kept]
+    replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}
+    return Check(
+        table=pd.DataFrame(
+            [_row(line) for line in kept], index=pd.Index(labels, name="statistic"), columns=list(_COLUMNS)
+        ),
+        replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
+        dropped=tuple(line.label for line in lines if not line.is_defined),
+        fitted=tuple(line.label for line in kept if line.fitted),
+        advice={line.label: line.next_step for line in kept},
+        other_rows=other_rows,
+    )
+
+
+_COLUMNS = ("observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse", "p_adjusted", "detail")
+
+
+def _row(line: Line) -> tuple[Any, ...]:
+    defined = line.replicated[np.isfinite(line.replicated)]
+    sd = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
+    return line.observed, float(defined.mean()), sd, line.p_value, line.p_value_mcse, line.p_adjusted, line.detail
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:6]) + (f", ... ({len(labels)} in all)" if len(labels) > 6 else "")
+
+
+# --------------------------------------------------------------------------------------------------
+# The function `check`: compare data with replicates drawn from the fitted model
+# --------------------------------------------------------------------------------------------------
+
+OTHER_ROWS = (
+    "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
+    "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
+)
+"""What is printed below a check of other rows than those of the fit."""
+
+
+@of_features
+def check(
+    posterior: Posterior,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    statistics: Any = None,
+    num_replicates: int = 500,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Check:
+    """Compare data with replicates drawn from the fitted model.
+
+    Parameters
+    ----------
+    posterior : Posterior or fitted estimator
+        A sampled posterior gives evenly spaced draws. A point estimate gives the same parameters to every replicate,
+        without their uncertainty.
+    X : table, shape (rows, columns)
+    y : labels of shape (rows,) or str
+    sample_weight : array, shape (rows,), optional
+        Frequencies, whole numbers: a row of weight w stands for w rows, in the data and in each replicate. A posterior
+        keeps no weights of rows, so give those of the fit again.
+    statistics : sequence of str or callable, optional
+        Names of built-in statistics, by default all that the model's columns allow, and functions ``f(X, y)`` that
+        return a number or a dict of numbers. For the observed data a function is given the table X itself. For
+        replicates, and for data with `sample_weight`, it is given the model's columns: a pandas frame if the columns
+        have names, else an array (CSR if X is sparse).
+    num_replicates : int, default 500
+    key : int or JAX key, default 0
+    progress : bool, optional
+        Whether to show a progress bar; by default as `NUTS` does.
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    TypeError
+        If the first argument is neither a posterior nor a fitted estimator, or a function returns no number.
+    ValueError
+        If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
+        a statistic, a weight is no whole number, or count vectors hold fractions, which cannot be drawn.
+
+    See Also
+    --------
+    Check : The result.
+    plot_check : Histograms of the statistics.
+    calibration : Calibration of the predicted probabilities.
+
+    Notes
+    -----
+    In a replicate each row keeps its label, its missing cells and its totals of count vectors; all other cells are
+    drawn. A class thus keeps its own pattern of missing cells and lengths of documents. Only ``class_frequency`` uses
+    labels that are drawn anew. Your own functions are given the observed labels.
+
+    The p-value is P(T(replicate) >= T(observed) | data) (Rubin 1984, *Annals of Statistics* 12(4); Gelman, Meng and
+    Stern 1996, *Statistica Sinica* 6, Eq. 5). It uses the data twice. For statistics that the model fits freely, such
+    as a mean or the variance of a Gaussian column, it is conservative. For statistics that do not depend on location
+    and scale (``dependence``, ``shape``) it is uniform.
+
+    A statistic has many lines where there are many columns and classes, and some p-value is then small by chance. A
+    line is therefore extreme by its adjusted p-value. Each value is measured from the median of its replicates, in
+    distances from there to the 2.5 % quantile on its side. The adjusted p-value of a line is the share of replicates
+    whose largest distance over all lines of the statistic is at least that of the line (single-step Westfall and Young
+    1993). Under the model, some line of a statistic has an adjusted p-value below 0.02 with probability about 0.02,
+    however many lines there are, and 1/(R + 1) with R < 49 replicates. The table of sizes and powers is in the guide.
+
+    The order of the rows is not checked.
+
+    The built-in statistics, a row for each label:
+
+    - ``class_frequency[class]``: share of the rows.
+    - ``mean[column, class]``, ``variance[column, class]``: of columns of numbers; of 0/1 columns the mean.
+    - ``shape[column]``: of columns of measurements (numbers that are not whole by the family's support). It uses
+      L-skewness, L-kurtosis (ratios of sample L-moments; Hosking 1990, *Journal of the Royal Statistical Society B* 52)
+      and the share of the commonest value, in each class of four rows or more, as distances (of 1/n at least, for n
+      rows) from the median of their replicates. ``observed`` is the largest over classes and the three; ``detail`` says
+      which. ``p_value`` is the adjusted one. If a value of a column occurs twice, replicates are rounded to the
+      smallest distance between its values, such as whole years. If a column has an extreme shape, its
+      `mutual_information` under this model misleads: it is the information between the class and the family's density,
+      not the column.
+    - ``zero_share[column, class]``: share of zeros in a column of counts, or in all columns of a count vector.
+    - ``burstiness[block, class]``: variance over mean of a word's count, averaged over the words that occur in the
+      class. The length of documents is given, and is therefore not a statistic.
+    - ``dependence`` and ``dependence[class]``: mean absolute correlation of pairs of features within a class, at most
+      300 pairs chosen at random; a categorical column enters as whether the cell holds its most frequent category.
+      Without the class, the average over classes weighted by their rows.
+    - ``agreement``: how many other rows of its class agree with a row on more than 80 % of the 0/1 and categorical
+      columns, averaged over at most 150 rows.
+
+    In print the smallest adjusted p-values are first, and ``class_frequency``, ``mean`` and ``variance`` are last
+    unless they are extreme. The variance of a family with one parameter, such as `Poisson`, follows from its mean, and
+    is sorted with the others. The printed result names a next step for each extreme line; `Check.next_steps` gives them
+    as a dict.
+
+    Undefined values (a variance of one row, a class without rows) are left out: a p-value counts the replicates that
+    define its statistic, and a statistic that the data or all replicates leave undefined is dropped and named in
+    `Check.dropped`.
+
+    Examples
+    --------
+    Two features that copy each other are not independent given the class.
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 50)
+    >>> X = np.repeat(rng.integers(0, 2, (100, 1)), 2, axis=1)
+    >>> found = nb.check(nb.fit(nb.Bernoulli(), X, y), X, y)
+    >>> float(found.table.loc["dependence", "p_value"])
+    0.0
+    """
+    if X is None or y is None:
+        missing = [name for name, value in (("X", X), ("y", y)) if value is None]
+        raise ValueError(
+            f"a check needs the data, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given: a "
+            "posterior keeps no rows, so give the table and the labels, nb.check(posterior, X, y)"
+        )
+    number = whole_number("num_replicates", num_replicates)
+    asked = read_statistics(statistics)
+    X, y = split_labels(X, y)
+    data = encode(posterior.model, X, y, sample_weight)
+    for_choices, for_draws = random_generator(key).spawn(2)
+    found = statistics_of(asked, posterior.model, data, X, y, sample_weight is not None, for_choices)
+    replicated = [np.empty((number, len(observed))) for _, observed in found]
+    drawn = draws(posterior, number, for_draws)
+    hidden = not shows_progress(progress)
+    for s, parameters in enumerate(tqdm(drawn, total=number, desc="check", unit="replicate", disable=hidden)):
+        rows = replicate(posterior.model, parameters, data, for_draws)
+        for (statistic, _), values in zip(found, replicated, strict=True):
+            values[s] = statistic.values(rows)
+    lines = [
+        line
+        for (statistic, observed), values in zip(found, replicated, strict=True)
+        for line in statistic.lines(observed, values)
+    ]
+    return check_of(lines, number, _on_other_rows(posterior, data))
+
+
+def _on_other_rows(posterior: Posterior, data: Rows) -> str:
+    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
+    problem = posterior.problem
+    if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
+        return ""
+    fitted, given = float(np.sum(problem.statistics.classes.n)), len(data.labels.codes)
+    return OTHER_ROWS.format(fitted=fitted, given=given)

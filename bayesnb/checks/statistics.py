@@ -1,0 +1,639 @@
+"""What a statistic of a posterior predictive check is, and the replicated tables that it takes."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import jax
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import a_type
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import as_table, check_weights
+from bayesnb.families.draw import draw
+from bayesnb.model.blocks import Block, ModelParameters
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.program import to_table
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.under_draws import flatten
+
+__all__ = [
+    "SHAPES",
+    "Build",
+    "Grid",
+    "LMomentWeights",
+    "Labels",
+    "Line",
+    "Rows",
+    "Statistic",
+    "blocks_where",
+    "dense",
+    "departures",
+    "draws",
+    "encode",
+    "of_function",
+    "ratio",
+    "replicate",
+    "share_at_least",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Shapes of the columns of a class: ratios of sample L-moments, and the share of the commonest value
+# --------------------------------------------------------------------------------------------------
+
+SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Values that differ by less than this, relative to the column's largest value, are equal."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The resolution of each column: values lie on `anchor` plus multiples of `step`.
+
+    Attributes
+    ----------
+    anchor : array, shape (columns,)
+    step : array, shape (columns,)
+        Smallest distance between two different values; 0 where no value occurs twice, or all are the same.
+    tied : array of bool, shape (columns,)
+        Whether a value occurs more than once.
+    """
+
+    anchor: np.ndarray
+    step: np.ndarray
+    tied: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> Self:
+        """The resolution of cells of shape (rows, columns); missing cells are NaN."""
+        found = [_resolution(column[~np.isnan(column)]) for column in x.T]
+        anchor, step, tied = zip(*found, strict=True)
+        return cls(np.array(anchor), np.array(step), np.array(tied))
+
+    def round(self, x: np.ndarray) -> np.ndarray:
+        """Cells moved to the grid, shape (rows, columns)."""
+        coarse = np.flatnonzero(self.step)
+        if not len(coarse):
+            return x
+        anchor, step = self.anchor[coarse], self.step[coarse]
+        rounded = x.copy()
+        rounded[:, coarse] = anchor + step * np.rint((x[:, coarse] - anchor) / step)
+        return rounded
+
+
+def _resolution(values: np.ndarray) -> tuple[float, float, bool]:
+    ordered = np.sort(values)
+    if not len(ordered):
+        return 0.0, 0.0, False
+    gaps = np.diff(ordered)
+    different = gaps > ROUNDING * np.abs(ordered[[0, -1]]).max()
+    tied = not different.all()
+    return float(ordered[0]), float(gaps[different].min()) if tied and different.any() else 0.0, tied
+
+
+@dataclass(frozen=True)
+class LMomentWeights:
+    r"""Weights of the sorted cells of a class in the L-moments of its columns.
+
+    The sample L-moment of order r is :math:`\frac1n \sum_i w_{ri} x_{(i)}`, with the shifted Legendre polynomials in
+    :math:`p_{ki} = \binom{i}{k} / \binom{n-1}{k}`, i from 0: :math:`w_2 = 2 p_1 - 1`,
+    :math:`w_3 = 6 p_2 - 6 p_1 + 1` and :math:`w_4 = 20 p_3 - 30 p_2 + 12 p_1 - 1` (Hosking 1990, *Journal of the Royal
+    Statistical Society B* 52, section 3).
+
+    Attributes
+    ----------
+    n : array, shape (columns,)
+        Number of observed cells; columns with fewer than four have no shape.
+    weights : array, shape (columns, rows, 3), or (1, rows, 3) where all columns have the same n
+    """
+
+    n: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, missing: np.ndarray) -> Self:
+        """The weights for a class with these missing cells, shape (rows, columns)."""
+        n = (~missing).sum(axis=0)
+        different = n if (n != n[:1]).any() else n[:1]
+        return cls(n, _weights(different[:, None], len(missing)))
+
+    def shapes(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
+        """The numbers that `SHAPES` names, NaN where they are undefined.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+        tied : array of bool, shape (columns,)
+            Columns in which a value may occur more than once.
+
+        Returns
+        -------
+        array, shape (columns, 3)
+        """
+        ordered = np.sort(np.ascontiguousarray(x.T), axis=1)
+        most = np.ones(len(ordered))
+        most[tied] = _longest_run(ordered[tied])
+        ordered -= ordered[:, :1].copy()
+        if (self.n < len(x)).any():
+            ordered = np.nan_to_num(ordered)
+        spread, skewness, kurtosis = (ordered[:, None] @ self.weights)[:, 0].T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = np.stack([skewness / spread, kurtosis / spread, most / self.n], axis=1)
+        found[self.n < 4] = np.nan
+        return found
+
+
+def _weights(n: np.ndarray, rows: int) -> np.ndarray:
+    """Weights for columns with n observed cells, shape (columns, 1); missing cells come last and are zero."""
+    i = np.arange(rows)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p1 = i / (n - 1)
+        p2 = p1 * (i - 1) / (n - 2)
+        p3 = p2 * (i - 2) / (n - 3)
+    weights = np.stack([2 * p1 - 1, 6 * p2 - 6 * p1 + 1, 20 * p3 - 30 * p2 + 12 * p1 - 1], axis=-1)
+    return np.where((n >= 4)[..., None], weights, 0.0)
+
+
+def _longest_run(ordered: np.ndarray) -> np.ndarray:
+    """Length of the longest run of equal numbers in each row of sorted numbers; NaN equals nothing."""
+    place = np.arange(ordered.shape[1])
+    begins = np.ones(ordered.shape, dtype=bool)
+    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    since = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    return (place - since).max(axis=1, initial=-1) + 1
+
+
+# --------------------------------------------------------------------------------------------------
+# Many numbers of a data set and of its replicates on one scale, and the largest of them
+# --------------------------------------------------------------------------------------------------
+
+LEVELS = (0.025, 0.5, 0.975)
+
+ROUNDING_OF_VALUES = 1e-9
+
+
+def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distances from the median, relative to the spread on the same side of it.
+
+    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
+    of all data sets, the observed one included, so that it is treated as a replicate is.
+
+    Parameters
+    ----------
+    values : array, shape (data sets, numbers)
+        NaN where a data set does not define a number.
+    smallest : array, shape (numbers,)
+        Smallest spread.
+
+    Returns
+    -------
+    departure : array, shape (data sets, numbers)
+        NaN where the value is.
+    above : array of bool, shape (data sets, numbers)
+        Whether the value is above the median.
+    """
+    low, centre, high = _quantiles(values)
+    above = values > centre
+    scale = np.maximum(np.where(above, high - centre, centre - low), smallest)
+    return np.abs(values - centre) / scale, above
+
+
+def _quantiles(values: np.ndarray) -> np.ndarray:
+    """Quantiles over the data sets that define a number, shape (levels, numbers)."""
+    found = np.quantile(values, LEVELS, axis=0)
+    # Slow, and therefore only for numbers that some data sets leave undefined.
+    some = np.isnan(found[1]) & ~np.isnan(values).all(axis=0)
+    if some.any():
+        found[:, some] = np.nanquantile(values[:, some], LEVELS, axis=0)
+    return found
+
+
+def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
+    """Share of the replicates whose largest number is at least each observed one, shape (observed,).
+
+    Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
+    the probability that any of them is below a threshold is about the threshold, for any number of them and any
+    dependence between them.
+
+    Parameters
+    ----------
+    observed : array, shape (numbers,)
+    replicated : array, shape (replicates,)
+        Largest number of each replicate.
+    """
+    if not len(replicated):
+        return np.full(len(observed), np.nan)
+    # Equal departures may differ by rounding.
+    return (replicated >= observed[:, None] * (1 - ROUNDING_OF_VALUES)).mean(axis=1)
+
+
+# --------------------------------------------------------------------------------------------------
+# Data sets in encoded form: the observed one, and its replicates drawn from a posterior
+# --------------------------------------------------------------------------------------------------
+
+DRAW_BYTES = 2**26
+"""Memory for the parameters of many replicates at a time."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The observed labels, which all replicates share.
+
+    Attributes
+    ----------
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    classes : list of str
+        Names of the classes.
+    """
+
+    codes: np.ndarray
+    classes: list[str]
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:
+        """Positions of the rows of each class."""
+        order = np.argsort(self.codes, kind="stable")
+        return np.split(order, np.searchsorted(self.codes[order], np.arange(1, len(self.classes))))
+
+    @cached_property
+    def membership(self) -> np.ndarray:
+        """One where a row is of a class, else zero, shape (rows, classes)."""
+        return np.eye(len(self.classes))[self.codes]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of rows of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A data set in encoded form.
+
+    Attributes
+    ----------
+    labels : Labels
+        The observed labels, in a replicate too.
+    cells : tuple
+        Cells of each block, shape (rows, columns), dense or CSR.
+    class_counts : array of int, shape (classes,)
+        Number of rows of each class; in a replicate, that of labels drawn anew.
+    """
+
+    labels: Labels
+    cells: tuple[Any, ...]
+    class_counts: np.ndarray
+
+
+def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    """The observed data, in which a row of weight w occurs w times.
+
+    Raises
+    ------
+    ValueError
+        If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
+    """
+    table = as_table(X)
+    classes = model.schema.classes
+    codes = encode_labels(y, table.num_rows, classes)
+    cells = model.read(table).whole()
+    if sample_weight is not None:
+        copies = _copies(sample_weight, table.num_rows)
+        codes, cells = codes[copies], tuple(x[copies] for x in cells)
+    for block, x in zip(model.blocks, cells, strict=True):
+        entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
+        if block.has_totals and (entries != np.rint(entries)).any():
+            raise ValueError(
+                f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
+                "distribution of counts draws: check the model of the counts themselves"
+            )
+    labels = Labels(codes, [str(label) for label in classes.tolist()])
+    return Rows(labels, cells, labels.sizes)
+
+
+def _copies(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Positions of rows, each as often as its weight."""
+    weights = check_weights(sample_weight, num_rows)
+    broken = np.flatnonzero(weights != np.rint(weights))
+    if len(broken):
+        raise ValueError(
+            f"sample_weight of row {broken[0]} is {weights[broken[0]]:g}: a check draws w rows for a row of weight w, "
+            "and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
+        )
+    return np.repeat(np.arange(num_rows), weights.astype(np.int64))
+
+
+def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+    """One set of parameters for each replicate, no leading axes."""
+    if isinstance(posterior, PointPosterior):
+        for _ in range(number):
+            yield posterior.parameters
+        return
+    if isinstance(posterior, SampledPosterior):
+        flat = flatten(posterior.parameters)
+        for s in np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int):
+            yield _at(flat, s)
+        return
+    size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
+    step = max(1, DRAW_BYTES // max(size, 1))
+    for start in range(0, number, step):
+        flat = flatten(posterior.parameter_draws(1, min(step, number - start), int(rng.integers(2**31))))
+        for s in range(len(flat.class_prob)):
+            yield _at(flat, s)
+
+
+def _at(flat: ModelParameters, s: int) -> ModelParameters:
+    return jax.tree.map(lambda value: value[s], flat)
+
+
+@in_float64
+def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: np.random.Generator) -> Rows:
+    """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
+    prob = np.asarray(parameters.class_prob, dtype=np.float64)
+    class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())
+    cells = tuple(
+        _draw_cells(block, values, x, data.labels, rng)
+        for block, values, x in zip(model.blocks, parameters.blocks, data.cells, strict=True)
+    )
+    return Rows(data.labels, cells, class_counts)
+
+
+def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
+    """New cells of a block, like the observed `x` in shape, missing cells and totals."""
+    totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
+    if totals is not None and scipy.sparse.issparse(x):
+        words = block.family.draw_sparse(values, labels.members, totals, rng)
+        if words is not None:
+            return words
+    drawn = np.empty(x.shape)
+    for c, at in enumerate(labels.members):
+        if not len(at):
+            continue
+        number = _rounded_up(len(at))
+        of_class = {name: np.asarray(value)[c] for name, value in values.items()}
+        if totals is None:
+            found = draw(block.family.likelihood(**of_class), rng, (number,))
+        else:
+            found = draw(block.family.likelihood(**of_class, total_count=np.resize(totals[at], number)), rng)
+        drawn[at] = found[: len(at)]
+    drawn[np.isnan(x.toarray() if scipy.sparse.issparse(x) else x)] = np.nan
+    return drawn
+
+
+def _rounded_up(number: int) -> int:
+    """The number, or up to an eighth more. Draws in JAX are compiled for each shape, and this makes the shapes few."""
+    step = 1 << max(number.bit_length() - 4, 0)
+    return -(-number // step) * step
+
+
+# --------------------------------------------------------------------------------------------------
+# Statistics, and their lines of the table
+# --------------------------------------------------------------------------------------------------
+
+TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table.
+
+    Attributes
+    ----------
+    label : str
+    observed : float
+    replicated : array, shape (replicates,)
+    p_value : float
+    p_adjusted : float
+        Share of the replicates in which some line of the statistic is at least as extreme.
+    next_step : str
+        What to do if the line is extreme.
+    detail : str
+        Where the value comes from, if the label does not say it.
+    fitted : bool
+        Whether most families fit the statistic, so that it says little on the rows of the fit.
+    """
+
+    label: str
+    observed: float
+    replicated: np.ndarray
+    p_value: float
+    p_adjusted: float
+    next_step: str
+    detail: str = ""
+    fitted: bool = False
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether the data and at least one replicate define the statistic."""
+        return bool(np.isfinite(self.observed) and np.isfinite(self.replicated).any())
+
+    @property
+    def p_value_mcse(self) -> float:
+        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior; positive for a p-value of 0 too."""
+        number = np.isfinite(self.replicated).sum()
+        a, b = number * self.p_value + 0.5, number * (1 - self.p_value) + 0.5
+        return float(np.sqrt(a * b / (a + b + 1)) / (a + b))
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic prepared for one data set and its replicates.
+
+    Attributes
+    ----------
+    labels : list of str
+        A label for each line.
+    values : callable
+        Function from a data set to its numbers: one for each label, unless `lines` is overridden.
+    next_step : str or sequence of str
+        What to do if a line is extreme; a sequence has a text for each label.
+    next_step_below : str
+        What to do if the observed value is below the replicates; empty if `next_step` says it.
+    fitted : bool or sequence of bool
+        As for `Line`; a sequence has a value for each label.
+    """
+
+    labels: list[str]
+    values: Callable[[Rows], np.ndarray]
+    next_step: str | Sequence[str]
+    next_step_below: str = field(default="", kw_only=True)
+    fitted: bool | Sequence[bool] = field(default=False, kw_only=True)
+
+    @property
+    def next_steps(self) -> Sequence[str]:
+        """What to do, for each label."""
+        return [self.next_step] * len(self.labels) if isinstance(self.next_step, str) else self.next_step
+
+    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
+        """A line for each label.
+
+        Parameters
+        ----------
+        observed : array, shape (values,)
+        replicated : array, shape (replicates, values)
+        """
+        found = []
+        fitted = [self.fitted] * len(self.labels) if isinstance(self.fitted, bool) else self.fitted
+        adjusted = _adjusted(observed, replicated)
+        each = zip(self.labels, observed, replicated.T, adjusted, self.next_steps, fitted, strict=True)
+        for label, value, others, p_adjusted, above, is_fitted in each:
+            p_value = _p_value(value, others)
+            step = self.next_step_below if p_value > 0.5 and self.next_step_below else above
+            found.append(Line(label, float(value), others, p_value, float(p_adjusted), step, fitted=is_fitted))
+        return found
+
+
+Build = Callable[[BoundModel, Rows, np.random.Generator], Statistic | None]
+"""Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
+
+
+def _adjusted(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
+    """Share of the replicates in which some line is at least as far from its median as each line is, shape (lines,)."""
+    values = np.vstack([observed, replicated])
+    # Equal sums that were added in another order differ by rounding.
+    size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=0)
+    departure, _ = departures(np.where(np.isfinite(values), values, np.nan), 1e-12 * size + TINY)
+    departure[:, np.isnan(departure[0])] = np.nan
+    departure = np.where(np.isnan(departure), -np.inf, departure)
+    largest = departure[1:].max(axis=1, initial=-np.inf)
+    return share_at_least(departure[0], largest[np.isfinite(largest)])
+
+
+def _p_value(observed: float, replicated: np.ndarray) -> float:
+    """Share of the defined values that are at least the observed one, ties counted half."""
+    defined = replicated[np.isfinite(replicated)]
+    if not len(defined):
+        return np.nan
+    # Equal sums that were added in another order differ by rounding, and are ties.
+    tied = np.isclose(defined, observed, rtol=1e-12, atol=0.0)
+    return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
+
+
+def blocks_where(model: BoundModel, chosen: Callable[[Block], bool]) -> list[tuple[int, Block]]:
+    """Positions and blocks that a statistic is about."""
+    return [(i, block) for i, block in enumerate(model.blocks) if chosen(block)]
+
+
+def ratio(total: Any, n: Any) -> np.ndarray:
+    """Quotient, NaN if the denominator is zero."""
+    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
+
+
+def dense(x: Any) -> np.ndarray:
+    """Cells as an array."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
+
+
+# --------------------------------------------------------------------------------------------------
+# A user's function of a table and its labels, as a statistic
+# --------------------------------------------------------------------------------------------------
+
+FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration on new rows says whether it matters"
+
+
+def of_function(
+    function: Callable, model: BoundModel, X: Any, y: Any, taken: Collection[str], copies: Rows | None = None
+) -> tuple[Statistic, np.ndarray]:
+    """The statistic of a user's function, and its observed values.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(X, y)``, which returns a number or a dict of numbers.
+    model : BoundModel
+    X, y : table and labels, as the user gave them
+    taken : collection of str
+        Labels of other statistics, which this one must not have.
+    copies : Rows, optional
+        Rows of weight w as w rows, in the place of X and y.
+
+    Raises
+    ------
+    TypeError
+        If the function returns something else.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
+    classes = model.schema.classes
+    if copies is not None:
+        X, y = _table(model, copies, sparse=sparse, named=has_names), classes[copies.labels.codes]
+    seen = _as_numbers(function(X, y), name)
+    title, copy = name, 1
+    while any(_label(title, part) in taken for part in seen):
+        copy += 1
+        title = f"{name} ({copy})"
+
+    def values(rows: Rows) -> np.ndarray:
+        found = _as_numbers(
+            function(_table(model, rows, sparse=sparse, named=has_names), classes[rows.labels.codes]), name
+        )
+        return np.array([found.get(part, np.nan) for part in seen])
+
+    return Statistic([_label(title, part) for part in seen], values, FIND_THE_CAUSE), np.array(list(seen.values()))
+
+
+def _label(name: str, part: Any) -> str:
+    return name if part is None else f"{name}[{part}]"
+
+
+def _as_numbers(value: Any, name: str) -> dict[Any, float]:
+    parts = dict(value) if isinstance(value, Mapping) else {None: value}
+    for part, number in parts.items():
+        if np.ndim(number) or np.asarray(number).dtype.kind not in "biuf":
+            where = "" if part is None else f" under {part!r}"
+            raise TypeError(
+                f"the statistic {name!r} returned {a_type(number)}{where}: a function of statistics returns a "
+                "number, or a dict of numbers"
+            )
+    return {part: float(number) for part, number in parts.items()}
+
+
+def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
+    """Encoded rows as a table of the kind that the user gave: CSR array, array or data frame."""
+    if sparse and not any(block.has_categories for block in model.blocks):
+        positions = np.concatenate([block.columns for block in model.blocks])
+        cells = scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells], format="csr")
+        return scipy.sparse.csr_array(cells)[:, np.argsort(positions)]
+    cells = [dense(x) for x in rows.cells]
+    # Codes of categories have no code for a missing cell. Missing cells are therefore set in the decoded table.
+    coded = [np.nan_to_num(x) if block.has_categories else x for block, x in zip(model.blocks, cells, strict=True)]
+    missing = {
+        position: of_column
+        for block, x in zip(model.blocks, cells, strict=True)
+        if block.has_categories
+        for position, of_column in zip(block.columns, np.isnan(x).T, strict=True)
+        if of_column.any()
+    }
+    return _with_missing(model, to_table(replace(model.schema, named=named), model.blocks, coded), missing)
+
+
+def _with_missing(model: BoundModel, table: Any, missing: Mapping[int, np.ndarray]) -> Any:
+    """The table with missing cells.
+
+    Parameters
+    ----------
+    model : BoundModel
+    table : array or pandas.DataFrame
+    missing : mapping
+        For positions of columns in the schema whether each cell is missing, shape (rows,).
+    """
+    if not missing:
+        return table
+    if isinstance(table, pd.DataFrame):
+        for position, of_column in missing.items():
+            name = model.schema.columns[position]
+            table[name] = table[name].where(~of_column)
+        return table
+    used = sorted(position for block in model.blocks for position in block.columns)
+    table = table.astype(np.float64 if table.dtype.kind in "biuf" else object)
+    for position, of_column in missing.items():
+        table[of_column, used.index(position)] = np.nan
+    return table

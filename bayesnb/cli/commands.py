@@ -1,0 +1,595 @@
+"""The command line."""
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
+from bayesnb.checks.predictive import check
+from bayesnb.core.checking import proportion, warn
+from bayesnb.core.columns import near_matches
+from bayesnb.core.printing import DataTable, Paragraph, Printed, as_text, width
+from bayesnb.datasets import penguins_path
+from bayesnb.estimators.load import load
+from bayesnb.families.categories import Categorical
+from bayesnb.families.histogram import Histogram
+from bayesnb.inference.fit import fit
+from bayesnb.inference.nuts import NUTS
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.selection.weights import weighted_or_plain
+
+__all__ = ["app", "check_command", "read_csv", "read_for", "read_model"]
+
+# --------------------------------------------------------------------------------------------------
+# What the commands print: results on the standard output, warnings and errors on the standard error
+# --------------------------------------------------------------------------------------------------
+
+FRAME = 4
+"""Characters of a line that a frame takes."""
+
+
+def say(text: Any, style: str = "") -> None:
+    """Print a text as it is, whose brackets rich must not read as styles."""
+    Console().print(Text(str(text), style=style), soft_wrap=True)
+
+
+def framed(shown: str | Printed, title: str | None = None, style: str = "none") -> None:
+    """Print a text, or an object that prints itself, in a frame."""
+    text = shown if isinstance(shown, str) else format(shown, str(width() - FRAME))
+    name = None if title is None else Text(title)
+    Console().print(Panel(Text(text), title=name, style=style, expand=False))
+
+
+def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
+    """Refuse to write to a file that is read.
+
+    Raises
+    ------
+    ValueError
+    """
+    for path in map(Path, inputs):
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
+            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
+
+
+@contextmanager
+def errors_in_a_line() -> Iterator[None]:
+    """Print the package's warnings and an error of the input, each in a line, and exit with status 2 after an error.
+
+    Warnings of libraries are for programmers, and are not shown.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except BrokenPipeError:  # the reader of the output has closed it
+            raise
+        except (ValueError, TypeError, OSError) as error:
+            _tell(caught)
+            _line("Error", error, "bold red")
+            raise typer.Exit(2) from None
+        _tell(caught)
+
+
+def _tell(caught: list[warnings.WarningMessage]) -> None:
+    messages = (str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    for message in dict.fromkeys(messages):
+        _line("Warning", message, "yellow")
+
+
+def _line(kind: str, message: Any, style: str) -> None:
+    text = Text.assemble((f"{kind}: ", style), " ".join(str(message).split()))
+    Console(stderr=True).print(text, soft_wrap=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables on the command line: read from CSV files, split into features and labels, and described by a model
+# --------------------------------------------------------------------------------------------------
+
+TableFile = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A CSV file with a header, - for the standard input, or: penguins")
+]
+TargetColumn = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column that holds the class.")]
+DroppedColumns = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated.")
+]
+CategoricalColumns = Annotated[
+    list[str] | None,
+    typer.Option("--categorical", metavar="COLUMN", help="Column to read as categories; may be repeated."),
+]
+MissingText = Annotated[
+    list[str] | None,
+    typer.Option("--missing", metavar="TEXT", help="Text that marks a missing cell, such as '?'; may be repeated."),
+]
+
+IN_OPTIONS = (
+    "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
+    "exclude=['NAME'], --missing MARK for na_values"
+)
+
+UNNAMED = re.compile(r"Unnamed: \d+")
+"""What pandas calls a column whose header is empty."""
+
+DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
+
+
+def read_csv(table: str, missing: list[str] | None, text: list[str] | None = None) -> pd.DataFrame:
+    """The table in a file.
+
+    Parameters
+    ----------
+    table : str
+        Path of the file, ``"-"`` for the standard input, or ``"penguins"``.
+    missing : list of str, optional
+        Marks of missing cells, in addition to those of pandas.
+    text : list of str, optional
+        Columns to read as text, also where they look like numbers.
+
+    Raises
+    ------
+    ValueError
+        If the file does not exist or cannot be read as CSV.
+    """
+    path = penguins_path() if table == "penguins" else Path(table)
+    if table != "-" and not path.is_file():
+        raise ValueError(f"there is no file {table!r}")
+    types = dict.fromkeys(text or [], str)
+    try:
+        # In pieces, the default, a column may be numbers in one piece and text in the next.
+        source: Any = sys.stdin if table == "-" else path
+        return pd.read_csv(source, na_values=missing or [], dtype=types, low_memory=False)
+    except Exception as error:  # each kind of archive has errors of its own
+        raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
+
+
+def as_written(labels: pd.Series) -> pd.Series:
+    """Labels that were read as text, as the numbers or booleans that they are; 01 and 1.50 are no such numbers."""
+    numbers = pd.to_numeric(labels, errors="coerce")
+    if (numbers.astype(str) == labels).all():
+        return numbers
+    return labels == "True" if labels.isin(["True", "False"]).all() else labels
+
+
+def without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFrame:
+    """The table without columns that have no name in the header, such as an index that pandas wrote.
+
+    Warns
+    -----
+    UserWarning
+        If there are any.
+    """
+    unnamed = [name for name in table.columns if UNNAMED.fullmatch(str(name)) and name not in asked_for]
+    if unnamed:
+        warn(
+            f"column {unnamed[0]!r} has no name in the header, as a number of the rows has, and is left out: give it a "
+            "name to make it a feature",
+            UserWarning,
+        )
+    return table.drop(columns=unnamed)
+
+
+def labelled_rows(
+    table: pd.DataFrame, target: str, drop: list[str] | None = None
+) -> tuple[pd.DataFrame, pd.Series, int]:
+    """Features and labels of the rows that have a label, and the number of rows that have none.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist, no row has a label, or no column is left.
+    """
+    left_out = [target, *(drop or [])]
+    require_columns(table, left_out)
+    labelled = table[table[target].notna()]
+    if labelled.empty:
+        raise ValueError(f"no row has a {target!r}: --target names the column that holds the class")
+    features = labelled.drop(columns=left_out)
+    if not features.columns.size:
+        raise ValueError(f"the table has no column besides {left_out}: a model needs at least one feature")
+    return features, labelled[target], len(table) - len(labelled)
+
+
+def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
+    """Refuse a table that lacks a column.
+
+    Raises
+    ------
+    ValueError
+    """
+    for column in columns:
+        if column not in table.columns:
+            names = list(table.columns)
+            raise ValueError(
+                f"column {column!r} is not there{near_matches(column, names)}: the columns are "
+                f"{names}{_other_separator(names)}"
+            )
+
+
+def _other_separator(names: list[str]) -> str:
+    """A hint for an error, if a header looks like one of a file whose columns no commas separate."""
+    found = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
+    return f"; they are separated by {found[0]!r}, write the file with commas" if found else ""
+
+
+def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
+    """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
+
+    Warns
+    -----
+    UserWarning
+        If a column holds dates, which count as categories, or its family probably misleads. The warning gives the
+        options of the command line too.
+    """
+    require_columns(features, categorical or [])
+    for column in features.columns.difference(categorical or []):
+        _warn_of_dates(features[column])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        families = {column: Categorical() for column in categorical or []}
+        model = NaiveBayes.from_frame(features, labels, families=families)
+    for warning in caught:
+        warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
+    return model
+
+
+def _warn_of_dates(column: pd.Series) -> None:
+    values = column.dropna()
+    if pd.api.types.is_numeric_dtype(values) or values.empty:
+        return
+    if all(DATE.fullmatch(str(value).strip()) for value in values):
+        warn(
+            f"column {column.name!r} holds dates, such as {str(values.iloc[0])!r}, and each date counts as a category: "
+            f"leave the column out (--drop {column.name}), or put what matters (the year, the month, the number of "
+            "days) into columns of numbers",
+            UserWarning,
+        )
+
+
+def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str | None = None) -> pd.DataFrame:
+    """The columns of a file that a model uses, and one more if it is named; the others are left out.
+
+    Categories and classes are read with the types of the fit, whatever the other cells of the column are.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or lacks a column.
+    """
+    schema = model.schema
+    used = model.used_columns
+    values: dict[Any, Any] = {schema.columns[position]: known for position, known in schema.categories.items()}
+    if also is not None:
+        values[also] = schema.classes.tolist()
+    frame = read_csv(table, missing, list(values))
+    lacking = [column for column in used if column not in frame.columns]
+    if lacking:
+        raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
+    require_columns(frame, [] if also is None else [also])
+    frame = frame[used if also is None or also in used else [*used, also]]
+    return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
+
+
+def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
+    """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
+
+    A cell that is neither stays text: it alone is an error, or a category that was not seen.
+    """
+    known: Mapping[str, Any] = {str(value): value for value in values}
+    if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    return column.map(known).where(column.isin(known), numbers.astype(object).where(numbers.notna(), column))
+
+
+# --------------------------------------------------------------------------------------------------
+# Models on the command line: fitted to tables, and read from files
+# --------------------------------------------------------------------------------------------------
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of bayesnb fit or Posterior.save.")]
+
+
+def fit_exactly(
+    table: str,
+    target: str,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    missing: list[str] | None,
+    *,
+    to_sample: bool = False,
+) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
+    """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels.
+
+    If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
+    """
+    rows_of_file = without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
+    features, labels, unlabelled = labelled_rows(rows_of_file, target, drop)
+    labels = as_written(labels)
+    model = choose_model(features, labels, categorical)
+    if to_sample:
+        pairs = model.features.items()
+        model = NaiveBayes({name: Histogram() if one.couples_classes else one for name, (one, _) in pairs})
+    rows = len(features)
+    framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
+    if unlabelled:
+        left_out = "row has no {} and is" if unlabelled == 1 else "rows have no {} and are"
+        say(f"{unlabelled} {left_out.format(labels.name)} left out.")
+    cells = int(features.isna().to_numpy().sum())
+    if cells:
+        skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
+        say(f"{cells} {skipped} skipped, which is exact if cells are missing at random.")
+    posterior = fit(model, features, labels)
+    assert isinstance(posterior, ExactPosterior)
+    say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
+    return posterior, features, labels
+
+
+def read_model(path: Path) -> Posterior:
+    """The posterior in a file, whose table had names.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        If there is no such file, or it holds no posterior of a table with names.
+    """
+    posterior = getattr(found := load(path), "posterior_", found)
+    if not isinstance(posterior, Posterior):
+        raise ValueError(
+            f"{str(path)!r} holds labels from annotators, which predict no rows of a table: load it in Python, "
+            "nb.load(path)"
+        )
+    if not posterior.model.schema.named:
+        raise ValueError(
+            f"{str(path)!r} holds a model of columns without names, which no header of a CSV file can match: load it "
+            "in Python, nb.load(path)"
+        )
+    return posterior
+
+
+# --------------------------------------------------------------------------------------------------
+# ``bayesnb compare``: do the closed form and NUTS agree on a table?
+# --------------------------------------------------------------------------------------------------
+
+
+def compare_command(
+    table: TableFile,
+    target: TargetColumn,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="For the plot, the table, the posteriors and the DataTrees.")
+    ] = Path("bayesnb-out"),
+    drop: DroppedColumns = None,
+    categorical: CategoricalColumns = None,
+    missing: MissingText = None,
+    warmup: Annotated[int, typer.Option(metavar="N", min=1, help="Warm-up steps of each chain.")] = 500,
+    samples: Annotated[int, typer.Option(metavar="N", min=4, help="Draws of each chain.")] = 1000,
+    chains: Annotated[int, typer.Option(metavar="N", min=2, help="Number of chains.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sampler.")] = 0,
+) -> None:
+    """Fit in closed form and with NUTS, and compare.
+
+    Both fits are of the same model, and the command prints whether they agree. A column for which `bayesnb fit` takes a
+    PolyaTree, which NUTS cannot sample, is a Histogram here.
+
+    The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
+    """
+    with errors_in_a_line():
+        refuse_overwriting(out / "comparison.csv", table)
+        _make_folder(out)
+        exact, features, labels = fit_exactly(table, target, drop, categorical, missing, to_sample=True)
+        say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
+        sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
+        sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
+        comparison = compare(exact, sampled, features)  # type: ignore[arg-type]
+        differences = DataTable(largest_differences(comparison.table), rest="more in comparison.csv")
+        say(as_text([Paragraph(LARGEST_FIRST), differences], width()))
+        assert comparison.probabilities is not None
+        difference = _largest_difference(comparison.probabilities)
+        say(f"Largest difference of a class probability on these rows: {difference:.2g}")
+        framed(comparison.verdict, style="green" if comparison.agree else "red")
+        _write(comparison, features, labels, out)
+    raise typer.Exit(0 if comparison.agree else 1)
+
+
+def _largest_difference(probabilities: Any) -> float:
+    return float((probabilities["sampled"] - probabilities["exact"]).abs().max())
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder before the sampler runs, so that a path that cannot be one costs no time."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"{str(out)!r} cannot be the folder of the results ({error.strerror}): give another --out"
+        ) from None
+
+
+def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
+    """Write the results into a folder, and say what each file is and what reads it."""
+    comparison.plot().savefig(out / "comparison.png", dpi=120)
+    say(f"wrote {out / 'comparison.png'}: draws and exact densities")
+    comparison.table.to_csv(out / "comparison.csv")
+    say(f"wrote {out / 'comparison.csv'}: a row for each parameter")
+    for name, posterior in (("exact", comparison.exact), ("nuts", comparison.sampled)):
+        posterior.save(out / f"{name}.nc")
+        say(f"wrote {out / f'{name}.nc'}: the posterior, for nb.load and bayesnb predict")
+        tree = out / f"{name}-datatree.nc"
+        posterior.to_datatree(features, labels).to_netcdf(tree, engine="h5netcdf")
+        say(f"wrote {tree}: its draws, for ArviZ (xarray.open_datatree)")
+
+
+# --------------------------------------------------------------------------------------------------
+# ``bayesnb fit``: a table in, a posterior in a file out
+# --------------------------------------------------------------------------------------------------
+
+
+def fit_command(
+    table: TableFile,
+    target: TargetColumn,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the posterior; it is overwritten.")] = Path(
+        "model.nc"
+    ),
+    drop: DroppedColumns = None,
+    categorical: CategoricalColumns = None,
+    missing: MissingText = None,
+) -> None:
+    """Fit a model in closed form, learn a weight for each feature, and write the posterior.
+
+    The labels choose a family for each column. No weights are learned from one class or for more than 2,000 features.
+    bayesnb predict, bayesnb check and nb.load read the posterior.
+
+    The exit status is 0 for success, 2 if the table cannot be used.
+    """
+    with errors_in_a_line():
+        refuse_overwriting(out, table)
+        posterior = weighted_or_plain(*fit_exactly(table, target, drop, categorical, missing))
+        if isinstance(posterior, WeightedPosterior):
+            say("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
+            say(posterior.weights.to_string(float_format="%.2f"))
+        posterior.save(out)
+        say(f"wrote {out}")
+
+
+# --------------------------------------------------------------------------------------------------
+# ``bayesnb predict``: a posterior and a table in, classes and their probabilities out
+# --------------------------------------------------------------------------------------------------
+
+
+def predict_command(
+    model: ModelFile,
+    table: TableFile,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV file to write, by default the standard output.")
+    ] = None,
+    missing: MissingText = None,
+    digits: Annotated[
+        int, typer.Option(metavar="N", min=1, max=17, help="Significant digits of probabilities; 17 are all.")
+    ] = 6,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
+    ] = None,
+) -> None:
+    """Predict the class of each row of a table, as CSV.
+
+    The columns are the most probable class and the probability of each class. With --interval, lower and upper ends
+    follow. Columns of the table that the model does not use are ignored.
+
+    The exit status is 0 for success, 2 if the model or the table cannot be used.
+    """
+    with errors_in_a_line():
+        refuse_overwriting(out, table, model)
+        posterior = read_model(model)
+        rows = read_for(posterior.model, table, missing)
+        proba = posterior.predict_proba(rows)
+        found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
+        found.insert(0, "class", posterior.classes[proba.argmax(axis=1)])
+        if interval is not None:
+            ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
+            for c, label in enumerate(posterior.classes):
+                found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
+        found.to_csv(sys.stdout if out is None else out, index=False, float_format=f"%.{digits}g")
+
+
+# --------------------------------------------------------------------------------------------------
+# ``bayesnb check``: does a fitted model draw tables like this one?
+# --------------------------------------------------------------------------------------------------
+
+
+def check_command(
+    model: ModelFile,
+    table: TableFile,
+    target: TargetColumn,
+    missing: MissingText = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file for the table of all statistics.")] = None,
+    replicates: Annotated[int, typer.Option(metavar="N", min=2, help="Number of replicated data sets.")] = 500,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draws.")] = 0,
+) -> None:
+    """Compare a table with tables drawn from a fitted model.
+
+    The exit status is 0 if no statistic is extreme, 1 if one is, 2 if the model or the table cannot be used.
+    """
+    with errors_in_a_line():
+        refuse_overwriting(out, table, model)
+        posterior = read_model(model)
+        rows = read_for(posterior.model, table, missing, also=target)
+        features, labels, _ = labelled_rows(rows, target)
+        result = check(posterior, features, labels, num_replicates=replicates, key=seed)
+        if out is not None:
+            result.table.to_csv(out)
+        rest = "more: --out FILE writes all" if out is None else f"more in {out}"
+        say(as_text(result.parts(rest), width()))
+        if result.note:
+            say(result.note)
+    raise typer.Exit(1 if result.extreme else 0)
+
+
+# --------------------------------------------------------------------------------------------------
+# The program ``bayesnb``: its commands and its version
+# --------------------------------------------------------------------------------------------------
+
+EXAMPLES = {
+    "fit": [
+        "bayesnb fit train.csv --target species --out model.nc",
+        'bayesnb fit train.csv --target species --drop id --categorical code --missing "?"',
+    ],
+    "predict": [
+        "bayesnb predict model.nc new.csv --out predictions.csv",
+        "bayesnb predict model.nc new.csv --interval 0.89",
+    ],
+    "check": [
+        "bayesnb check model.nc train.csv --target species",
+        "bayesnb check model.nc train.csv --target species --out statistics.csv",
+    ],
+    "compare": ["bayesnb compare train.csv --target species --out comparison"],
+}
+"""For each command some calls; the first ones follow each other."""
+
+HELP = (
+    "Naive Bayes as a generative model.\n\nThe exit status is 0 for success; 1 if check finds an extreme statistic, or "
+    "compare does not find agreement; and 2 if an option, a file or a table cannot be used."
+)
+
+
+def _as_epilog(calls: list[str]) -> str:
+    """Lines that the help shows as they are."""
+    return "\n".join(["\b", "Examples:", *(f"  {call}" for call in calls)])
+
+
+# Without rich, the help gives no types to options that are flags.
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bayesnb {version('bayesnb')}")
+        raise typer.Exit
+
+
+@app.callback(help=HELP, epilog=_as_epilog([calls[0] for calls in EXAMPLES.values()]))
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("fit", epilog=_as_epilog(EXAMPLES["fit"]))(fit_command)
+app.command("predict", epilog=_as_epilog(EXAMPLES["predict"]))(predict_command)
+app.command("check", epilog=_as_epilog(EXAMPLES["check"]))(check_command)
+app.command("compare", epilog=_as_epilog(EXAMPLES["compare"]))(compare_command)

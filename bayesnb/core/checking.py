@@ -1,0 +1,225 @@
+"""Checks of arguments, warnings at the user's line, parameters under scikit-learn's names."""
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["Params", "a_type", "proportion", "warn", "warn_of", "warns_once", "whole_number", "with_params"]
+
+# --------------------------------------------------------------------------------------------------
+# Checks of numbers that a user gives, and the type of what is none
+# --------------------------------------------------------------------------------------------------
+
+
+def a_type(value: Any) -> str:
+    """The type of a value with its article, for an error.
+
+    Examples
+    --------
+    >>> a_type([]), a_type(1), a_type(np.empty(0))
+    ('a list', 'an int', 'an ndarray')
+    """
+    name = type(value).__name__
+    vowel = name[0] in "aeioAEIO" or name.startswith(("nd", "Un"))
+    return f"{'an' if vowel else 'a'} {name}"
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A number of rows, draws or chains.
+
+    Raises
+    ------
+    ValueError
+        If it is not a whole number, one or more.
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} is {value!r}: give a whole number, one or more")
+    return int(value)
+
+
+def proportion(name: str, value: Any) -> float:
+    """A probability or an error rate, strictly between zero and one.
+
+    Raises
+    ------
+    ValueError
+        If it is no such number.
+    """
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not (number and 0 < value < 1):
+        raise ValueError(f"{name} is {value!r}: give a number between 0 and 1")
+    return float(value)
+
+
+# --------------------------------------------------------------------------------------------------
+# Warnings of the package: at the line of the user's code, and each once in a call
+# --------------------------------------------------------------------------------------------------
+
+_issued: ContextVar[set[str] | None] = ContextVar("issued", default=None)
+"""Messages that the running call of a function with `warns_once` has issued; None outside such a call."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the caller's line, outside this package."""
+    issued = _issued.get()
+    if issued is not None:
+        if message in issued:
+            return
+        issued.add(message)
+    warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parents[1]),))
+
+
+def warn_of(remarks: Sequence[str]) -> None:
+    """Issue the warnings."""
+    for remark in remarks:
+        warn(remark, UserWarning)
+
+
+def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Let a call of a function issue each of its warnings once, though it may read the same table several times.
+
+    The warnings of functions that it calls count as its own.
+    """
+
+    # A context manager as a decorator would add a frame of contextlib, and Python would warn at a line of that file.
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _issued.get() is not None:
+            return function(*args, **kwargs)
+        token = _issued.set(set())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _issued.reset(token)
+
+    return wrapped
+
+
+# --------------------------------------------------------------------------------------------------
+# Parameters of models, families and inferences under scikit-learn's names, such as ``island__concentration``
+# --------------------------------------------------------------------------------------------------
+
+
+class Params:
+    """The parameters of a frozen dataclass by name: its fields, and the parameters of these as ``field__name``."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Also the parameters of the parts, as ``part__name``.
+
+        Returns
+        -------
+        dict
+            A model has its features by name, its class prior and `feature_inclusion`. A model with one family for every
+            column has the family's hyperparameters in place of features. A family and an inference have their fields.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.NaiveBayes({"island": nb.Categorical(2.0)}).get_params()["island__concentration"]
+        2.0
+        """
+        own = self.own_params()
+        found: dict[str, Any] = {}
+        for name, part in own.items():
+            if deep and isinstance(part, Params):
+                found |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return found | own
+
+    def set_params(self, **params: Any) -> Self:
+        """A copy with other values of some parameters; the object itself never changes.
+
+        Parameters
+        ----------
+        **params
+            Values by the names of `get_params`. A part that is replaced is replaced before its parameters change.
+
+        Returns
+        -------
+        object of the same class
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of that name, or a value is not allowed.
+        TypeError
+            If a feature gets something else than a family.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> nb.NaiveBayes({"island": nb.Categorical()}).set_params(island__concentration=2.0)
+        NaiveBayes, features independent given the class:
+          class_prob ~ Dirichlet(1)
+          y ~ Categorical(class_prob)
+          island ~ Categorical(prob)
+              prob ~ Dirichlet(2)
+        """
+        return with_params(self, params, "")
+
+    def own_params(self) -> dict[str, Any]:
+        """Parameters without those of the parts."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+
+    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+        """A copy with other values of parameters that `own_params` names; errors call the object `name`."""
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn copies an object with parameters by its constructor. A frozen object needs no copy.
+        return self
+
+
+def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
+    """A copy of a value with some parameters changed.
+
+    Parameters
+    ----------
+    value : Params or anything else
+    changes : mapping
+        By the names of `Params.get_params`.
+    name : str
+        Name of the value for errors; empty if it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no parameter of that name; or as the value's own class, if it does not take the change.
+    TypeError
+        If a feature gets something else than a family.
+    """
+    own = value.own_params() if isinstance(value, Params) else {}
+    direct = {key: change for key, change in changes.items() if key in own}
+    nested: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key, change in changes.items():
+        if key not in own:
+            part, inner = _split(key, own, value, name)
+            nested[part][inner] = change
+    for part, inner_changes in nested.items():
+        direct[part] = with_params(direct.get(part, own[part]), inner_changes, f"{name}__{part}".removeprefix("__"))
+    return value.with_own_params(direct, name)
+
+
+def _split(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str, str]:
+    """The part that a name refers to, and the name inside the part. Names of columns may contain two underscores."""
+    parts = [part for part in own if key.startswith(f"{part}__")]
+    if parts:
+        part = max(parts, key=len)
+        return part, key.removeprefix(f"{part}__")
+    remedy = getattr(value, "why_no_params", "")
+    if not own and not remedy:
+        remedy = f": give a model, a family or an inference as {name!r} to set its parameters"
+    kind = a_type(value)
+    what = f"{name}, {kind}" if name else kind
+    raise ValueError(f"Invalid parameter {key!r} for {what}. Valid parameters are: {sorted(own)!r}{remedy}.")

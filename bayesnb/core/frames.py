@@ -1,0 +1,54 @@
+"""Data frames that print all of their columns, below a line that says what they hold."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+
+__all__ = ["PrintedFrame"]
+
+
+class PrintedFrame(Printed, pd.DataFrame):
+    """A pandas data frame with the printed form of the other results.
+
+    All columns are printed, in four digits: those that do not fit a line continue below. What pandas makes of it, such
+    as a sorted or a rounded frame, is an ordinary frame again.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Its ``attrs`` stay.
+    heading : str
+        What the frame holds.
+    notes : sequence of str, default ()
+        Sentences below the table.
+    zero : float, default 0.0
+        Numbers up to this size are rounding errors, and are printed as 0.
+    """
+
+    # pandas copies these when it pickles a frame; other attributes of a frame would be columns.
+    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero", "note"]
+
+    def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = (), *, zero: float = 0.0) -> None:
+        super().__init__(frame)
+        self.attrs = dict(frame.attrs)
+        self._heading, self._notes, self._zero = heading, tuple(notes), zero
+
+    def _parts(self) -> list[Piece]:
+        most = pd.get_option("display.max_rows") or len(self)
+        table = DataTable(self._shown(), rest="more rows", rows=most)
+        return [Heading(self._heading), table, *map(Paragraph, self._notes)]
+
+    def _shown(self) -> pd.DataFrame:
+        """An ordinary frame, without rounding errors and with empty cells for None."""
+        shown = pd.DataFrame(self)
+        for name in shown.columns:
+            column: Any = shown[name]
+            if column.dtype == object:
+                shown[name] = column.map(lambda value: "" if value is None else value)
+            elif self._zero and np.issubdtype(column.dtype, np.floating):
+                shown[name] = column.mask(column.abs() <= self._zero, 0.0)
+        return shown

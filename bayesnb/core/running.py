@@ -1,0 +1,275 @@
+"""How calls run: threads, compiled functions on disk, progress bars, random keys."""
+
+import contextvars
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental.compilation_cache import compilation_cache
+from threadpoolctl import ThreadpoolController
+from tqdm.auto import tqdm
+
+__all__ = [
+    "added",
+    "as_key",
+    "enable_compilation_cache",
+    "in_order",
+    "num_threads",
+    "one_blas_thread",
+    "random_generator",
+    "shows_progress",
+    "split",
+    "split_twice",
+    "steps",
+    "tqdm",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Apply a function to the chunks of a table in several threads.
+#
+# NumPy, BLAS and SciPy release Python's lock while they compute.
+# --------------------------------------------------------------------------------------------------
+
+WAITING = 4
+"""Largest number of results per thread that wait for earlier ones; it bounds the memory."""
+
+
+def num_threads() -> int:
+    """Processors that this process may use, or ``OMP_NUM_THREADS`` if that is smaller."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
+
+
+def in_order[T, R](
+    function: Callable[[T], R], items: Sequence[T], *, stop: Callable[[], object] = lambda: None
+) -> Iterator[R]:
+    """Apply a function to items in several threads, and yield the results in the order of the items.
+
+    A single item is computed in the caller's thread. The fixed order makes a sum of the results independent of the
+    number of threads. If several items fail, the error of the first one is raised.
+
+    Parameters
+    ----------
+    function : callable
+    items : sequence
+    stop : callable, optional
+        Called when no more results are needed, also after an error or an interruption, and before the threads are
+        joined. It should make a long `function` return early.
+
+    Yields
+    ------
+    object
+    """
+    if len(items) < 2:
+        yield from map(function, items)
+        return
+    workers = min(num_threads(), len(items))
+    in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
+
+    def run(item: T) -> R:
+        # JAX's precision and default device are settings of a thread.
+        with jax.enable_x64(in_float64), jax.default_device(device):
+            return function(item)
+
+    waiting: deque[Future[R]] = deque()
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                # NumPy's error handling is a setting of the context.
+                waiting.append(pool.submit(contextvars.copy_context().run, run, item))
+                if len(waiting) > WAITING * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            stop()
+            for future in waiting:
+                future.cancel()
+
+
+def added(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sums of what two pieces give, part by part."""
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+_limiting = Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, where pieces of the work have threads already or products are small.
+
+    The limit applies to the whole process. Therefore one caller at a time sets and resets it, and callers that run at
+    the same time leave it unchanged.
+    """
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+# --------------------------------------------------------------------------------------------------
+# Compiled functions kept on disk
+# --------------------------------------------------------------------------------------------------
+
+
+def enable_compilation_cache(directory: Any = None) -> Path:
+    """Keep what JAX compiles on disk, so that the next process reads it instead of compiling.
+
+    The closed form compiles little or nothing. NUTS and the maximisation of the evidence compile for seconds, once for
+    each shape of the model in each process; with the cache, once for each shape on this computer. This is JAX's own
+    cache. It then applies to every function that JAX compiles in this process. Only this call turns it on, and this
+    package never deletes its files.
+
+    Parameters
+    ----------
+    directory : path, optional
+        Where to keep it; made if it is not there. By default JAX's current setting, else ``bayesnb`` in the user's
+        folder for caches (``$XDG_CACHE_HOME``, or ``~/.cache``).
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made or written; JAX's settings are then as they were.
+
+    See Also
+    --------
+    NUTS : Draws by the no-U-turn sampler.
+    EmpiricalBayes : Hyperparameters that maximise the evidence.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> folder = nb.enable_compilation_cache()  # doctest: +SKIP
+    """
+    folder = Path(directory or jax.config.jax_compilation_cache_dir or _users_folder()).expanduser().absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError as error:
+        raise type(error)(f"the folder {str(folder)!r} cannot be made ({error}): name another one") from None
+    if not writable:
+        raise PermissionError(f"the folder {str(folder)!r} cannot be written: name another one")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    # By default JAX keeps what took a second or more; many small functions take as long together.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    # JAX reads the setting only when it first compiles with a cache, which may have been in another folder.
+    compilation_cache.reset_cache()
+    return folder
+
+
+def _users_folder() -> Path:
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "bayesnb"
+
+
+# --------------------------------------------------------------------------------------------------
+# Progress bars, and whether to show them
+# --------------------------------------------------------------------------------------------------
+
+
+def shows_progress(asked: bool | None) -> bool:
+    """Whether to show a progress bar: as the user asks; by default on a terminal and in a notebook without CI set."""
+    if asked is not None:
+        return asked
+    return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+@contextmanager
+def steps(what: str, number: int, asked: bool | None) -> Iterator[Callable[[str], None]]:
+    """A progress bar of steps that take different times; gives a function that names the step that begins."""
+    with tqdm(total=number, desc=what, unit="step", disable=not shows_progress(asked)) as bar:
+        begun = 0
+
+        def begin(step: str) -> None:
+            nonlocal begun
+            bar.update(begun)
+            bar.set_description(f"{what}: {step}")
+            begun = 1
+
+        yield begin
+        bar.set_description(what)
+        bar.update(begun)
+
+
+# --------------------------------------------------------------------------------------------------
+# Random keys for JAX and random generators for NumPy, both from one seed
+# --------------------------------------------------------------------------------------------------
+
+FEWEST = 16
+"""Smallest number of keys that are split at a time."""
+
+
+def as_key(key: Any) -> jax.Array:
+    """A JAX key from an int seed or a JAX key.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If it is an int of more than 64 bits.
+    """
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if not -(2**63) <= key < 2**63:
+            raise ValueError(f"key is {key}: give an int seed of 64 bits, from -2**63 to 2**63 - 1")
+        return jax.random.key(int(key))
+    if isinstance(key, jax.Array):
+        return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
+    raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
+
+
+def split(key: jax.Array, number: int) -> list[jax.Array]:
+    """The keys of `jax.random.split`.
+
+    JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that their
+    number is a power of two. To unpack an array of keys, JAX compiles a program of as many outputs as there are keys.
+    NumPy needs none.
+    """
+    enough = max(FEWEST, 2 ** (number - 1).bit_length())
+    numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))
+    return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers[:number]]
+
+
+def split_twice(key: jax.Array, number: int, parts: int) -> tuple[list[jax.Array], list[list[jax.Array]]]:
+    """The keys of `split`, and for each of them the keys of its own `split` into so many parts; in one program."""
+    implementation = jax.random.key_impl(key)
+    keys, of_each = (np.asarray(data) for data in _split_twice(key, number, parts))
+    wrapped = partial(jax.random.wrap_key_data, impl=implementation)
+    return [wrapped(own) for own in keys], [[wrapped(own) for own in parts] for parts in of_each]
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _split_twice(key: jax.Array, number: int, parts: int) -> tuple[jax.Array, jax.Array]:
+    keys = jax.random.split(key, number)
+    of_each = jax.vmap(partial(jax.random.split, num=parts))(keys)
+    return jax.random.key_data(keys), jax.random.key_data(of_each)
+
+
+def random_generator(key: Any) -> np.random.Generator:
+    """NumPy's generator seeded by an int or a JAX key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))).ravel().tolist())

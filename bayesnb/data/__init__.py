@@ -1,0 +1,1 @@
+"""What a table is: rows, columns, labels, schema."""

@@ -1,0 +1,538 @@
+"""What a user gives as X, read into one kind of table."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import a_type
+from bayesnb.core.columns import Column, as_index, listed, near_matches
+from bayesnb.core.printing import counted
+from bayesnb.data.tables import ArrayTable, FrameTable, Overlay, SparseTable, Table, as_csr
+
+__all__ = [
+    "DeviceTable",
+    "as_frame",
+    "as_row",
+    "as_rows",
+    "as_table",
+    "check_weights",
+    "is_dask",
+    "one_row",
+    "split_labels",
+    "weighted_table",
+    "with_names",
+    "with_one_row",
+]
+
+# --------------------------------------------------------------------------------------------------
+# JAX arrays as tables; they may be in the memory of an accelerator
+# --------------------------------------------------------------------------------------------------
+
+FEW_NUMBERS = 1024
+"""The device finds the distinct whole numbers of a column if their range is at most this long."""
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether X is a JAX array of numbers that NumPy must copy from an accelerator or whose type NumPy lacks."""
+    if not isinstance(X, jax.Array) or not (X.dtype == bool or jnp.issubdtype(X.dtype, jnp.number)):
+        return False
+    return on_accelerator(X) or X.dtype.kind == "V"
+
+
+def on_accelerator(array: jax.Array) -> bool:
+    """Whether an array is in the memory of an accelerator."""
+    return next(iter(array.devices())).platform != "cpu"
+
+
+@dataclass(frozen=True)
+class DeviceTable(ArrayTable):
+    """A two-dimensional JAX array of numbers, perhaps in the memory of an accelerator.
+
+    The methods copy the cells that they return to the host.
+    """
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self.num_rows)
+        return _on_host(_rows_of(self.array, start, size=stop - start))[:, as_index(columns)]
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self.num_rows)
+        return _on_host(_rows_of(_column_of(self.array, column), start, size=stop - start))
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        least, largest, shown, whole = _on_host(_shown_numbers(self.array, column))
+        if not whole or largest - least >= FEW_NUMBERS:
+            return super().distinct_values(column)
+        return (least + np.flatnonzero(shown)).astype(_host_type(self.array.dtype))
+
+
+@in_float64
+def _on_host(values: Any) -> Any:
+    """JAX arrays as NumPy arrays of a type that NumPy has."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf).astype(_host_type(leaf.dtype), copy=False), values)
+
+
+def _host_type(dtype: Any) -> Any:
+    return dtype if dtype.kind in "biuf" else np.dtype(np.float32)
+
+
+@in_float64
+@partial(jax.jit, static_argnames="size")
+def _rows_of(array: Any, start: Any, *, size: int) -> Any:
+    return jax.lax.dynamic_slice_in_dim(array, start, size)
+
+
+@in_float64
+@jax.jit
+def _column_of(array: Any, column: Any) -> Any:
+    return jax.lax.dynamic_index_in_dim(array, column, axis=1, keepdims=False)
+
+
+@in_float64
+@jax.jit
+def _shown_numbers(array: Any, column: Any) -> tuple[Any, Any, Any, Any]:
+    """The whole numbers that occur in a column.
+
+    Returns
+    -------
+    tuple of array
+        The least and the largest number; for each of the `FEW_NUMBERS` whole numbers from the least on, whether it
+        occurs; whether all numbers are whole.
+    """
+    cells = _column_of(array, column).astype(jnp.float64)
+    observed = ~jnp.isnan(cells)
+    least = cells.min(initial=jnp.inf, where=observed)
+    largest = cells.max(initial=-jnp.inf, where=observed)
+    whole = jnp.isfinite(least) & (~observed | (cells == jnp.rint(cells)) & (jnp.abs(cells) < 2**53)).all()
+    place = jnp.where(observed & whole, jnp.minimum(cells - least, FEW_NUMBERS), FEW_NUMBERS).astype(jnp.int32)
+    return least, largest, jnp.zeros(FEW_NUMBERS, bool).at[place].set(True, mode="drop"), whole
+
+
+# --------------------------------------------------------------------------------------------------
+# Weights of rows
+# --------------------------------------------------------------------------------------------------
+
+LARGEST_TOTAL = 1e150
+"""The largest sum of weights, so that its product with a count or with another weight is below float64's 1.8e308."""
+
+
+def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Weights of the rows as float64, shape (rows,); ones if `sample_weight` is None.
+
+    Raises
+    ------
+    TypeError
+        If the weights are not numbers.
+    ValueError
+        If there is not one finite, non-negative weight for each row, or their sum is above `LARGEST_TOTAL`.
+    """
+    if sample_weight is None:
+        return np.ones(num_rows)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"sample_weight is {sample_weight!r}: give one number for each row") from None
+    if weights.shape != (num_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, X has {num_rows} rows: give one weight for each row"
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"sample_weight of row {row} is {weights[row]}: weights are finite and not negative")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total > LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight has the sum {total:g}, and float64 holds sums of weighted cells up to a sum of "
+            f"{LARGEST_TOTAL:g}: divide all weights by a common factor"
+        )
+    return weights
+
+
+# --------------------------------------------------------------------------------------------------
+# Any kind of table as a `Table`
+# --------------------------------------------------------------------------------------------------
+
+TRACED = (
+    "X has no numbers yet, because jax.jit, jax.vmap, jax.grad or another transformation of JAX traces this call: take "
+    "log_joint = posterior.log_joint_function() outside the transformation, and call it inside, or call this function "
+    "outside"
+)
+"""What to do about a table that JAX traces."""
+
+
+def as_table(X: Any, name: str = "X") -> Table:
+    """Any kind of table as rows and named columns, without a copy.
+
+    Parameters
+    ----------
+    X : array, table or sparse matrix, shape (rows, columns)
+        NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
+    name : str, default "X"
+        What errors call the table.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TypeError
+        If X is none of these.
+    ValueError
+        If X is not two-dimensional or two columns have the same name.
+    """
+    if isinstance(X, Table):
+        return X
+    if isinstance(X, jax.core.Tracer):
+        raise TypeError(TRACED)
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
+            "all else give rows in memory, X.compute()"
+        )
+    if scipy.sparse.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"{name} has {X.ndim} dimension: a table has two, rows and columns")
+        return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
+    if isinstance(X, str | bytes | Mapping) or X is None:
+        raise TypeError(
+            f"{name} is {a_type(X)}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
+        )
+    frame = as_frame(X, name)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
+    if isinstance(frame, nw.DataFrame):
+        names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
+        _refuse_duplicates(names, name)
+        if nw.dependencies.is_pandas_dataframe(X) and (sparse := _sparse_types(X)):
+            if len(sparse) == len(names) and all(kind.fill_value == 0 for kind in sparse.values()):
+                return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+            frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
+        return FrameTable(frame, names, len(frame))
+    array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns; "
+            f"reshape one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
+        )
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")
+    kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
+    return kind(array, tuple(range(array.shape[1])), array.shape[0])
+
+
+def as_frame(X: Any, name: str = "X") -> Any:
+    """A Narwhals frame of a pandas, polars or pyarrow table; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    try:
+        return nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _refuse_duplicates(getattr(X, "column_names", None) or list(X.columns), name)
+        raise
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a Dask collection, which `bayesnb.inference.large` reads one partition at a time."""
+    return type(data).__module__.partition(".")[0] == "dask"
+
+
+def _sparse_types(X: Any) -> dict[Any, Any]:
+    """The type of each sparse column of a pandas table."""
+    return {name: kind for name, kind in X.dtypes.items() if type(kind).__name__ == "SparseDtype"}
+
+
+def _refuse_duplicates(names: Sequence[Any], table: str) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"column {name!r} occurs twice in {table}: rename or drop one")
+        seen.add(name)
+
+
+def _as_array(X: Any) -> np.ndarray:
+    try:
+        array = np.asarray(X)
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(TRACED) from None
+    except ValueError:
+        raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        # In nested lists of numbers and strings NumPy turns the numbers into text.
+        array = np.asarray(X, dtype=object)
+    return array
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables with rows of weight zero, which add no category
+# --------------------------------------------------------------------------------------------------
+
+
+def weighted_table(X: Any, sample_weight: Any) -> Table:
+    """A table in which the categorical cells of rows of weight zero are missing.
+
+    The statistics apply the weights themselves. Without this table, a category that occurs only in rows of weight zero
+    would be a category of the column and take a share of the prior.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+    sample_weight : array, shape (rows,), or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is not a table, or there is not one finite, non-negative weight for each row.
+    """
+    table = as_table(X)
+    if sample_weight is None:
+        return table
+    counted = check_weights(sample_weight, table.num_rows) > 0
+    return table if counted.all() else WeightedTable(table, counted)
+
+
+@dataclass(frozen=True)
+class WeightedTable(Overlay):
+    """A table in which the categorical cells of some rows are missing.
+
+    Attributes
+    ----------
+    table : Table
+    counted : array of bool, shape (rows,)
+        Rows whose categories count.
+    """
+
+    counted: np.ndarray
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        values, counted = self.table.values(column, rows), self.counted[rows]
+        if counted.all():
+            return values
+        shown = values.astype(object)
+        shown[~counted] = None
+        return shown
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        return self.table.values(column, slice(None))[self.counted]
+
+
+# --------------------------------------------------------------------------------------------------
+# Names for the columns of arrays and sparse matrices
+# --------------------------------------------------------------------------------------------------
+
+
+def with_names(X: Any, feature_names: Any) -> Any:
+    """A table whose columns have the given names; X itself if `feature_names` is None.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+    feature_names : sequence of shape (columns,), or None
+        Such as ``vectorizer.get_feature_names_out()``.
+
+    Raises
+    ------
+    TypeError
+        If `feature_names` is no sequence of names.
+    ValueError
+        If there is not one name for each column, a name occurs twice, or X has other names.
+    """
+    if feature_names is None:
+        return X
+    table = as_table(X)
+    names = _read_names(feature_names, len(table.names))
+    if not table.named:
+        return _renamed(table, names)
+    for theirs, mine in zip(table.names, names, strict=True):
+        if theirs != mine:
+            raise ValueError(
+                f"feature_names has {mine!r} where X has the column {theirs!r}: leave feature_names out, because "
+                "X has names"
+            )
+    return table
+
+
+def _read_names(feature_names: Any, num_columns: int) -> tuple[Column, ...]:
+    """Names of columns as a tuple; errors as for `with_names`."""
+    names = feature_names.tolist() if hasattr(feature_names, "tolist") else feature_names
+    try:
+        if isinstance(names, str | bytes):
+            raise TypeError
+        names = tuple(str(name) if isinstance(name, str) else name for name in names)
+        occurrences = Counter(names)
+    except TypeError:
+        raise TypeError(
+            f"feature_names is {feature_names!r}: give a name for each column, such as "
+            "vectorizer.get_feature_names_out()"
+        ) from None
+    if len(names) != num_columns:
+        raise ValueError(
+            f"feature_names has {len(names)} names and X has {num_columns} columns: give one name for each column"
+        )
+    twice = [name for name, times in occurrences.items() if times > 1]
+    if twice:
+        raise ValueError(f"feature_names holds {listed(twice)} more than once: give every column a name of its own")
+    return names
+
+
+def _renamed(table: Table, names: tuple[Column, ...]) -> Table:
+    assert isinstance(table, ArrayTable | SparseTable | FrameTable)
+    return replace(table, names=names, named=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# The label's column of a table, taken by its name
+# --------------------------------------------------------------------------------------------------
+
+
+def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None = None) -> tuple[Any, Any]:
+    """Features and labels; if `y` is the name of a column, that column and the table without it.
+
+    A text is always the name of a column, also where the table has one row.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+        With a text `y`: a pandas, polars, pyarrow or Dask table.
+    y : str, labels of shape (rows,), or None
+    features : mapping, optional
+        Family and columns of each feature of the model, none of which may be the label's column.
+
+    Returns
+    -------
+    tuple
+        X and y unchanged, unless `y` is a text; a table of the same library and its column, if it is.
+
+    Raises
+    ------
+    TypeError
+        If `y` is a text and the columns of X have no names.
+    ValueError
+        If X has no column of that name, or the model has it as a feature.
+    """
+    if not isinstance(y, str):
+        return X, y
+    _require_column(y, _names(X))
+    if any(y in ([name] if columns is None else columns) for name, columns in _named(features or {})):
+        raise ValueError(
+            f"column {y!r} holds the labels, and the model has it as a feature: leave it out of the model, with "
+            f"from_frame(..., exclude=[{y!r}]) for a guessed model"
+        )
+    if is_dask(X):
+        return X.drop(columns=[y]), X[y]
+    frame = nw.from_native(X)
+    return frame.drop(y).to_native(), frame[y].to_native()
+
+
+def _names(X: Any) -> Iterable[Any]:
+    """Names of the columns; none if they have none."""
+    if is_dask(X):
+        return getattr(X, "columns", ())
+    table = as_table(X)
+    return table.names if table.named else ()
+
+
+def _named(features: Mapping[Any, tuple[Any, Any]]) -> Iterable[tuple[Any, Any]]:
+    """The features that name their columns: the feature's name, and its columns."""
+    return ((name, columns) for name, (_, columns) in features.items() if not isinstance(columns, slice))
+
+
+def _require_column(name: str, columns: Iterable[Any]) -> None:
+    columns = list(columns)
+    if not columns:
+        raise TypeError(
+            f"y is the text {name!r}, which names a column, and the columns of X have no names: give a label for each "
+            "row"
+        )
+    if name not in columns:
+        raise ValueError(
+            f"y is {name!r}, which is not a column of X{near_matches(name, columns)}: name the column of the labels, "
+            f"one of {listed(columns)}, or give a label for each row"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# One row of a table
+# --------------------------------------------------------------------------------------------------
+
+
+def as_rows(X: Any) -> Table:
+    """Rows to predict as a table; a mapping, a series or a list of values is one row. Errors as for `as_table`."""
+    return as_table(with_one_row(X))
+
+
+def as_row(X_row: Any) -> Table:
+    """A table of one row.
+
+    Parameters
+    ----------
+    X_row : table of shape (1, columns), array or list of shape (columns,), pandas.Series or mapping
+        The index of a series and the keys of a mapping are the names of the columns.
+
+    Raises
+    ------
+    TypeError
+        If it is not a table.
+    ValueError
+        If it does not have exactly one row.
+    """
+    table = as_table(one_row(X_row))
+    if table.num_rows != 1:
+        raise ValueError(
+            f"X_row has {table.num_rows} rows: give exactly one, such as X.iloc[[0]] of a frame or X[[0]] of an array"
+        )
+    return table
+
+
+def one_row(X_row: Any) -> Any:
+    """A row without an axis of rows as a table of one row; anything else as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is a single cell or None.
+    """
+    if np.isscalar(X_row) or X_row is None:
+        raise TypeError(
+            f"X_row is {X_row!r}: give one row, such as X.iloc[[0]] of a frame, X[[0]] of an array, or a dict from "
+            "column to cell"
+        )
+    X_row = with_one_row(X_row)
+    if scipy.sparse.issparse(X_row) and X_row.ndim == 1:
+        return X_row.reshape(1, -1)
+    if getattr(X_row, "ndim", 2) == 1 and hasattr(X_row, "reshape"):
+        return X_row.reshape(1, -1)
+    return X_row
+
+
+def with_one_row(X: Any) -> Any:
+    """A mapping, a pandas series or a list of values as a table of one row; anything else as it is.
+
+    A one-dimensional array stays one: it may be a row or a column.
+    """
+    if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # a DOK array is a dict
+        import pandas as pd
+
+        return pd.DataFrame([dict(X)])
+    # Whoever gives a series has imported pandas, which takes a third of a second.
+    if "pandas" in sys.modules and isinstance(X, sys.modules["pandas"].Series):
+        return X.to_frame().T.infer_objects()
+    if isinstance(X, list | tuple) and X and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X):
+        return np.array([X], dtype=object)  # of a list, scikit-learn makes numbers beside text text
+    return X

@@ -1,0 +1,366 @@
+"""Columns and categories of a table, and the codes of its cells."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.checking import warn
+from bayesnb.core.columns import Column, OutsideSupport, as_range, first_few, listed, near_matches
+from bayesnb.data.tables import Table, distinct_objects, distinct_with_positions, is_missing
+
+__all__ = ["OTHER", "Schema", "learn_categories", "shown_categories", "sort_categories", "warn_of_twins", "warn_unseen"]
+
+# --------------------------------------------------------------------------------------------------
+# The categories of a column: declared or found in its cells
+# --------------------------------------------------------------------------------------------------
+
+OTHER = "<other>"
+"""Label of the category of all values that were never seen."""
+
+
+def learn_categories(table: Table, column: int, declared: tuple | None, other: bool) -> tuple:
+    """Categories of a column.
+
+    Parameters
+    ----------
+    table : Table
+    column : int
+    declared : tuple or None
+        Categories that the model declares. If None, those that the type of the column lists; if it lists none, the
+        distinct values of the column, sorted.
+    other : bool
+        Whether to add the category `OTHER`.
+
+    Raises
+    ------
+    ValueError
+        If there are no categories.
+    """
+    found = declared if declared is not None else table.declared_categories(column)
+    if found is None:
+        found = shown_categories(table, column)
+    warn_of_twins(found, f"column {table.names[column]!r}", "categories")
+    if other:
+        found = (*found, OTHER)
+    if not found:
+        raise ValueError(
+            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column "
+            "out, or list them with nb.Categorical(categories=...)"
+        )
+    return found
+
+
+def shown_categories(table: Table, column: int) -> tuple:
+    """The distinct values of a column, sorted, without missing cells."""
+    values = table.distinct_values(column)
+    if values.dtype.kind in "biuf":
+        return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
+    distinct, _ = distinct_objects(values, table.names[column])
+    return tuple(sort_categories({value for value in distinct if not is_missing(value)}, table.names[column]))
+
+
+def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
+    """Warn of values that differ only in their type, such as 0 and "0", and are therefore different ones.
+
+    Parameters
+    ----------
+    values : iterable
+    where, what : str
+        What holds them, and what they are: "column 'x'" and "categories".
+    """
+    values = list(values)
+    if len({isinstance(value, str) for value in values}) < 2:
+        return
+    texts = {value for value in values if isinstance(value, str)}
+    twins = [(value, text) for value in values if not isinstance(value, str) and (text := _as_text(value)) in texts]
+    if twins:
+        shown = first_few([f"{value!r} and {text!r}" for value, text in twins])
+        warn(
+            f"{where} holds {what} that differ only in their type ({shown}), and counts each as one of its own: give "
+            "all rows the same type",
+            UserWarning,
+        )
+
+
+def _as_text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def sort_categories(values: set, column: Column) -> list:
+    """The values, sorted; by type and text if they cannot be compared."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
+    if not cells:
+        return
+    found = [
+        f"{sum(values.values())} in column {key.column!r}, such as {next(iter(values)):g}, which is not {key.holds} "
+        f"({key.family})"
+        for key, values in cells.items()
+    ]
+    name, shown = next(iter(cells)).column, first_few(found, between="; ")
+    warn(
+        f"cells outside the support of families that were chosen count as missing: {shown}. Give a family that holds "
+        f"them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
+        UserWarning,
+    )
+
+
+def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
+    """Warn of categories that were not seen in training, and of cells outside the support: once, for all columns.
+
+    Parameters
+    ----------
+    unseen : dict
+        For each column, the number of cells of each such category; for each `OutsideSupport`, that of such cells.
+    """
+    _warn_outside({key: cells for key, cells in unseen.items() if isinstance(key, OutsideSupport)})
+    unseen = {key: values for key, values in unseen.items() if not isinstance(key, OutsideSupport)}
+    found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
+    if not found:
+        return
+    remedy = "a family with other=True, such as nb.Categorical(other=True), would give them probability"
+    if len(found) == 1:
+        column, cells, shown = found[0]
+        told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
+    else:
+        each = first_few([f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found])
+        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}"
+    warn(f"{told}; {remedy}", UserWarning)
+
+
+# --------------------------------------------------------------------------------------------------
+# Cells of a column as codes: positions among its categories
+# --------------------------------------------------------------------------------------------------
+
+
+def encode_categories(
+    values: np.ndarray, categories: Sequence[Any], column: Column, unseen: dict[Any, int]
+) -> np.ndarray:
+    """Position of each cell among the categories as float64, shape (rows,); missing cells are NaN.
+
+    A value that is not among the categories gets the code of `OTHER` if that is the last category, else NaN.
+
+    Parameters
+    ----------
+    values : array, shape (rows,)
+    categories : sequence
+    column : hashable
+        Name of the column, for errors.
+    unseen : dict
+        Receives the values that become NaN because they are not among the categories, with their number.
+    """
+    default = float(len(categories) - 1) if categories[-1] == OTHER else np.nan
+    lookup = {category: float(code) for code, category in enumerate(categories)}
+    if values.dtype.kind in "biuf":
+        present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+        distinct, inverse = distinct_with_positions(values[present])
+        of_distinct = np.array([lookup.get(value, -1.0) for value in distinct.tolist()])
+        codes = np.full(len(values), np.nan)
+        codes[present] = of_distinct[inverse] if distinct.size else 0.0
+    else:
+        met, positions = distinct_objects(values, column)
+        of_met = [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in met]
+        # The position of a missing cell is -1: the last code.
+        codes = np.array([*of_met, np.nan])[positions]
+    strange = codes == -1.0
+    if strange.any():
+        codes[strange] = default
+        if np.isnan(default):
+            for value in values[strange].tolist():
+                unseen[value] = unseen.get(value, 0) + 1
+    return codes
+
+
+def are_codes(cells: np.ndarray, size: int) -> bool:
+    """Whether all of some whole numbers are codes of `size` categories."""
+    # Read as unsigned, a negative number is larger than any code.
+    return cells.size > 0 and cells.view(cells.dtype.str.replace("i", "u")).max() < size
+
+
+# --------------------------------------------------------------------------------------------------
+# The schema of a model's table: columns, classes and categories
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns, classes and categories of the table that a model is bound to.
+
+    Attributes
+    ----------
+    columns : tuple
+        Names of the table's columns; positions if it has no names.
+    named : bool
+        Whether the table had names.
+    classes : array, shape (classes,)
+        Labels, in the order of every class axis.
+    categories : dict
+        Categories of each categorical column, by position.
+    """
+
+    columns: tuple[Column, ...]
+    named: bool
+    classes: np.ndarray
+    categories: Mapping[int, tuple] = field(default_factory=dict)
+
+    @cached_property
+    def _position_of(self) -> dict[Column, int]:
+        return {name: position for position, name in enumerate(self.columns)}
+
+    def positions(self, name: Any, columns: Any) -> Sequence[int]:
+        """Positions of the columns of a feature, in the order given; a range if `columns` is a slice of adjacent ones.
+
+        Parameters
+        ----------
+        name : str or int
+            Name of the feature. If `columns` is None, it is the name of its column.
+        columns : None, slice or list
+
+        Raises
+        ------
+        ValueError
+            If a column does not exist.
+        """
+        if isinstance(columns, slice):
+            positions = range(len(self.columns))[columns]
+            if not positions:
+                raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.columns)} columns")
+            return as_range(positions)
+        return tuple(self._position(column) for column in ([name] if columns is None else columns))
+
+    def positions_of(self, features: Mapping[Any, tuple[Any, Any]]) -> dict[Any, Sequence[int]]:
+        """Positions of the columns of every feature.
+
+        Raises
+        ------
+        ValueError
+            If a column does not exist, is in two features, or is twice in one.
+        """
+        found = {name: self.positions(name, columns) for name, (_, columns) in features.items()}
+        # A single range, however wide, holds no column twice.
+        if len(found) > 1 or not all(isinstance(positions, range) for positions in found.values()):
+            owner: dict[int, Any] = {}
+            for name, positions in found.items():
+                for position in positions:
+                    if position in owner:
+                        twice = (
+                            f"twice in {name!r}"
+                            if owner[position] == name
+                            else f"in {owner[position]!r} and in {name!r}"
+                        )
+                        raise ValueError(
+                            f"column {self.columns[position]!r} is {twice}: each column belongs to one family"
+                        )
+                    owner[position] = name
+        return found
+
+    def _position(self, column: Column) -> int:
+        if column in self._position_of:
+            return self._position_of[column]
+        if isinstance(column, int | np.integer) and 0 <= column < len(self.columns):
+            return int(column)
+        raise ValueError(
+            f"column {column!r} is not in X, whose columns are {listed(self.columns)}: name one of these"
+            f"{near_matches(column, self.columns)}, or leave it out"
+        )
+
+    def locate(self, table: Table, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """Positions in another table of the columns that a model reads.
+
+        If both tables have names, columns are found by name, and other columns of the table are ignored. If one has
+        none, columns are found by position, and both need equally many.
+
+        Parameters
+        ----------
+        table : Table
+        used : sequence of sequence of int
+            For each block, the positions of its columns in the schema.
+
+        Returns
+        -------
+        list of sequence of int
+            For each block, the positions of its columns in the table; a range if they follow each other.
+
+        Raises
+        ------
+        ValueError
+            If a column of the model is missing, or a table without names has another number of columns.
+        """
+        if not (self.named and table.named):
+            if len(table.names) == len(self.columns):
+                return [as_range(columns) for columns in used]
+            raise ValueError(
+                f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
+                "columns in the same order"
+            )
+        if table.names == self.columns:
+            return [as_range(columns) for columns in used]
+        there = {name: position for position, name in enumerate(table.names)}
+        missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
+        if missing:
+            # A column that was renamed is among those that the fit did not have.
+            others = [name for name in table.names if name not in self._position_of] or table.names
+            subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
+            raise ValueError(
+                f"{subject} missing in X{near_matches(missing[0], others)}, which has {listed(others)}: rename or "
+                "add columns"
+            )
+        return [as_range([there[self.columns[column]] for column in columns]) for columns in used]
+
+    def categories_as_codes(
+        self,
+        table: Table,
+        columns: Sequence[int],
+        places: Sequence[int],
+        rows: slice,
+        unseen: dict,
+        *,
+        compact: bool,
+    ) -> np.ndarray:
+        """Cells of some columns as positions among their categories.
+
+        Parameters
+        ----------
+        table : Table
+        columns : sequence of int
+            Positions in the schema.
+        places : sequence of int
+            Positions of these columns in the table.
+        rows : slice
+        unseen : dict
+            Receives, for each column, the values that are not among the categories, with their number.
+        compact : bool
+            Whether to give integers if the table holds the codes themselves and no cell is missing.
+
+        Returns
+        -------
+        array, shape (rows, columns)
+            Codes: float64 with NaN for missing cells, or integers.
+        """
+        if compact and all(self._counts_from_zero[column] for column in columns):
+            stored = table.stored(places, rows)
+            size = min(len(self.categories[column]) for column in columns)
+            if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
+                return stored
+        codes = []
+        for column, place in zip(columns, places, strict=True):
+            name = self.columns[column]
+            counted = unseen.setdefault(name, {})
+            codes.append(encode_categories(table.values(place, rows), self.categories[column], name, counted))
+        return np.column_stack(codes)
+
+    @cached_property
+    def _counts_from_zero(self) -> dict[int, bool]:
+        """For each categorical column, whether its categories are 0, 1, ..., so that each is its own code."""
+        return {
+            column: all(type(category) is int and category == code for code, category in enumerate(categories))
+            for column, categories in self.categories.items()
+        }

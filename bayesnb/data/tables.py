@@ -1,0 +1,498 @@
+"""Tables of any kind as rows and columns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+
+from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
+from bayesnb.core.checking import a_type
+from bayesnb.core.columns import Column, as_index
+
+__all__ = [
+    "ArrayTable",
+    "FrameTable",
+    "Overlay",
+    "SparseTable",
+    "Table",
+    "as_csr",
+    "distinct",
+    "distinct_objects",
+    "distinct_with_positions",
+    "is_missing",
+    "shortened",
+    "unmask",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Cells that are Python objects: missing cells, numbers, and values that can be categories
+# --------------------------------------------------------------------------------------------------
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas.NA."""
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
+
+
+def unmask(values: Any) -> np.ndarray:
+    """An array without a mask: masked cells become NaN in an array of floats, else None."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    objects = np.asarray(values.data).astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
+
+
+def require_hashable(values: Sequence[Any], column: Column) -> None:
+    """Raise TypeError if a value is not hashable and so cannot be a category."""
+    for row, value in enumerate(values):
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"column {column!r} holds {a_type(value)} ({value!r} in row {row}), which cannot be a "
+                "category: convert it, or leave the column out of the model"
+            )
+
+
+def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
+    """Cells of a column of Python objects as float64, missing cells NaN.
+
+    Raises
+    ------
+    TypeError
+        If a cell is not a number. The error names the column, the row and the value.
+    """
+    values = unmask(values)
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    numbers = np.empty(len(values))
+    # In a list, NumPy's dates of nanoseconds would be whole numbers.
+    listed = list(values) if values.dtype.kind in "mM" else values.tolist()
+    for i, value in enumerate(listed):
+        if is_missing(value):
+            numbers[i] = np.nan
+        elif isinstance(value, str | bytes):
+            raise TypeError(
+                f"column {column!r} holds text ({shortened(value)} in row {(rows.start or 0) + i}) where its family "
+                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
+                "CountVectorizer), or convert it"
+            )
+        elif (number := _as_float(value)) is not None:
+            numbers[i] = number
+        else:
+            raise TypeError(
+                f"column {column!r} holds {a_type(value)} ({value!r} in row {(rows.start or 0) + i}) where "
+                "its family needs numbers: convert it, a date for example to days since a first day, or leave the "
+                "column out"
+            )
+    return numbers
+
+
+def _as_float(value: Any) -> float | None:
+    """A value as a number; None for dates, which NumPy would count in their units, and for what is no number."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def shortened(value: Any) -> str:
+    """A value as errors show it, at most 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# --------------------------------------------------------------------------------------------------
+# The distinct values of an array
+# --------------------------------------------------------------------------------------------------
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct values, sorted. Whole numbers of a short range are counted, which is faster than sorting."""
+    if values.dtype.kind in "iu" and values.size:
+        least, largest = int(values.min()), int(values.max())
+        if largest - least < values.size and abs(least) < 2**62:
+            shown = np.bincount(values.astype(np.int64, copy=False) - least)
+            return (np.flatnonzero(shown) + least).astype(values.dtype)
+    return np.unique(values)
+
+
+def distinct_with_positions(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct values, and the position of each value among them.
+
+    For whole numbers of a short range the first array is the whole range, so it may hold numbers that do not occur.
+
+    Returns
+    -------
+    tuple of array, shape (distinct,), and array of int, shape (values,)
+    """
+    if values.dtype.kind in "iu" and values.size:
+        least, largest = int(values.min()), int(values.max())
+        if largest - least < values.size and abs(least) < 2**62:
+            return np.arange(least, largest + 1), values.astype(np.int64) - least
+    return np.unique(values, return_inverse=True)
+
+
+def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarray]:
+    """Distinct values of a column of Python objects, and the position of each cell among them, -1 for a missing cell.
+
+    Raises
+    ------
+    TypeError
+        If a value is not hashable.
+    """
+    import pandas as pd
+
+    try:
+        positions, found = pd.factorize(values.astype(object, copy=False))
+    except TypeError:
+        require_hashable(values.tolist(), column)
+        raise
+    return found.tolist(), positions
+
+
+# --------------------------------------------------------------------------------------------------
+# The interface of tables, for every library that makes them
+# --------------------------------------------------------------------------------------------------
+
+
+class Table(ABC):
+    """Rows and named columns, read some rows at a time.
+
+    Attributes
+    ----------
+    names : tuple
+        Column names; positions 0, 1, ... if the table has none.
+    named : bool
+        Whether the names come from the table.
+    num_rows : int
+    non_negative : bool
+        Whether all cells are known to be from zero to the largest allowed cell (`tables.cells.LARGEST_NUMBER`).
+    chunk_cells : int
+        Cells of eight bytes in a chunk.
+    """
+
+    chunk_cells: ClassVar[int] = 2**20
+    """Eight mebibytes. The kernels take a chunk in pieces that fit the processor's cache; a larger chunk means that the
+    threads take Python's lock less often."""
+
+    names: tuple[Column, ...]
+    named: bool
+    num_rows: int
+    non_negative: bool = False
+
+    @abstractmethod
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        """Cells in their own type, shape (rows, columns), without a copy if possible.
+
+        None if the cells do not share a type of numbers or booleans.
+        """
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        """Cells as float64, missing ones NaN, shape (rows, columns).
+
+        Parameters
+        ----------
+        columns : sequence of int
+        rows : slice
+        sparse : bool, default False
+            Give a CSR array if the table is sparse.
+        booleans : bool, default False
+            Give an array of bool if all cells are booleans.
+        """
+
+    @abstractmethod
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        """Cells of one column in their own type, shape (rows,)."""
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        """Values of one column, shape (values,); each distinct value occurs at least once."""
+        return self.values(column, slice(None))
+
+    def declared_categories(self, column: int) -> tuple | None:
+        """Categories that the type of the column lists; None if it lists none."""
+        return None
+
+    def kind(self, column: int) -> str:
+        """Kind of the column's values: ``"boolean"``, ``"number"`` or ``"category"``.
+
+        Raises
+        ------
+        TypeError
+            If the values are neither numbers nor possible categories (dates, lists).
+        """
+        values = self.values(column, slice(None))
+        if values.dtype.kind in "biuf":
+            return "boolean" if values.dtype.kind == "b" else "number"
+        present = [value for value in values.tolist() if not is_missing(value)]
+        if present and all(isinstance(value, bool | np.bool_) for value in present):
+            return "boolean"
+        if all(isinstance(value, int | float | np.number) for value in present):
+            return "number"
+        if values.dtype.kind in "USO":
+            require_hashable(present, self.names[column])
+            return "category"
+        raise TypeError(
+            f"column {self.names[column]!r} holds {values.dtype}, which is neither numbers nor categories: convert it, "
+            "or leave it out of the model"
+        )
+
+    @property
+    def cell_bytes(self) -> int:
+        """Bytes of a stored cell."""
+        return 8
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        """Slices of rows that cover the table, each to be read at once."""
+        size = max(256, 8 * self.chunk_cells // (self.cell_bytes * max(num_columns, 1)))
+        for start in range(0, self.num_rows, size):
+            yield slice(start, min(start + size, self.num_rows))
+
+
+# --------------------------------------------------------------------------------------------------
+# NumPy arrays as tables
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArrayTable(Table):
+    """A two-dimensional NumPy array, masked or not."""
+
+    array: Any
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = False
+    non_negative: bool = False
+
+    @property
+    def cell_bytes(self) -> int:
+        return self.array.dtype.itemsize
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        if self.array.dtype.kind in "biuf" and not isinstance(self.array, np.ma.MaskedArray):
+            return self.array[rows, as_index(columns)]
+        return None
+
+    def numbers(
+        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
+    ) -> np.ndarray:
+        stored = self.stored(columns, rows)
+        if stored is not None:
+            return stored if booleans and stored.dtype == bool else stored.astype(np.float64, copy=False)
+        chunk = self.array[rows]
+        return np.column_stack([to_numbers(chunk[:, column], self.names[column], rows) for column in columns])
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        return unmask(self.array[rows, column])
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables of pandas, polars and pyarrow, read through narwhals
+# --------------------------------------------------------------------------------------------------
+
+TEXT = (nw.String, nw.Categorical, nw.Enum)
+"""Types of columns of categories. Their `to_numpy` gives the same objects as `to_list`, but faster."""
+
+
+@dataclass(frozen=True)
+class FrameTable(Table):
+    """A pandas, polars or pyarrow table, read through narwhals."""
+
+    frame: nw.DataFrame
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = True
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        together = self.frame[rows, list(columns)].to_numpy()
+        return together if together.dtype.kind in "biuf" else None
+
+    def numbers(
+        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
+    ) -> np.ndarray:
+        # All columns at once if they share a type of numbers; else one by one, so that an error can name the column.
+        together = self.stored(columns, rows)
+        if together is not None:
+            return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
+        return np.column_stack([self._number_column(column, rows) for column in columns])
+
+    def _number_column(self, column: int, rows: slice) -> np.ndarray:
+        series = self._series(column, rows)
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+        return to_numbers(self._as_objects(series), self.names[column], rows)
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        series = self._series(column, rows)
+        # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
+        as_numbers = series.dtype.is_numeric() and not (series.dtype.is_integer() and series.null_count())
+        return series.to_numpy() if as_numbers else self._as_objects(series)
+
+    def _series(self, column: int, rows: slice) -> nw.Series:
+        return self.frame[:, column][rows]
+
+    @staticmethod
+    def _as_objects(series: nw.Series) -> np.ndarray:
+        if series.dtype == nw.Categorical and series.implementation.is_pyarrow():
+            # Its conversion to NumPy gives missing cells a category.
+            encoded = series.to_native()
+            series = nw.from_native(encoded.cast(encoded.type.value_type), series_only=True)
+        values = series.to_numpy()
+        if values.dtype.kind == "b" or (values.dtype == object and series.dtype in TEXT):
+            return values
+        result = np.empty(len(series), dtype=object)
+        result[:] = series.to_list()
+        return result
+
+    def declared_categories(self, column: int) -> tuple | None:
+        series = self.frame[:, column]
+        if isinstance(series.dtype, nw.Enum):
+            return tuple(series.dtype.categories)
+        if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+            return tuple(series.to_native().cat.categories.tolist())
+        if series.dtype == nw.Categorical and series.implementation.is_pyarrow() and len(series):
+            return tuple(series.to_native().unify_dictionaries().chunk(0).dictionary.to_pylist())
+        # A polars Categorical lists the strings of other columns too.
+        return None
+
+    def kind(self, column: int) -> str:
+        dtype = self.frame[:, column].dtype
+        if dtype == nw.Boolean:
+            return "boolean"
+        if dtype.is_numeric():
+            return "number"
+        if dtype in TEXT:
+            return "category"
+        if dtype == nw.Object:
+            return super().kind(column)
+        # The name that the user's library gives the type.
+        named = getattr(self.frame[:, column].to_native(), "dtype", dtype)
+        raise TypeError(
+            f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or "
+            "leave it out of the model"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# SciPy sparse matrices as tables
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SparseTable(Table):
+    """A CSR array made by `as_csr`. A cell that is not stored is zero, not missing."""
+
+    matrix: Any
+    names: tuple[Column, ...]
+    num_rows: int
+    named: bool = False
+    non_negative: bool = False
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        return None
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        chunk = self._rows(rows)
+        if columns != range(len(self.names)):
+            chunk = chunk[:, list(columns)]
+        chunk = chunk.astype(np.float64, copy=False)
+        return chunk if sparse else chunk.toarray()
+
+    def _rows(self, rows: slice) -> Any:
+        start, stop, _ = rows.indices(self.num_rows)
+        chunk = csr_rows(self.matrix, slice(start, stop))
+        chunk.has_canonical_format = True
+        return chunk
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        return self._rows(rows)[:, [column]].toarray().ravel()
+
+    def kind(self, column: int) -> str:
+        return "boolean" if self.matrix.dtype == bool else "number"
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        # The statistics of a chunk have an entry for every column, so large chunks cost less. The number of chunks is
+        # even, for two threads.
+        number = -(-self.matrix.nnz // (5 * self.chunk_cells))
+        number += number % 2 if number > 1 else 0
+        return csr_pieces(self.matrix, max(1, -(-self.matrix.nnz // max(number, 1))))
+
+
+def as_csr(X: Any) -> Any:
+    """A SciPy sparse array or matrix as a CSR array that stores each cell once.
+
+    The arrays of X are shared if they need no change.
+    """
+    result = scipy.sparse.csr_array(X)
+    if X.format == "csr":
+        # SciPy checks this once for X and keeps the result on X.
+        result.has_canonical_format = X.has_canonical_format
+    return without_duplicates(result)
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables that show another table with some cells changed
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Overlay(Table):
+    """Another table; a subclass changes what some methods give.
+
+    Attributes
+    ----------
+    table : Table
+    """
+
+    table: Table
+
+    @property
+    def names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.table.names
+
+    @property
+    def named(self) -> bool:  # type: ignore[override]
+        return self.table.named
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        return self.table.num_rows
+
+    @property
+    def non_negative(self) -> bool:  # type: ignore[override]
+        return self.table.non_negative
+
+    @property
+    def cell_bytes(self) -> int:
+        return self.table.cell_bytes
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        return self.table.stored(columns, rows)
+
+    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        return self.table.numbers(columns, rows, sparse=sparse, booleans=booleans)
+
+    def values(self, column: int, rows: slice) -> np.ndarray:
+        return self.table.values(column, rows)
+
+    def distinct_values(self, column: int) -> np.ndarray:
+        return self.table.distinct_values(column)
+
+    def declared_categories(self, column: int) -> tuple | None:
+        return self.table.declared_categories(column)
+
+    def kind(self, column: int) -> str:
+        return self.table.kind(column)
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        return self.table.chunks(num_columns)

@@ -1,0 +1,367 @@
+"""Columns of 0 and 1, and of categories."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import scipy.sparse
+from numpyro.distributions import constraints
+
+from bayesnb.core.arrays import csr_rows, log_rising, namespace
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.distributions import Beta, beta_mode, log_and_log_rest, log_of
+from bayesnb.families.exponential import times
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.information import divergence
+from bayesnb.families.look_up import (
+    Table,
+    count_codes,
+    count_codes_by_class,
+    count_codes_on_device,
+    look_up_cells,
+    look_up_on_device,
+)
+from bayesnb.families.statistics import Counts, Statistics, clear_rounding, count_cells, count_trues
+
+__all__ = ["Bernoulli", "Categorical", "dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
+
+# --------------------------------------------------------------------------------------------------
+# The Dirichlet distribution along the last axis: evidence and mode
+# --------------------------------------------------------------------------------------------------
+
+
+def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
+    """Log density of a sequence of draws with the given counts, one Dirichlet along the last axis.
+
+    Murphy (2012), Eq. 5.24 without the multinomial coefficient.
+    """
+    of_all = log_rising(concentration.sum(axis=-1), total.sum(axis=-1))
+    return log_rising(concentration, total).sum(axis=-1) - of_all
+
+
+def dirichlet_mode(concentration: Any, total: Any = 0.0) -> Any:
+    """Mode of a Dirichlet along the last axis after some counts; the mean where it is flat, NaN where it is unbounded.
+
+    The counts do not pass through the concentration, next to which the digits of small weights would be lost.
+    """
+    excess = np.asarray(concentration) - 1 + total
+    size = excess.shape[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = excess / excess.sum(axis=-1, keepdims=True)
+    flat = (excess == 0).all(axis=-1, keepdims=True)
+    unbounded = (excess < 0).any(axis=-1, keepdims=True)
+    return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
+
+
+def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
+    """Log of concentration plus count minus one, the one that is left out; -inf if the count is below one."""
+    rest = clear_rounding(count - 1, count)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rest < 0, -np.inf, np.log(concentration + rest))
+
+
+# --------------------------------------------------------------------------------------------------
+# Families of cells with finitely many values, whose densities are looked up in tables
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableFamily(ConjugateFamily):
+    """A family whose cells are one of the values 0, 1, ..., with a Dirichlet prior on their probabilities.
+
+    A table of the log probability of each value takes the place of terms and natural parameters, so that probabilities
+    may be zero and one. A subclass states `log_table`, `by_value` and `concentrations`.
+    """
+
+    @abstractmethod
+    def log_table(self, parameters: Parameters) -> Any:
+        """Log probability of each value, shape (..., classes, columns, values)."""
+
+    @abstractmethod
+    def concentrations(self) -> Any:
+        """The Dirichlet prior's weight of each value, shape (..., classes, columns, values)."""
+
+    @abstractmethod
+    def by_value(self, statistics: Any) -> Any:
+        """Weight of the cells of each value, shape (..., classes, columns, values)."""
+
+    def log_predictive_table(self) -> Any:
+        """Log predictive probability of each value, shape (..., classes, columns, values)."""
+        weights = self.concentrations()
+        xp, _ = namespace(weights)
+        return xp.log(weights) - xp.log(weights.sum(axis=-1, keepdims=True))
+
+    def possible(self, statistics: Any) -> Any:
+        return (self.by_value(statistics) >= 0).all(axis=-1)
+
+    def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
+        return times(self.by_value(statistics), self.log_table(parameters)).sum(axis=-1)
+
+    def log_evidence(self, statistics: Any) -> Any:
+        return dirichlet_log_evidence(self.concentrations(), self.by_value(statistics))
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return look_up_cells(self.log_predictive_table(), x)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return self._table(parameters).of_all_rows(x)
+
+    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
+        table = self._table(parameters)
+        return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
+
+    def _table(self, parameters: Parameters) -> Table:
+        return Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
+
+    def row_log_predictive(self, x: Any) -> Any:
+        return Table.of(self.log_predictive_table()).of_all_rows(x)
+
+    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+        own, of_all = self.log_predictive_table(), shared.log_predictive_table()
+        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_all_rows(x)
+
+    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+        return look_up_on_device(self.log_table(parameters), x)
+
+    def device_log_predictive(self, x: Any) -> Any:
+        return look_up_on_device(self.log_predictive_table(), x)
+
+    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray:
+        weights = np.asarray(self.concentrations())
+        # A class without a row has no cell to leave out.
+        log_total = np.log(weights.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
+        return Table.of(log_of_rest(weights, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
+
+
+# --------------------------------------------------------------------------------------------------
+# Bernoulli columns with a Beta prior
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bernoulli(TableFamily):
+    r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
+
+    With :math:`N_{cj}` observed cells of class c, :math:`N_{1cj}` of them one, the posterior is
+    :math:`\mathrm{Beta}(a + N_{1cj},\, b + N_{cj} - N_{1cj})`, the predictive probability of a one
+    :math:`(a + N_{1cj}) / (a + b + N_{cj})` and the evidence a ratio of Beta functions: Murphy (2012), *Machine
+    Learning: a Probabilistic Perspective*, Eqs. 3.62, 3.67 and 3.80.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : float or array, default 1.0
+        Prior weight of a one and of a zero; each broadcasts to (columns,) or (classes, columns). Both 1 is the uniform
+        prior, whose predictive is Laplace's add-one rule.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    See Also
+    --------
+    Categorical : Categories.
+    Multinomial : Count vectors.
+
+    Notes
+    -----
+    Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured
+    against 60 digits, have a relative error of 4e-15 up to concentrations of 1e14 and 1e12 cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> tosses = [[1], [0], [0], [1], [1]]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), tosses, ["a"] * 5, classes=["a"])
+    >>> round(float(posterior.predict_proba([[1]])[0, 0]), 3)
+    1.0
+    """
+
+    concentration1: Hyperparameter = 1.0
+    concentration0: Hyperparameter = 1.0
+
+    support: ClassVar[Any] = constraints.boolean
+    holds: ClassVar[str] = "0, 1, True or False"
+    hint: ClassVar[str] = (
+        "write X > 0 for whether a count is there, use nb.Categorical() for more than two values, nb.Poisson() for "
+        "counts"
+    )
+    positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
+    sparse: ClassVar[bool] = True
+    compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return dist.Bernoulli(probs=prob)
+
+    def log_table(self, parameters: Parameters) -> Any:
+        log_one, log_zero = log_and_log_rest(parameters, "prob")
+        return namespace(log_one)[0].stack([log_zero, log_one], axis=-1)
+
+    def concentrations(self) -> Any:
+        return namespace(self.concentration1)[0].stack([self.concentration0, self.concentration1], axis=-1)
+
+    def by_value(self, statistics: Counts) -> Any:
+        return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
+
+    def statistics(self, x: Any, membership: Any) -> Counts:
+        # The sums of the same weights, of the ones and of all cells, may be rounded in different orders.
+        counted = count_cells(x, membership)
+        return counted.with_all_ones(counted.n)
+
+    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
+        if x.dtype == bool and isinstance(x, np.ndarray):
+            return count_trues(x, codes, num_classes)
+        return super().statistics_by_class(x, codes, num_classes)
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        return self.statistics(x, membership)
+
+    def update(self, statistics: Counts) -> Self:
+        ones, zeros = statistics.total, statistics.n - statistics.total
+        return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n}
+
+    def mean(self) -> dict[str, Any]:
+        return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": beta_mode(self.concentration1, self.concentration0)}
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        prob = np.asarray(parameters["prob"])
+        # A separate axis for the values would double the memory.
+        return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
+
+    def story(self) -> tuple[str, list[str]]:
+        a, b = format_number(self.concentration1), format_number(self.concentration0)
+        return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
+
+
+# --------------------------------------------------------------------------------------------------
+# Categorical columns with a Dirichlet prior
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Categorical(TableFamily):
+    r"""Columns of categories of any type; :math:`\theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha)`.
+
+    The posterior adds the counts of the categories to the concentration, and the predictive probability of category k
+    is :math:`(\alpha_k + N_{cjk}) / \sum_l (\alpha_l + N_{cjl})`: Murphy (2012), Eqs. 3.41 and 3.51. Columns may differ
+    in their categories.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Prior weight of each category: one number, or one per column (columns,) or per class and column
+        (classes, columns); for a single column also one per category, (categories,) or (classes, categories), and for
+        columns of as many categories (classes, columns, categories).
+    categories : sequence, or mapping from column name to sequence, optional
+        Values that may occur, in the order wanted. By default those that the table declares (a pandas categorical, a
+        polars enum) or else shows in rows of positive weight, sorted; later rows, in `Posterior.update`, may then bring
+        more.
+    other : bool, default False
+        Reserve one more category, with prior weight of its own, for every value that is not among the categories.
+        Without it, such a value counts as a missing cell, with a warning.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    See Also
+    --------
+    Bernoulli : Zeros and ones.
+    JointCategorical : Categories that depend on each other.
+
+    Notes
+    -----
+    Numerical domain: all weights and concentrations. Predictive probabilities are ratios of sums; evidences, measured
+    against 60 digits, have a relative error of 4e-15 up to concentrations of 1e14 and 1e12 cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), [["red"], ["blue"], ["red"]], [0, 1, 0])
+    >>> posterior.predict_proba([["red"]]).round(3)
+    array([[0.771, 0.229]])
+    """
+
+    concentration: Hyperparameter = 1.0
+    categories: Any = field(default=None, metadata={"static": True})
+    other: bool = field(default=False, metadata={"static": True})
+
+    cell: ClassVar[Any] = "category"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a category"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
+    compact: ClassVar[bool] = True
+    mean_predicts: ClassVar[bool] = True
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return dist.Categorical(probs=prob)
+
+    def log_table(self, parameters: Parameters) -> Any:
+        return log_of(parameters, "prob")
+
+    def concentrations(self) -> Any:
+        return self.concentration
+
+    def by_value(self, statistics: Counts) -> Any:
+        return statistics.total
+
+    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
+        return _counts(count_codes(x, membership, self._size))
+
+    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
+        return _counts(count_codes_by_class(x, codes, num_classes, self._size))
+
+    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
+        return _counts(count_codes_on_device(x, membership, self._size))
+
+    @property
+    def _size(self) -> int:
+        return np.shape(self.concentration)[-1]
+
+    def update(self, statistics: Counts) -> Self:
+        return replace(self, concentration=self.concentration + statistics.total)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.n[..., None]}
+
+    def mean(self) -> dict[str, Any]:
+        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": dirichlet_mode(self.concentration)}
+
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        return divergence(class_prob, np.asarray(parameters["prob"]))
+
+    def story(self) -> tuple[str, list[str]]:
+        return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
+
+
+def _counts(total: Any) -> Counts:
+    n = total.sum(axis=-1)
+    return Counts(n, total, 0.0 * n)

@@ -1,0 +1,486 @@
+"""Distributions that NumPyro lacks, or makes slowly."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import xlog1py, xlogy
+from numpyro.distributions import constraints, transforms
+from numpyro.distributions.util import promote_shapes, validate_sample
+
+from bayesnb.core.arrays import log_beta, namespace
+from bayesnb.families.large_counts import log_negative_binomial
+
+__all__ = [
+    "Beta",
+    "CellPredictive",
+    "Direction",
+    "GammaPoisson",
+    "GammaVector",
+    "LogProbability",
+    "Logistic",
+    "OrZero",
+    "SampledParameters",
+    "TDistribution",
+    "ZeroOr",
+    "beta_mode",
+    "log_and_log_rest",
+    "log_of",
+    "nearest_turn",
+    "times_log",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates
+# --------------------------------------------------------------------------------------------------
+
+
+class _PositiveVector(constraints.ParameterFreeConstraint):
+    """Vectors of positive numbers."""
+
+    event_dim = 1
+
+    def __call__(self, x: Any) -> Any:
+        return (x > 0).all(axis=-1)
+
+    def feasible_like(self, prototype: Any) -> Any:
+        return jnp.ones_like(prototype)
+
+
+positive_vector = _PositiveVector()
+
+
+class SumAndProportions(transforms.ParameterFreeTransform):
+    """The logarithm of a sum and its proportions by stick-breaking, as a vector of positive numbers."""
+
+    domain = constraints.real_vector
+    codomain = positive_vector
+
+    def __call__(self, x: Any) -> Any:
+        return jnp.exp(x[..., :1]) * transforms.StickBreakingTransform()(x[..., 1:])
+
+    def _inverse(self, y: Any) -> Any:
+        total = y.sum(axis=-1, keepdims=True)
+        return jnp.concatenate([jnp.log(total), transforms.StickBreakingTransform().inv(y / total)], axis=-1)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        """Of the proportions, times the sum for each of them."""
+        sticks = transforms.StickBreakingTransform()
+        return y.shape[-1] * x[..., 0] + sticks.log_abs_det_jacobian(x[..., 1:], sticks(x[..., 1:]))
+
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+
+@transforms.biject_to.register(_PositiveVector)
+def _(constraint: Any) -> Any:
+    return SumAndProportions()
+
+
+class GammaVector(dist.Distribution):
+    """Independent gamma variables as one vector.
+
+    The density is that of ``Gamma(concentration, rate).to_event(1)``. Where data fix the proportions of the vector far
+    better than its sum, all its logarithms move together, which takes a sampler many steps; on this scale the sum is
+    one coordinate.
+
+    Parameters
+    ----------
+    concentration, rate : array, shape (..., size)
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "concentration": constraints.independent(constraints.positive, 1),
+        "rate": constraints.independent(constraints.positive, 1),
+    }
+    support = positive_vector
+
+    def __init__(self, concentration: Any, rate: Any, *, validate_args: bool | None = None) -> None:
+        self.concentration, self.rate = promote_shapes(concentration, rate)
+        shape = jnp.broadcast_shapes(jnp.shape(concentration), jnp.shape(rate))
+        super().__init__(batch_shape=shape[:-1], event_shape=shape[-1:], validate_args=validate_args)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        shape = (*self.batch_shape, *self.event_shape)
+        return dist.Gamma(self.concentration, self.rate).expand(shape).sample(key, sample_shape)
+
+    @validate_sample
+    def log_prob(self, value: Any) -> Any:
+        return dist.Gamma(self.concentration, self.rate).log_prob(value).sum(axis=-1)
+
+    @property
+    def mean(self) -> Any:
+        return self.concentration / self.rate
+
+    @property
+    def variance(self) -> Any:
+        return self.concentration / self.rate**2
+
+
+# --------------------------------------------------------------------------------------------------
+# A direction on the circle, every one as probable as another, with a sampler's coordinate that goes on through pi
+# --------------------------------------------------------------------------------------------------
+
+EDGE = 5 * np.pi
+"""The coordinate covers five turns, this far on both sides of zero. Of 40 fits of columns of little or much direction,
+one has a bulk ESS below 400 with three turns, two with two turns, and none with five."""
+
+SOFTNESS = 0.5
+"""Width of the ends of the coordinate's density, which is smooth everywhere, and even to 4e-6 over three turns."""
+
+
+class _Circle(type(constraints.real)):  # type: ignore[misc]
+    """Angles, which are equal if they differ by whole turns; `Winding` is the map from a sampler's coordinate."""
+
+
+class Winding(transforms.ParameterFreeTransform):
+    r"""The real line wound round the circle: an angle that is moved by whole turns to between -pi and pi.
+
+    The coordinate z of an angle that is uniform on the circle has the density f / (10 pi), with logistic functions
+
+    .. math:: f(z) = \sigma((z + 5 \pi) / s) - \sigma((z - 5 \pi) / s).
+
+    Its sum over all turns, :math:`\sum_k f(z + 2 \pi k)`, is five for every z, so that draws of the angle follow the
+    right distribution. Chains start within half a turn of zero, where f is even: a chain that never visits another turn
+    is right too. A density on the circle has no boundary at pi. The five turns have ends, because on the whole line a
+    trajectory would never turn back if the data did not determine the angle.
+    """
+
+    domain = constraints.real
+    codomain = _Circle()
+
+    def __call__(self, x: Any) -> Any:
+        return nearest_turn(x, 0.0)
+
+    def _inverse(self, y: Any) -> Any:
+        return nearest_turn(y, 0.0)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        """Log density of the number of turns given the angle, in the place of a derivative, which is one."""
+        ends = jax.nn.log_sigmoid((x + EDGE) / SOFTNESS) + jax.nn.log_sigmoid((EDGE - x) / SOFTNESS)
+        return ends - np.log(5)
+
+
+@transforms.biject_to.register(_Circle)
+def _(constraint: Any) -> Any:
+    return Winding()
+
+
+class Direction(dist.Distribution):
+    """An angle with a uniform distribution on the circle.
+
+    Parameters
+    ----------
+    batch_shape : tuple of int
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    support = _Circle()
+
+    def __init__(self, batch_shape: tuple[int, ...] = (), *, validate_args: bool | None = None) -> None:
+        super().__init__(batch_shape=batch_shape, validate_args=validate_args)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        return jax.random.uniform(key, (*sample_shape, *self.batch_shape), minval=-np.pi, maxval=np.pi)
+
+    def log_prob(self, value: Any) -> Any:
+        return jnp.full(jnp.shape(value), -np.log(2 * np.pi))
+
+
+def nearest_turn(angle: Any, centre: Any) -> Any:
+    """The same angle, moved by whole turns to within half a turn of a centre."""
+    xp = jnp if isinstance(angle, jax.Array) else np
+    return angle - 2 * np.pi * xp.round((angle - centre) / (2 * np.pi))
+
+
+# --------------------------------------------------------------------------------------------------
+# Numbers that are zero, or follow another distribution: the distribution and its support
+# --------------------------------------------------------------------------------------------------
+
+
+class OrZero(constraints.Constraint):
+    """Zero, and the numbers of another constraint."""
+
+    def __init__(self, other: Any) -> None:
+        self.other = other
+        self.is_discrete = other.is_discrete
+
+    def __call__(self, x: Any) -> Any:
+        return (x == 0) | self.other(x)
+
+    def feasible_like(self, prototype: Any) -> Any:
+        return jnp.zeros_like(prototype)
+
+    def tree_flatten(self) -> tuple[tuple[()], tuple[tuple[str, ...], dict[str, Any]]]:
+        return (), ((), {"other": self.other, "is_discrete": self.is_discrete})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OrZero) and self.other == other.other
+
+    def __hash__(self) -> int:
+        return hash((OrZero, self.other))
+
+    def __repr__(self) -> str:
+        return f"OrZero({self.other!r})"
+
+
+class ZeroOr(dist.Distribution):
+    """A number that is zero with probability 1 - `nonzero_prob`, and else a draw of `other`.
+
+    Parameters
+    ----------
+    nonzero_prob : array
+    other : numpyro.distributions.Distribution
+        A distribution of numbers that are zero with probability zero.
+    """
+
+    pytree_data_fields = ("nonzero_prob", "other")
+
+    def __init__(self, nonzero_prob: Any, other: dist.Distribution, *, validate_args: bool | None = None) -> None:
+        self.nonzero_prob, self.other = nonzero_prob, other
+        shape = np.broadcast_shapes(np.shape(nonzero_prob), other.batch_shape)
+        super().__init__(batch_shape=shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> Any:
+        """Zero, and the numbers that the other distribution holds."""
+        return OrZero(self.other.support)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log density; at zero the log probability of a zero."""
+        is_zero = value == 0
+        value = jnp.where(is_zero, self.other.support.feasible_like(jnp.ones(())), value)
+        density = jnp.log(self.nonzero_prob) + self.other.log_prob(value)
+        return jnp.where(is_zero, jnp.log1p(-self.nonzero_prob), density)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Independent numbers, shape sample_shape + batch_shape."""
+        own, key = jax.random.split(key)
+        shape = (*sample_shape, *self.batch_shape)
+        is_nonzero = jax.random.uniform(own, shape) < self.nonzero_prob
+        values = self.other.expand(self.batch_shape).sample(key, sample_shape)
+        return jnp.where(is_nonzero, values, 0)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return self.nonzero_prob * self.other.mean
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        p, mean = self.nonzero_prob, self.other.mean
+        return p * self.other.variance + p * (1 - p) * mean**2
+
+
+# --------------------------------------------------------------------------------------------------
+# The distribution of one new cell, the parameters integrated out, as a NumPyro distribution
+# --------------------------------------------------------------------------------------------------
+
+
+class CellPredictive(dist.Distribution):
+    """A conjugate family's predictive distribution: its density, and draws of a parameter first and of the cell then.
+
+    Parameters
+    ----------
+    family : ConjugateFamily
+        States `cell_log_predictive`.
+    """
+
+    def __init__(self, family: Any) -> None:
+        self.family = family
+        self._support = family.support
+        parameters: dict[str, Any] = {}
+
+        def note(name: str, distribution: dist.Distribution) -> Any:
+            parameters[name] = distribution.mean
+            return distribution.mean
+
+        family.prior(note)
+        super().__init__(batch_shape=family.likelihood(**parameters).batch_shape, event_shape=(), validate_args=False)
+
+    @property
+    def support(self) -> Any:
+        """Which numbers a cell may hold."""
+        return self._support
+
+    def log_prob(self, value: Any) -> Any:
+        """Log density of cells, which broadcast against the hyperparameters."""
+        return self.family.cell_log_predictive(jnp.asarray(value, jnp.result_type(float)))
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Independent cells, shape sample_shape + batch_shape."""
+        own, key = jax.random.split(key)
+
+        def draw(name: str, distribution: dist.Distribution) -> Any:
+            nonlocal key
+            mine, key = jax.random.split(key)
+            return distribution.expand((*sample_shape, *self.batch_shape)).sample(mine)
+
+        return self.family.likelihood(**self.family.prior(draw)).sample(own)
+
+
+# --------------------------------------------------------------------------------------------------
+# A beta distribution whose density costs a sampler a third of NumPyro's
+# --------------------------------------------------------------------------------------------------
+
+
+class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
+    """Numbers between zero and one, with `Logistic` as the map from a sampler's coordinate."""
+
+
+class Logistic(transforms.SigmoidTransform):
+    """The logistic function p; its derivative p (1 - p) has the two logarithms that a beta density has."""
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        # If |x| is large, 1 - p has lost half of its digits, and log p(1 - p) equals -|x| to that precision.
+        far = -0.5 * np.log(jnp.finfo(y.dtype).eps)
+        return jnp.where(jnp.abs(x) > far, -jnp.abs(x), jnp.log(y) + jnp.log1p(-y))
+
+
+@transforms.biject_to.register(_Probability)
+def _(constraint: Any) -> Any:
+    return Logistic()
+
+
+class Beta(dist.Beta):
+    """NumPyro's beta distribution, written in log(p) and log(1 - p).
+
+    A Bernoulli likelihood has the same two logarithms, so that a compiled density computes them once. NumPyro's own
+    density is that of a Dirichlet distribution of two categories.
+    """
+
+    support = _Probability()
+
+    def __init__(self, concentration1: Any, concentration0: Any, *, validate_args: bool | None = None) -> None:
+        # NumPyro's constructor makes JAX arrays of NumPy's, and so compiles several operations for every shape.
+        xp, _ = namespace(concentration1, concentration0)
+        self.concentration1, self.concentration0 = xp.broadcast_arrays(concentration1, concentration0)
+        dist.Distribution.__init__(self, batch_shape=self.concentration1.shape, validate_args=validate_args)
+        both = xp.stack([self.concentration1, self.concentration0], axis=-1)
+        self._dirichlet = dist.Dirichlet(both, validate_args=False)
+
+    @validate_sample
+    def log_prob(self, value: Any) -> Any:
+        a, b = (jnp.asarray(leaf, jnp.result_type(float)) for leaf in (self.concentration1, self.concentration0))
+        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
+
+
+def beta_mode(a: Any, b: Any) -> Any:
+    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
+    return np.where((a < 1) | (b < 1), np.nan, mode)
+
+
+# --------------------------------------------------------------------------------------------------
+# Probabilities that a sampler represents by their logarithms.
+#
+# Under a small concentration a probability is often below the smallest float64, 1e-308, and its complement below the
+# spacing of numbers next to one, 1e-16. Their logarithms are ordinary numbers. A sampler therefore gives a family
+# both: the probability, and its logarithm for `Family.log_likelihood`. A family that does not use the logarithm takes
+# the probability, which is rounded up to the smallest number, so that no density is infinite.
+# --------------------------------------------------------------------------------------------------
+
+
+class LogProbability(NamedTuple):
+    """Logarithms of a probability p, JAX arrays.
+
+    Attributes
+    ----------
+    log : array
+        log p.
+    log_rest : array, optional
+        log(1 - p); not given for the parts of a simplex.
+    """
+
+    log: Any
+    log_rest: Any = None
+
+    @property
+    def prob(self) -> Any:
+        """The probability, strictly between zero and one."""
+        limits = jnp.finfo(self.log.dtype)
+        prob = jnp.exp(jnp.maximum(self.log, jnp.log(limits.tiny)))
+        return prob if self.log_rest is None else jnp.minimum(prob, 1 - limits.epsneg)
+
+
+class SampledParameters(dict[str, Any]):
+    """Parameters by name, as arrays; some of them also have their logarithms.
+
+    Attributes
+    ----------
+    logs : mapping
+        `LogProbability` by the name of the parameter.
+    """
+
+    def __init__(self, values: Mapping[str, Any], logs: Mapping[str, LogProbability]) -> None:
+        super().__init__(values)
+        self.logs = logs
+
+
+def in_logs(parameters: Mapping[str, Any], name: str) -> Any:
+    """A probability among the parameters: its logarithms if they are known, else the array."""
+    logs = parameters.logs if isinstance(parameters, SampledParameters) else {}
+    return logs.get(name, parameters[name])
+
+
+def log_of(parameters: Mapping[str, Any], name: str) -> Any:
+    """Logarithm of a probability among the parameters; of zero minus infinity."""
+    prob = in_logs(parameters, name)
+    if isinstance(prob, LogProbability):
+        return prob.log
+    with np.errstate(divide="ignore"):
+        return namespace(prob)[0].log(prob)
+
+
+def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    """Logarithms of a probability p among the parameters, and of 1 - p."""
+    prob = in_logs(parameters, name)
+    if isinstance(prob, LogProbability):
+        return prob.log, prob.log_rest
+    xp, _ = namespace(prob)
+    with np.errstate(divide="ignore"):
+        return xp.log(prob), xp.log1p(-prob)
+
+
+def times_log(count: Any, prob: Any) -> Any:
+    """Product of a count and log p, zero where the count is zero; `prob` is an array or a `LogProbability`."""
+    if isinstance(prob, LogProbability):
+        return count * prob.log
+    _, special = namespace(prob, count)
+    return special.xlogy(count, prob)
+
+
+# --------------------------------------------------------------------------------------------------
+# NumPyro's Student-t distribution, made of NumPy arrays
+# --------------------------------------------------------------------------------------------------
+
+
+class TDistribution(dist.StudentT):
+    """NumPyro's Student-t distribution. Its own constructor makes JAX arrays, and so compiles for every shape."""
+
+    def __init__(self, df: Any, loc: Any, scale: Any, *, validate_args: bool | None = None) -> None:
+        xp, _ = namespace(df, loc, scale)
+        self.df, self.loc, self.scale = xp.broadcast_arrays(df, loc, scale)
+        dist.Distribution.__init__(self, batch_shape=self.df.shape, validate_args=validate_args)
+        self._chi2 = dist.Chi2(self.df, validate_args=False)
+
+
+# --------------------------------------------------------------------------------------------------
+# Poisson counts whose rate has a gamma distribution
+# --------------------------------------------------------------------------------------------------
+
+
+class GammaPoisson(dist.GammaPoisson):
+    """NumPyro's distribution, whose own density loses half of its digits to a difference of log-gamma functions."""
+
+    @validate_sample
+    def log_prob(self, value: Any) -> Any:
+        return log_negative_binomial(jnp.asarray(value, jnp.result_type(float)), self.concentration, self.rate)

@@ -1,0 +1,623 @@
+"""Densities, quantiles and moments of NumPyro's distributions, in NumPy and SciPy."""
+
+from collections.abc import Callable, Hashable
+from functools import partial, singledispatch, wraps
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import scipy.special
+from scipy.special import betaln, gammaln, xlog1py, xlogy
+from scipy.stats import vonmises
+
+from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64, log_rising
+from bayesnb.families import distributions as beta
+from bayesnb.families.distributions import Beta, GammaVector
+from bayesnb.families.inverse_wishart import bartlett_of
+
+__all__ = [
+    "cdf",
+    "compiled",
+    "component_marginal",
+    "dirichlet_marginal",
+    "dispatch",
+    "ends",
+    "independent_pit",
+    "log_density",
+    "log_prob",
+    "mean_and_sd",
+    "mean_of",
+    "pit",
+    "quantile",
+    "variance_of",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Functions of NumPyro's distributions with a formula of their own for some classes
+# --------------------------------------------------------------------------------------------------
+
+
+def dispatch(method: str) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator like `functools.singledispatch`, for a function that does what a method of distributions does.
+
+    A formula that is registered for a class also serves its subclasses, unless they define the method themselves.
+
+    Parameters
+    ----------
+    method : str
+        Such as ``"log_prob"``. The decorated function calls it, and serves every class without a formula.
+
+    Returns
+    -------
+    callable
+        It gives a function with the attribute ``register``.
+    """
+
+    def decorated(default: Callable[..., Any]) -> Any:
+        generic = singledispatch(default)
+
+        @wraps(default)
+        def of_distribution(distribution: Any, *arguments: Any) -> Any:
+            kind = type(distribution)
+            nearest = next(one for one in kind.__mro__ if one in generic.registry)
+            inherited = getattr(kind, method, None) is getattr(nearest, method, None)
+            return generic.registry[nearest if inherited else object](distribution, *arguments)
+
+        of_distribution.register = generic.register  # type: ignore[attr-defined]
+        return of_distribution
+
+    return decorated
+
+
+# --------------------------------------------------------------------------------------------------
+# Formulas of NumPyro's distributions, compiled as a whole where JAX can trace them
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
+    """The value of a formula, in float64.
+
+    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
+    one, which takes longer than to compile them together.
+
+    Parameters
+    ----------
+    formula : callable
+        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
+    *arguments
+        Families and arrays.
+    **settings
+        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
+
+    Returns
+    -------
+    jax.Array
+    """
+    try:
+        return _traced(formula, tuple(settings.items()), *arguments)
+    except (TypeError, ValueError, AttributeError):
+        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
+        # may have attributes that JAX does not pass on. Their own errors come again.
+        return formula(*arguments, **settings)
+
+
+def log_density(distribution: dist.Distribution, x: Any) -> np.ndarray:
+    """The log density of a distribution, in float64.
+
+    The parameters are arguments of the compiled function, so that all distributions of a class and shape share it.
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+    x : array
+        Numbers of the support; not checked.
+
+    Returns
+    -------
+    array
+    """
+    return np.asarray(compiled(_log_density, distribution, x))
+
+
+def _log_density(distribution: dist.Distribution, x: Any) -> Any:
+    return distribution.log_prob(x)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
+    return formula(*arguments, **dict(settings))
+
+
+# --------------------------------------------------------------------------------------------------
+# Mean and variance of NumPyro's distributions, by NumPy where JAX would compile several operations for each shape
+# --------------------------------------------------------------------------------------------------
+
+
+def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each number, float64; infinite or NaN where they do not exist."""
+    return mean_of(distribution), np.sqrt(variance_of(distribution))
+
+
+@dispatch("mean")
+@in_float64
+def mean_of(distribution: dist.Distribution) -> np.ndarray:
+    """Mean of each number, float64; infinite where it does not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(distribution.mean)
+
+
+@mean_of.register
+def _(distribution: dist.BernoulliProbs) -> np.ndarray:
+    return np.asarray(distribution.probs)
+
+
+@mean_of.register
+def _(distribution: dist.Beta) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return np.asarray(a / (a + b))
+
+
+@mean_of.register
+def _(distribution: dist.Gamma) -> np.ndarray:
+    return np.asarray(np.asarray(distribution.concentration) / np.asarray(distribution.rate))
+
+
+@mean_of.register
+def _(distribution: dist.InverseGamma) -> np.ndarray:
+    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
+    with np.errstate(divide="ignore"):
+        return np.where(a > 1, rate / (a - 1), np.inf)
+
+
+@mean_of.register
+def _(distribution: dist.MultinomialProbs) -> np.ndarray:
+    return np.asarray(distribution.probs) * np.asarray(distribution.total_count)[..., None]
+
+
+@mean_of.register
+def _(distribution: dist.StudentT) -> np.ndarray:
+    return np.where(np.asarray(distribution.df) > 1, distribution.loc, np.inf)
+
+
+@dispatch("variance")
+@in_float64
+def variance_of(distribution: dist.Distribution) -> np.ndarray:
+    """Variance of each number, float64; infinite or NaN where it does not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(distribution.variance)
+
+
+@variance_of.register
+def _(distribution: dist.Beta) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return np.asarray(a * b / ((a + b) ** 2 * (a + b + 1)))
+
+
+@variance_of.register
+def _(distribution: dist.Gamma) -> np.ndarray:
+    return np.asarray(distribution.concentration) / np.asarray(distribution.rate) ** 2
+
+
+@variance_of.register
+def _(distribution: dist.InverseGamma) -> np.ndarray:
+    a = np.asarray(distribution.concentration)
+    with np.errstate(divide="ignore"):
+        return np.where(a > 2, mean_of(distribution) ** 2 / (a - 2), np.inf)
+
+
+@variance_of.register
+def _(distribution: dist.StudentT) -> np.ndarray:
+    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        existing = np.where(df > 2, scale**2 * df / (df - 2), np.inf)
+    return np.where(df > 1, existing, np.nan)
+
+
+# --------------------------------------------------------------------------------------------------
+# Log densities under NumPyro's distributions, by NumPy where the formula is short.
+#
+# JAX compiles a density for every shape, which takes longer than NumPy takes for thousands of draws. The
+# distributions that priors are declared with are registered here. All others are compiled.
+# --------------------------------------------------------------------------------------------------
+
+
+def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
+    """The log density of a distribution at numbers of its support, which are not checked; float64.
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+    x : array
+
+    Returns
+    -------
+    array
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(_log_prob(distribution, np.asarray(x)))
+
+
+_log_prob = dispatch("log_prob")(log_density)
+
+
+@_log_prob.register(dist.Beta)
+@_log_prob.register(beta.Beta)
+def _(distribution: dist.Beta, x: Any) -> Any:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
+
+
+@_log_prob.register
+def _(distribution: dist.Dirichlet, x: Any) -> Any:
+    concentration = np.asarray(distribution.concentration)
+    of_all = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+    return xlogy(concentration - 1, x).sum(axis=-1) + of_all
+
+
+@_log_prob.register
+def _(distribution: dist.Gamma, x: Any) -> Any:
+    return _log_gamma(distribution, x)
+
+
+@_log_prob.register
+def _(distribution: GammaVector, x: Any) -> Any:
+    return _log_gamma(distribution, x).sum(axis=-1)
+
+
+@_log_prob.register
+def _(distribution: dist.InverseGamma, x: Any) -> Any:
+    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
+    return a * np.log(rate) - gammaln(a) - (a + 1) * np.log(x) - rate / x
+
+
+@_log_prob.register
+def _(distribution: dist.Normal, x: Any) -> Any:
+    scale = np.asarray(distribution.scale)
+    return -0.5 * ((x - np.asarray(distribution.loc)) / scale) ** 2 - np.log(scale) - HALF_LOG_2_PI
+
+
+@_log_prob.register
+def _(distribution: dist.LogNormal, x: Any) -> Any:
+    return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
+
+
+@_log_prob.register
+def _(distribution: dist.Exponential, x: Any) -> Any:
+    return np.log(np.asarray(distribution.rate)) - distribution.rate * x
+
+
+@_log_prob.register
+def _(distribution: dist.StudentT, x: Any) -> Any:
+    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
+    squares = ((x - np.asarray(distribution.loc)) / scale) ** 2
+    constant = log_rising(df / 2, 0.5) - 0.5 * np.log(np.pi * df) - np.log(scale)
+    return constant - 0.5 * (df + 1) * np.log1p(squares / df)
+
+
+@_log_prob.register
+def _(distribution: dist.LogNormal, x: Any) -> Any:
+    return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
+
+
+def _log_gamma(distribution: Any, x: Any) -> Any:
+    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
+    return a * np.log(rate) - gammaln(a) + xlogy(a - 1, x) - rate * x
+
+
+# --------------------------------------------------------------------------------------------------
+# Distribution functions and quantiles of NumPyro's distributions, by SciPy where it has them.
+#
+# Distributions that are not registered here use their own ``cdf`` and ``icdf``. Bisection of ``cdf`` is in place of a
+# missing ``icdf``.
+# --------------------------------------------------------------------------------------------------
+
+
+@dispatch("cdf")
+def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
+    """Cumulative distribution function, float64."""
+    return np.asarray(compiled(_cdf, distribution, x))
+
+
+def _cdf(distribution: dist.Distribution, x: Any) -> Any:
+    return distribution.cdf(x)
+
+
+@cdf.register
+def _(distribution: dist.Beta, x: Any) -> np.ndarray:
+    return scipy.special.betainc(np.asarray(distribution.concentration1), np.asarray(distribution.concentration0), x)
+
+
+@cdf.register
+def _(distribution: dist.Gamma, x: Any) -> np.ndarray:
+    return scipy.special.gammainc(np.asarray(distribution.concentration), x * np.asarray(distribution.rate))
+
+
+@cdf.register
+def _(distribution: dist.InverseGamma, x: Any) -> np.ndarray:
+    return scipy.special.gammaincc(np.asarray(distribution.concentration), np.asarray(distribution.rate) / x)
+
+
+@cdf.register
+def _(distribution: dist.Normal, x: Any) -> np.ndarray:
+    return scipy.special.ndtr((x - np.asarray(distribution.loc)) / np.asarray(distribution.scale))
+
+
+@cdf.register
+def _(distribution: dist.LogNormal, x: Any) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return cdf(dist.Normal(distribution.loc, distribution.scale), np.log(x))
+
+
+@cdf.register
+def _(distribution: dist.Exponential, x: Any) -> np.ndarray:
+    return -np.expm1(-np.asarray(distribution.rate) * x)
+
+
+@cdf.register
+def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
+    z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
+    return scipy.special.stdtr(np.asarray(distribution.df), z)
+
+
+@cdf.register
+def _(distribution: dist.VonMises, x: Any) -> np.ndarray:
+    """Probability of the angles from -pi to x. SciPy's function counts on over whole turns."""
+    loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
+    return vonmises.cdf(x - loc, concentration) - vonmises.cdf(-np.pi - loc, concentration)
+
+
+@dispatch("icdf")
+def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    """Inverse of the cumulative distribution function, float64.
+
+    Raises
+    ------
+    NotImplementedError
+        If the distribution has neither ``icdf`` nor ``cdf``.
+    """
+    try:
+        return np.asarray(compiled(_icdf, distribution, level))
+    except (NotImplementedError, ImportError):
+        # NumPyro takes some quantiles from a library that need not be installed.
+        return _by_bisection(distribution, np.asarray(level))
+
+
+def _icdf(distribution: dist.Distribution, level: Any) -> Any:
+    return distribution.icdf(level)
+
+
+def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    """Smallest number of the support at which ``cdf`` reaches the level.
+
+    The bits of float64 numbers are bisected, so that 64 steps find the number whatever its magnitude.
+    """
+    shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
+    low, high = (np.broadcast_to(_in_order(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
+    for _ in range(64):
+        # The average of two integers, whose sum may be too large.
+        middle = (low & high) + ((low ^ high) >> 1)
+        with np.errstate(all="ignore"):
+            below = cdf(distribution, _from_order(middle)) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return _from_order(high)
+
+
+def ends(distribution: dist.Distribution) -> tuple[Any, Any]:
+    """Smallest and largest number that the support of a distribution of numbers holds, infinite where it has no end."""
+    support = distribution.support
+    return getattr(support, "lower_bound", -np.inf), getattr(support, "upper_bound", np.inf)
+
+
+def _in_order(x: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of the numbers given: their bits, those of negative numbers turned round."""
+    bits = np.nan_to_num(x).view(np.int64)
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+
+
+def _from_order(order: np.ndarray) -> np.ndarray:
+    """Inverse of `_in_order`."""
+    return (order ^ ((order >> 63) & np.iinfo(np.int64).max)).view(np.float64)
+
+
+@quantile.register
+def _(distribution: dist.Delta, level: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
+
+
+@quantile.register
+def _(distribution: dist.Beta, level: np.ndarray) -> np.ndarray:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    return scipy.special.betaincinv(a, b, level)
+
+
+@quantile.register
+def _(distribution: dist.Gamma, level: np.ndarray) -> np.ndarray:
+    return scipy.special.gammaincinv(np.asarray(distribution.concentration), level) / np.asarray(distribution.rate)
+
+
+@quantile.register
+def _(distribution: dist.InverseGamma, level: np.ndarray) -> np.ndarray:
+    return np.asarray(distribution.rate) / scipy.special.gammainccinv(np.asarray(distribution.concentration), level)
+
+
+@quantile.register
+def _(distribution: dist.StudentT, level: np.ndarray) -> np.ndarray:
+    z = scipy.special.stdtrit(np.asarray(distribution.df), level)
+    return np.asarray(distribution.loc) + np.asarray(distribution.scale) * z
+
+
+# --------------------------------------------------------------------------------------------------
+# The distribution of each number of a vector
+# --------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def component_marginal(distribution: dist.Distribution) -> dist.Distribution | None:
+    """Distribution of each number that a distribution draws, of the draws' shape; None if it is not known."""
+    return None if distribution.event_shape else distribution
+
+
+@component_marginal.register
+def _(distribution: dist.Dirichlet) -> dist.Distribution:
+    return dirichlet_marginal(distribution.concentration)
+
+
+@component_marginal.register
+def _(distribution: GammaVector) -> dist.Distribution:
+    return dist.Gamma(distribution.concentration, distribution.rate)
+
+
+def dirichlet_marginal(concentration: object) -> dist.Distribution:
+    """Beta distribution of each component of a Dirichlet. A single component is one with certainty."""
+    numbers = np.asarray(concentration)
+    if numbers.shape[-1] == 1:
+        return dist.Delta(np.ones_like(numbers))
+    rest = numbers.sum(axis=-1, keepdims=True) - numbers
+    # The rest may be rounded to zero, of which the checks of parameters would say that it is not positive.
+    return Beta(numbers, rest, validate_args=False)
+
+
+# --------------------------------------------------------------------------------------------------
+# Distribution functions at draws, which are uniform numbers if the draws are right
+# --------------------------------------------------------------------------------------------------
+
+NEAR_ONE = 1e-9
+"""Distance from one below which a large part of a distribution may be rounded to the same number."""
+
+SMALLEST = np.nextafter(0.0, 1.0)
+HALF_STEP = np.finfo(np.float64).epsneg / 2
+"""Half of the distance between one and the next float below."""
+
+
+def pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Probability integral transform of draws of scalars.
+
+    A draw that was rounded to zero, or to a number next to one, represents an interval. Its result is a uniform number
+    between the distribution function at both ends, so that results are uniform even if much of the probability is
+    rounded, as with a Beta distribution of concentration 0.01.
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+        Of scalars.
+    x : array, shape (..., *batch_shape)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    array, shape of `x`
+
+    Raises
+    ------
+    NotImplementedError
+        If NumPyro has no distribution function.
+    """
+    found = np.clip(cdf(distribution, x), 0.0, 1.0)
+    rounded = (x == 0) | (np.abs(1 - x) < NEAR_ONE)
+    if not rounded.any():
+        return found
+    low, high = _ends(distribution, x)
+    return np.where(rounded, _between(low, high, rng), found)
+
+
+@singledispatch
+def _ends(distribution: dist.Distribution, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distribution function at both ends of the interval that was rounded to `x`."""
+    return np.where(x == 0, 0.0, cdf(distribution, x)), cdf(distribution, np.where(x == 0, SMALLEST, x))
+
+
+@_ends.register
+def _(distribution: dist.Beta, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
+    # Near one, 1 - x has more digits than x.
+    rest = 1 - x
+    low, high = (1 - scipy.special.betainc(b, a, np.maximum(rest + step, 0.0)) for step in (HALF_STEP, -HALF_STEP))
+    return np.where(x == 0, 0.0, low), np.where(x == 0, scipy.special.betainc(a, b, SMALLEST), high)
+
+
+def _between(low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return low + (high - low) * rng.uniform(size=np.shape(low))
+
+
+@singledispatch
+def independent_pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draws as numbers that are uniform and independent of each other if the draws are right.
+
+    Scalars go through their distribution function; a vector through those of its components, each given the ones before
+    it (Rosenblatt 1952, *Annals of Mathematical Statistics* 23(3), 470-472).
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+    x : array, shape (..., *batch_shape, *event_shape)
+    rng : numpy.random.Generator
+        For draws that were rounded; see `pit`.
+
+    Returns
+    -------
+    array, shape of `x`
+        NaN if the others determine a component, and if no distribution function is known.
+    """
+    nothing = np.full(np.shape(x), np.nan)
+    if distribution.event_shape or distribution.is_discrete:
+        return nothing
+    try:
+        return pit(distribution, np.asarray(x), rng)
+    except NotImplementedError:
+        return nothing
+
+
+@independent_pit.register
+def _(distribution: dist.Delta, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.full(np.shape(x), np.nan)
+
+
+@independent_pit.register
+def _(distribution: dist.Independent, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return independent_pit(distribution.base_dist, x, rng)
+
+
+@independent_pit.register
+def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return pit(dist.Gamma(distribution.concentration, distribution.rate), x, rng)
+
+
+@independent_pit.register
+def _(distribution: dist.MultivariateNormal, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    away = np.asarray(x) - np.asarray(distribution.loc)
+    return scipy.special.ndtr(np.linalg.solve(np.asarray(distribution.scale_tril), away[..., None])[..., 0])
+
+
+@independent_pit.register
+def _(distribution: dist.InverseWishart, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The elements of Bartlett's triangular matrix in the places of those of the covariance matrix."""
+    return bartlett_of(distribution.concentration, distribution.scale_matrix, np.asarray(x))
+
+
+@independent_pit.register
+def _(distribution: dist.Dirichlet, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each component's share of the rest after those before it is Beta; the others determine the last one."""
+    concentration = np.asarray(distribution.concentration)
+    a, b = concentration[..., :-1], _sums_from_the_end(concentration)[..., 1:]
+    left = _sums_from_the_end(np.asarray(x))
+    component, whole, rest = x[..., :-1], left[..., :-1], left[..., 1:]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        share, other, smallest = component / whole, rest / whole, np.minimum(SMALLEST / whole, 1.0)
+    found = np.where(
+        share < 0.5, scipy.special.betainc(a, b, share), 1 - scipy.special.betainc(b, a, np.minimum(other, 1.0))
+    )
+    rounded = (component == 0) | (rest == 0)
+    if rounded.any():
+        # A component below the smallest float has a share below `smallest`, and so has the rest where that is zero.
+        low = np.where(rest == 0, 1 - scipy.special.betainc(b, a, smallest), 0.0)
+        high = np.where(component == 0, scipy.special.betainc(a, b, smallest), 1.0)
+        unknown = whole == 0
+        low, high = np.where(unknown, 0.0, low), np.where(unknown, 1.0, high)
+        found = np.where(rounded, _between(low, high, rng), found)
+    return np.concatenate([found, np.full((*found.shape[:-1], 1), np.nan)], axis=-1)
+
+
+def _sums_from_the_end(x: np.ndarray) -> np.ndarray:
+    return np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]

@@ -1,0 +1,356 @@
+"""Sufficient statistics that are moments."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg.blas import dger
+
+from bayesnb.core.arrays import close, namespace, rows_by_class
+from bayesnb.families.statistics import ROUNDING, Statistics, clear_rounding, safe_ratio
+
+__all__ = ["Moments", "Scatter", "device_moments", "device_scatter", "moments", "moments_by_class", "scatter"]
+
+# --------------------------------------------------------------------------------------------------
+# Weight, mean and sum of squared deviations of numbers, per class
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Moments(Statistics):
+    """Weight, mean and sum of squared deviations from the mean.
+
+    Raw sums of squares lose the digits of the variance if the mean is large; sums of squared deviations do not. They
+    merge by the formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
+
+    Attributes
+    ----------
+    n, mean, ssd : array, shape (classes, columns)
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Scatter : Means and scatter matrices.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1.0], [2.0], [4.0]], ["a", "a", "b"]
+    >>> moments = nb.NaiveBayes(nb.Gaussian()).bind(X, y).statistics(X, y).blocks[0]
+    >>> moments
+    Moments(n=array([[2.],
+           [1.]]), mean=array([[1.5],
+           [4. ]]), ssd=array([[0.5],
+           [0. ]]))
+    """
+
+    n: Any
+    mean: Any
+    ssd: Any
+
+    @property
+    def variance(self) -> Any:
+        """Ssd / n, zero where nothing was observed."""
+        return safe_ratio(self.ssd, self.n)
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        share = safe_ratio(other.n, n)
+        delta = other.mean - self.mean
+        return type(self)(n, self.mean + delta * share, self.ssd + other.ssd + delta**2 * self.n * share)
+
+    def __sub__(self, other: Self) -> Self:
+        n = self.n - other.n
+        xp, _ = namespace(n)
+        # If the remaining weight is a rounding error, the mean has no meaning.
+        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
+        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
+        ssd = self.ssd - other.ssd - (other.mean - mean) ** 2 * n * safe_ratio(other.n, self.n)
+        # If no weight remains but a spread does, the removed rows were not among the data.
+        excess = abs(self.ssd - other.ssd) + other.n * (self.mean - other.mean) ** 2
+        return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
+
+    def without_rounding(self, before: Self) -> Self:
+        n = clear_rounding(self.n, before.n)
+        scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
+        ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        # Rows that went earlier left rounding errors of their own size, of which a class that has become small keeps no
+        # trace. All classes of a column together show the size of its cells. Below zero, such an error is no spread.
+        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
+        ssd = np.where((ssd < 0) & (ssd >= -ROUNDING * before.n.sum(axis=0) * size**2), 0.0, ssd)
+        # If all cells are equal, every class has that value as its mean. A rounding error of the subtraction would
+        # count as a spread between the classes.
+        grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
+        return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.mean, self.ssd * factor)
+
+    def same_rows(self, other: Statistics) -> bool:
+        if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
+            return False
+        # A mean has the rounding error of the cells for any spread, and so does the origin of the deviations.
+        n, mean, ssd = np.asarray(self.n), np.asarray(self.mean), np.asarray(self.ssd)
+        rounding = 8 * np.finfo(np.float64).eps * np.abs(mean)
+        off = np.abs(mean - other.mean), np.abs(ssd - other.ssd)
+        far = off[0] > 1e-9 * np.sqrt(safe_ratio(ssd, n)) + rounding
+        wide = off[1] > 1e-9 * ssd + 2 * rounding * np.sqrt(n * ssd) + n * rounding**2
+        return not (far | wide).any()
+
+    def pooled(self) -> Self:
+        n = self.n.sum(axis=0, keepdims=True)
+        mean = (safe_ratio(self.n, n) * self.mean).sum(axis=0, keepdims=True)
+        mean = mean + (safe_ratio(self.n, n) * (self.mean - mean)).sum(axis=0, keepdims=True)
+        ssd = (self.ssd + self.n * (self.mean - mean) ** 2).sum(axis=0, keepdims=True)
+        return type(self)(n, mean, ssd)
+
+
+def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
+    """Weighted moments per class of a table whose missing cells are NaN.
+
+    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is
+    corrected, so that the result is accurate for any mean (the corrected two-pass algorithm of Chan, Golub and LeVeque,
+    1983).
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    membership : array, shape (rows, classes)
+
+    Returns
+    -------
+    Moments
+        Arrays of shape (classes, columns).
+    """
+    n, mean, ssd = np.zeros((3, membership.shape[1], x.shape[1]))
+    for c, whole in enumerate(membership.sum(axis=0)):
+        rows = np.flatnonzero(membership[:, c])
+        n[c], mean[c], ssd[c] = _moments_of_class(x[rows], membership[rows, c], whole)
+    return _without_rounding_of_cells(n, mean, ssd)
+
+
+def moments_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
+    """As `moments`, for rows of one class and of weight one each.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    """
+    n, mean, ssd = np.zeros((3, num_classes, x.shape[1]))
+    # NumPy takes rows of an array in C order without copying it all.
+    cells, ones = np.ascontiguousarray(x), np.ones(len(codes))
+    for c, rows in rows_by_class(codes, num_classes):
+        n[c], mean[c], ssd[c] = _moments_of_class(cells.take(rows, axis=0), ones[: len(rows)], len(rows))
+    return _without_rounding_of_cells(n, mean, ssd)
+
+
+def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tuple[Any, Any, Any]:
+    """Weight, mean and sum of squared deviations of each column, given the whole weight; the cells are overwritten."""
+    if whole == 0:
+        return 0.0, 0.0, 0.0
+    n = divisor = whole
+    total = weight @ cells
+    missing = np.isnan(cells) if np.isnan(total).any() else None
+    if missing is not None:
+        cells[missing] = 0.0
+        n, total = weight @ ~missing, weight @ cells
+        divisor = np.where(n == 0, 1.0, n)
+    approximate = total / divisor
+    # BLAS subtracts a short row from every row twice as fast as NumPy does.
+    cells = dger(-1.0, approximate, np.ones(len(cells)), a=cells.T, overwrite_a=1).T
+    if missing is not None:
+        cells[missing] = 0.0
+    correction = weight @ cells / divisor
+    return n, approximate + correction, weight @ np.square(cells, out=cells) - n * correction**2
+
+
+def device_moments(x: Any, codes: Any, membership: Any) -> Moments:
+    """As `moments`, for JAX to compile, and for rows in one class each.
+
+    Parameters
+    ----------
+    x : jax.Array, float64, shape (rows, columns)
+    codes : jax.Array of int, shape (rows,)
+    membership : jax.Array, float64, shape (rows, classes)
+    """
+    observed = ~jnp.isnan(x)
+    n = membership.T @ observed.astype(x.dtype)
+    approximate = safe_ratio(membership.T @ jnp.where(observed, x, 0.0), n)
+    deviations = jnp.where(observed, x - approximate[codes], 0.0)
+    correction = safe_ratio(membership.T @ deviations, n)
+    ssd = membership.T @ deviations**2 - n * correction**2
+    return _without_rounding_of_cells(n, approximate + correction, ssd)
+
+
+def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
+    """Moments without a spread that is below the rounding of the numbers: a constant column has no spread."""
+    xp, _ = namespace(n)
+    rounding = n * (4 * np.finfo(np.float64).eps * mean) ** 2
+    return Moments(n, mean, xp.where(ssd <= rounding, 0.0, ssd))
+
+
+# --------------------------------------------------------------------------------------------------
+# Weight, mean and scatter matrix of rows of numbers, per class
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Scatter(Statistics):
+    """Weight, mean and scatter matrix, the sum of the outer products of deviations from the mean.
+
+    The matrices merge as sums of squared deviations do (`Moments`), so that they keep their digits where means are
+    large. Axes may follow that of the classes: leave-one-out has one of rows.
+
+    Attributes
+    ----------
+    n : array, shape (classes, 1)
+        Weight of the rows.
+    mean : array, shape (classes, columns)
+    scatter : array, shape (classes, columns, columns)
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Moments : Means and sums of squares.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1.0, 2.0], [2.0, 3.0], [4.0, 0.0]], ["a", "a", "b"]
+    >>> scatter = nb.NaiveBayes(nb.MultivariateGaussian()).bind(X, y).statistics(X, y).blocks[0]
+    >>> scatter.mean
+    array([[1.5, 2.5],
+           [4. , 0. ]])
+    >>> scatter.scatter[0]
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    n: Any
+    mean: Any
+    scatter: Any
+
+    @property
+    def of_columns(self) -> Moments:
+        """The moments of each column on its own."""
+        xp, _ = namespace(self.mean)
+        squares = xp.diagonal(self.scatter, axis1=-2, axis2=-1)
+        return Moments(xp.broadcast_to(self.n, squares.shape), self.mean, squares)
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        share = safe_ratio(other.n, n)
+        delta = other.mean - self.mean
+        between = _outer(delta) * (self.n * share)[..., None]
+        return type(self)(n, self.mean + delta * share, self.scatter + other.scatter + between)
+
+    def __sub__(self, other: Self) -> Self:
+        n = self.n - other.n
+        xp, _ = namespace(n)
+        # If the remaining weight is a rounding error, the mean has no meaning.
+        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
+        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
+        between = _outer(other.mean - mean) * (n * safe_ratio(other.n, self.n))[..., None]
+        # If no weight remains but a spread does, the removed rows were not among the data.
+        excess = abs(self.scatter - other.scatter) + _outer(self.mean - other.mean) * other.n[..., None]
+        left = xp.where(n[..., None] == 0, -abs(excess), self.scatter - other.scatter - between)
+        return type(self)(n, mean, left)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.mean, self.scatter * factor)
+
+    def without_rounding(self, before: Self) -> Self:
+        columns = self.of_columns.without_rounding(before.of_columns)
+        root = np.sqrt(np.abs(before.of_columns.ssd))
+        left = np.where(np.abs(self.scatter) <= ROUNDING * root[..., None] * root[..., None, :], 0.0, self.scatter)
+        # A column without spread has no covariance with another.
+        still = columns.ssd == 0
+        left = np.where(still[..., None] | still[..., None, :], 0.0, left)
+        identity = np.eye(left.shape[-1], dtype=bool)
+        left = np.where(identity, columns.ssd[..., None], left)
+        return type(self)(clear_rounding(self.n, before.n), columns.mean, left)
+
+    def same_rows(self, other: Statistics) -> bool:
+        if not isinstance(other, Scatter) or not self.of_columns.same_rows(other.of_columns):
+            return False
+        # As for the columns on their own: the rounding error of the cells shifts the means and all deviations.
+        root = np.sqrt(np.abs(self.of_columns.ssd))
+        rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
+        wide = 1e-9 * root + np.sqrt(self.n) * rounding
+        return bool((np.abs(self.scatter - other.scatter) <= 3 * wide[..., None] * (root + wide)[..., None, :]).all())
+
+    def pooled(self) -> Self:
+        columns = self.of_columns.pooled()
+        between = _outer(self.mean - columns.mean) * self.n[..., None]
+        n = self.n.sum(axis=0, keepdims=True)
+        return type(self)(n, columns.mean, (self.scatter + between).sum(axis=0, keepdims=True))
+
+
+def _outer(vector: Any) -> Any:
+    return vector[..., :, None] * vector[..., None, :]
+
+
+def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
+    """Weighted scatter per class of rows without missing cells; rows of weight zero may have them.
+
+    The deviations are taken from the class's own mean of the same rows, and the rounding error of that mean is
+    corrected: the corrected two-pass algorithm of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3),
+    242-247.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    membership : array, shape (rows, classes)
+
+    Returns
+    -------
+    Scatter
+    """
+    num_classes, num_columns = membership.shape[1], x.shape[1]
+    n, mean = membership.sum(axis=0)[:, None].astype(np.float64), np.zeros((num_classes, num_columns))
+    sums = np.zeros((num_classes, num_columns, num_columns))
+    for c in np.flatnonzero(n[:, 0]):
+        rows = np.flatnonzero(membership[:, c])
+        weight, cells = membership[rows, c], x[rows]
+        approximate = weight @ cells / n[c]
+        deviations = cells - approximate
+        correction = weight @ deviations / n[c]
+        mean[c] = approximate + correction
+        products = (deviations * weight[:, None]).T @ deviations - n[c] * _outer(correction)
+        # The products of matrices are not symmetric to the last digit.
+        sums[c] = (products + products.T) / 2
+    return Scatter(n, mean, _scatter_without_rounding(n, mean, sums))
+
+
+def device_scatter(x: Any, codes: Any, membership: Any) -> Scatter:
+    """As `scatter`, for JAX to compile, and for rows in one class each.
+
+    Parameters
+    ----------
+    x : jax.Array, float64, shape (rows, columns)
+    codes : jax.Array of int, shape (rows,)
+    membership : jax.Array, float64, shape (rows, classes)
+    """
+    n = membership.sum(axis=0)[:, None]
+    cells = jnp.where(jnp.isnan(x), 0.0, x)
+    approximate = safe_ratio(membership.T @ cells, n)
+    deviations = cells - approximate[codes]
+    correction = safe_ratio(membership.T @ deviations, n)
+    # One class at a time: all together would take memory for rows times classes times columns.
+    products = jax.lax.map(lambda weight: (deviations * weight[:, None]).T @ deviations, membership.T)
+    sums = (products + jnp.swapaxes(products, -1, -2)) / 2 - n[..., None] * _outer(correction)
+    mean = approximate + correction
+    return Scatter(n, mean, _scatter_without_rounding(n, mean, sums))
+
+
+def _scatter_without_rounding(n: Any, mean: Any, sums: Any) -> Any:
+    """Scatter matrices in which a constant column has no spread."""
+    xp, _ = namespace(sums)
+    squares = xp.diagonal(sums, axis1=-2, axis2=-1)
+    still = squares <= n * (4 * np.finfo(np.float64).eps * mean) ** 2
+    return xp.where(still[..., None] | still[..., None, :], 0.0, sums)

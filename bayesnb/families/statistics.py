@@ -1,0 +1,616 @@
+"""Sufficient statistics that are counts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from bayesnb.core.arrays import close, filled, missing_entries, namespace
+
+__all__ = [
+    "LEVELS",
+    "ROUNDING",
+    "ClassCounts",
+    "Counts",
+    "Levels",
+    "Occurrences",
+    "Statistics",
+    "Tally",
+    "class_sums",
+    "clear_rounding",
+    "count_cells",
+    "count_trues",
+    "levels",
+    "observed_weight",
+    "occurrences",
+    "safe_ratio",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The interface of all sufficient statistics: they add up.
+#
+# The statistics of two tables together are the sum of their statistics. The statistics of the rows that are left
+# after others are taken away are a difference. ``update``, ``forget``, leave-one-out, cross-validation without
+# refitting and distributed fitting use this property. The leading axis of every array is the class.
+# --------------------------------------------------------------------------------------------------
+
+ROUNDING = 1e-11
+"""Largest difference, relative to the minuend, that counts as a rounding error."""
+
+
+class Statistics(ABC):
+    """A mergeable summary of a block of columns, per class.
+
+    A subclass is a frozen dataclass of arrays with the decorator ``jax.tree_util.register_dataclass``, so that JAX and
+    files know its arrays. These rules make `update`, `forget`, `save` and `load` work:
+
+    - The leading axis of every array is the class.
+    - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
+      `forget` compares the arrays before and after it, one by one. A class whose shapes follow the rows defines
+      `without_rounding` and `joined`.
+    - The statistics of no row are of the same class. `load` fills them with the arrays of the file.
+    - ``__mul__`` multiplies each number on its own, also by an array: leave-one-out moves the axes of classes and
+      columns behind the others, and gives a weight for each class and column.
+    - ``n``, shape (classes, columns), is the weight of the observed cells. Without it, a family defines
+      `Family.possible`, with which `forget` checks that some table could have the statistics that are left.
+
+    A file holds the arrays and the name of the class. `load` takes the class itself from the family.
+
+    See Also
+    --------
+    Counts : Sums of cells.
+    Moments : Means and sums of squares.
+    Scatter : Means and scatter matrices.
+    Levels : Sums that are zero in most cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1], [0], [1]], ["a", "a", "b"]
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(X, y)
+    >>> statistics = model.statistics(X, y).blocks[0]
+    >>> isinstance(statistics, nb.Statistics)
+    True
+    >>> statistics.total
+    array([[1.],
+           [1.]])
+    """
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self:
+        """Statistics of both tables together."""
+
+    @abstractmethod
+    def __sub__(self, other: Self) -> Self:
+        """Statistics of the rows that remain when the rows behind `other` are removed."""
+
+    @abstractmethod
+    def __mul__(self, factor: float) -> Self:
+        """Statistics of the same rows with every weight multiplied by `factor`."""
+
+    def without_rounding(self, before: Self) -> Self:
+        """The result of a subtraction from `before`, with rounding errors set to zero.
+
+        Raises
+        ------
+        ValueError
+            If an array of `before` does not fit that of the result, because its shape follows the rows.
+        """
+        for new, old in zip(jax.tree.leaves(self), jax.tree.leaves(before), strict=True):
+            if not _fits(np.shape(old), np.shape(new)):
+                raise ValueError(
+                    f"an array of {type(self).__name__} has the shape {np.shape(old)} and, after a subtraction, "
+                    f"{np.shape(new)}: give arrays whose shapes are the same for any rows, or define without_rounding"
+                )
+        return jax.tree.map(clear_rounding, self, before)
+
+    def same_rows(self, other: "Statistics") -> bool:
+        """Whether both may be statistics of the same rows, added in any order."""
+        return close(self, other)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Statistics of all classes of several groups, the classes of the first group first."""
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+    @abstractmethod
+    def pooled(self) -> Self:
+        """Statistics of all classes together; the class axis stays, with length one."""
+
+
+def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether an array of one shape has numbers for each place of the other; leave-one-out has a row axis besides."""
+    try:
+        return np.broadcast_shapes(one, other) == other
+    except ValueError:
+        return False
+
+
+def clear_rounding(after: Any, before: Any) -> Any:
+    """Differences, with those that are rounding errors of the minuend set to zero."""
+    return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+
+
+def safe_ratio(part: Any, whole: Any) -> Any:
+    """Part / whole, zero where the whole is empty."""
+    xp, _ = namespace(part, whole)
+    empty = whole == 0
+    return xp.where(empty, 0.0, part / xp.where(empty, 1.0, whole))
+
+
+# --------------------------------------------------------------------------------------------------
+# Weights and weighted sums of counts, per class
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ClassCounts(Statistics):
+    """Total weight of the rows of each class.
+
+    Attributes
+    ----------
+    n : array, shape (classes,)
+    """
+
+    n: Any
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.n - other.n)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor)
+
+    def pooled(self) -> Self:
+        return type(self)(self.n.sum(keepdims=True))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Counts(Statistics):
+    """Weighted sums of what was counted.
+
+    Attributes
+    ----------
+    n : array, shape (classes, columns)
+        Weight of the observed cells; ``(classes, 1)`` where a row is one count vector.
+    total : array, shape (classes, columns) or (classes, columns, categories)
+        Weighted sum of the cells, or of their category indicators.
+    log_base : array, shape of `n`
+        Weighted sum of log h(x), the part of the log density without a parameter (minus log x! for a Poisson count).
+        Evidences need it, posteriors do not.
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Levels : Sums that are zero in most cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
+    >>> counts = nb.NaiveBayes(nb.Bernoulli()).bind(X, y).statistics(X, y).blocks[0]
+    >>> counts.n
+    array([[2., 2.],
+           [1., 1.]])
+    >>> counts.total
+    array([[2., 1.],
+           [0., 1.]])
+    """
+
+    n: Any
+    total: Any
+    log_base: Any
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n, self.total + other.total, self.log_base + other.log_base)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.n - other.n, self.total - other.total, self.log_base - other.log_base)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.total * factor, self.log_base * factor)
+
+    def without_rounding(self, before: Self) -> Self:
+        cleared = super().without_rounding(before)
+        if cleared.total.shape != cleared.n.shape:
+            return cleared
+        return cleared.with_all_ones(before.n)
+
+    def with_all_ones(self, weight: Any) -> Self:
+        """Of zeros and ones that are all ones, the total is `n`; no zero of a weight like -1e-17 is left over.
+
+        Parameters
+        ----------
+        weight : array, shape (classes, columns)
+            A difference of total and `n` is a rounding error where it is small beside this weight.
+        """
+        all_ones = abs(self.total - self.n) <= ROUNDING * weight
+        return replace(self, total=namespace(self.total)[0].where(all_ones, self.n, self.total))
+
+    def pooled(self) -> Self:
+        return jax.tree.map(lambda leaf: leaf.sum(axis=0, keepdims=True), self)
+
+
+def trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
+    """How many rows of each class are true, column by column.
+
+    Bytes are summed as they are, over at most 255 rows at a time, so that no sum overflows.
+
+    Parameters
+    ----------
+    x : array of bool, shape (rows, columns)
+    codes : array of int, shape (rows,)
+
+    Returns
+    -------
+    array, shape (classes, columns)
+    """
+    num_rows, num_columns = x.shape
+    group = codes + num_classes * (np.arange(num_rows) // 255)
+    num_groups = num_classes * -(-num_rows // 255)
+    indicator = scipy.sparse.csc_array(
+        (np.ones(num_rows, np.uint8), group, np.arange(num_rows + 1)), shape=(num_groups, num_rows)
+    )
+    sums = indicator @ x.view(np.uint8)
+    return sums.reshape(-1, num_classes, num_columns).sum(axis=0, dtype=np.float64)
+
+
+def class_sums(x: Any, membership: np.ndarray) -> np.ndarray:
+    """Weighted column sums per class.
+
+    Parameters
+    ----------
+    x : array or SciPy sparse array, shape (rows, columns)
+    membership : array, shape (rows, classes)
+        Weight of each row in each class.
+
+    Returns
+    -------
+    array, shape (classes, columns)
+    """
+    if scipy.sparse.issparse(x):
+        return np.ascontiguousarray((x.T @ membership).T)
+    return membership.T @ x
+
+
+def observed_weight(x: Any, membership: Any) -> Any:
+    """Weight of the cells that are not missing, shape (classes, columns); NumPy, SciPy sparse or JAX arrays."""
+    if scipy.sparse.issparse(x):
+        missing = missing_entries(x)
+        if missing.nnz:
+            return membership.sum(axis=0)[:, None] - class_sums(missing, membership)
+    else:
+        xp, _ = namespace(x)
+        missing = xp.isnan(x)
+        if xp is not np or missing.any():
+            return membership.T @ (~missing).astype(np.float64)
+    return np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
+
+
+def count_cells(x: Any, membership: Any) -> Counts:
+    """Weight and sum of the observed cells; NumPy, SciPy sparse or JAX arrays."""
+    n = observed_weight(x, membership)
+    cells = jnp.nan_to_num(x) if isinstance(x, jax.Array) else filled(x)
+    return Counts(n, class_sums(cells, membership), 0.0 * n)
+
+
+def count_trues(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
+    """As `count_cells` of booleans, for rows of one class (rows,) and of weight one each."""
+    total = trues_by_class(x, codes, num_classes)
+    n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
+    return Counts(n, total, np.zeros_like(n))
+
+
+# --------------------------------------------------------------------------------------------------
+# How often each count of a word occurs, per class: statistics of the Dirichlet compound multinomial
+# --------------------------------------------------------------------------------------------------
+
+LEVELS = 16
+"""Counts up to this are stored level by level, with a logarithm for each level. Larger counts are stored as they are,
+so that no array is as long as the largest count."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tally:
+    """Weights by place and number: sorted, each pair once, without zero weights.
+
+    Entries of weight zero fill the arrays up to a power of two, so that JAX does not compile again for tables of
+    similar size.
+
+    Attributes
+    ----------
+    place : array of int, shape (entries,)
+    number, weight : array, shape (entries,)
+    """
+
+    place: Any
+    number: Any
+    weight: Any
+
+    @classmethod
+    def of(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
+        """The tally of entries in any order; weights of equal entries are added up."""
+        return cls._filled_up(*_summed(place, number, weight))
+
+    @classmethod
+    def _filled_up(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
+        kept = weight != 0
+        missing = (1 << max(int(kept.sum()) - 1, 0).bit_length()) - int(kept.sum())
+        # The number of these entries is one, where every formula is finite: infinity times their weight zero would be
+        # NaN.
+        return cls(
+            np.pad(place[kept], (0, missing)),
+            np.pad(number[kept], (0, missing), constant_values=1),
+            np.pad(weight[kept], (0, missing)),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        both = ((self.place, other.place), (self.number, other.number), (self.weight, other.weight))
+        return self.of(*(np.concatenate(pair) for pair in both))
+
+    def __sub__(self, other: Self) -> Self:
+        return self + other * -1.0
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.place, self.number, self.weight * factor)
+
+    def without_rounding(self, before: Self) -> Self:
+        """The result of a subtraction from `before`, without rounding errors."""
+        nothing = np.zeros_like
+        weights = np.stack(
+            [
+                np.concatenate([self.weight, nothing(before.weight)]),
+                np.concatenate([nothing(self.weight), before.weight]),
+            ],
+            axis=1,
+        )
+        place, number = np.concatenate([self.place, before.place]), np.concatenate([self.number, before.number])
+        place, number, weights = _summed(place, number, weights)
+        return self._filled_up(place, number, clear_rounding(weights[:, 0], weights[:, 1]))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Levels(Statistics):
+    r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
+
+    These are sufficient for the Dirichlet compound multinomial, because
+
+    .. math:: \log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k < x} \log(\alpha + k).
+
+    Only numbers that occur are stored, so that the size is the number of distinct counts of words, and not classes
+    times words times levels. Merging runs in NumPy, not under ``jit``.
+
+    Attributes
+    ----------
+    n : array, shape (classes, 1)
+        Weight of the documents.
+    total : array, shape (classes, columns)
+        Weighted sum of each word's counts.
+    log_base : array, shape (classes, 1)
+        Weighted sum of the log multinomial coefficients, which hold no parameter.
+    levels : Tally
+        Weight of the documents that hold a word more than ``number`` times, for numbers 0 to 15. The place is class
+        times (columns + 1) plus column, where the column after the last word holds the length of the document.
+    beyond : Tally
+        Weight of the documents that hold a word exactly ``number`` times, for numbers above 16, at the same places;
+        also for fractions, if these are accepted: they count as above all levels.
+
+    See Also
+    --------
+    Statistics : The base class of sufficient statistics.
+    Counts : Sums of cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[3, 0], [2, 1], [0, 5]], ["a", "a", "b"]
+    >>> levels = nb.NaiveBayes(nb.DirichletMultinomial()).bind(X, y).statistics(X, y).blocks[0]
+    >>> type(levels).__name__
+    'Levels'
+    >>> levels.n
+    array([[2.],
+           [1.]])
+    """
+
+    n: Any
+    total: Any
+    log_base: Any
+    levels: Tally
+    beyond: Tally
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.n + other.n,
+            self.total + other.total,
+            self.log_base + other.log_base,
+            self.levels + other.levels,
+            self.beyond + other.beyond,
+        )
+
+    def __sub__(self, other: Self) -> Self:
+        return self + other * -1.0
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(
+            self.n * factor, self.total * factor, self.log_base * factor, self.levels * factor, self.beyond * factor
+        )
+
+    def without_rounding(self, before: Self) -> Self:
+        return type(self)(
+            clear_rounding(self.n, before.n),
+            clear_rounding(self.total, before.total),
+            clear_rounding(self.log_base, before.log_base),
+            self.levels.without_rounding(before.levels),
+            self.beyond.without_rounding(before.beyond),
+        )
+
+    def pooled(self) -> Self:
+        width = self.total.shape[1] + 1
+        n, total, log_base = (leaf.sum(axis=0, keepdims=True) for leaf in (self.n, self.total, self.log_base))
+        levels, beyond = (
+            Tally.of(tally.place % width, tally.number, tally.weight) for tally in (self.levels, self.beyond)
+        )
+        return type(self)(n, total, log_base, levels, beyond)
+
+
+def _summed(place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries sorted by place and number, those of the same place and number as one, weights added up."""
+    if not len(place):
+        return place, number, weight
+    order = np.lexsort((number, place))
+    place, number = place[order], number[order]
+    first = np.concatenate([[True], (np.diff(place) != 0) | (np.diff(number) != 0)])
+    return place[first], number[first], np.add.reduceat(weight[order], np.flatnonzero(first), axis=0)
+
+
+def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Levels:
+    """Weighted levels per class of rows of counts.
+
+    Parameters
+    ----------
+    x : array or SciPy sparse array of counts, shape (rows, columns)
+    membership : array, shape (rows, classes)
+    log_coefficient : array, shape (rows,)
+        Log multinomial coefficient of each row.
+
+    Returns
+    -------
+    Levels
+    """
+    counts = scipy.sparse.csr_array(x, copy=True)
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+    num_columns = counts.shape[1]
+    total = class_sums(counts, membership)
+    row, owner = np.nonzero(membership)
+    weight = membership[row, owner]
+    chosen = counts[row].tocoo()
+    length = np.asarray(chosen.sum(axis=1)).ravel()
+    start = owner * (num_columns + 1)
+    place = np.concatenate([start[chosen.row] + chosen.col, start + num_columns])
+    count = np.concatenate([chosen.data, length])
+    weight = np.concatenate([weight[chosen.row], weight])
+    # A fraction x counts as above all levels, because the gamma functions give for every x > 0: log rising(a, x) = sum
+    # of log(a + k) over the 16 levels + log Gamma(a + x) - log Gamma(a + 16).
+    broken = count != np.rint(count)
+    reached = [np.flatnonzero((count > level) | broken) for level in range(LEVELS)]
+    low = np.concatenate(reached)
+    level = np.repeat(np.arange(float(LEVELS)), [len(entries) for entries in reached])
+    high = np.flatnonzero((count > LEVELS) | broken)
+    return Levels(
+        membership.sum(axis=0)[:, None],
+        total,
+        class_sums(log_coefficient[:, None], membership),
+        Tally.of(place[low], level, weight[low]),
+        Tally.of(place[high], count[high], weight[high]),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# How often each number occurs in a column, per class: statistics of cells that no sums summarise
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Occurrences(Statistics):
+    """Weight of the cells that hold each number.
+
+    Only numbers that occur are stored. Merging runs in NumPy, not under ``jit``.
+
+    Attributes
+    ----------
+    n : array, shape (classes, columns)
+        Weight of the observed cells.
+    values : Tally
+        Weight of the cells that hold ``number``. The place is class times columns plus column.
+    """
+
+    n: Any
+    values: Tally
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n, self.values + other.values)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.n - other.n, self.values - other.values)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.values * factor)
+
+    def without_rounding(self, before: Self) -> Self:
+        return type(self)(clear_rounding(self.n, before.n), self.values.without_rounding(before.values))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        sizes = [np.size(part.n) for part in parts]
+        starts = np.cumsum(sizes) - sizes
+        places = [np.asarray(part.values.place) + start for part, start in zip(parts, starts, strict=True)]
+        number, weight = (
+            np.concatenate([np.asarray(getattr(part.values, name)) for part in parts]) for name in ("number", "weight")
+        )
+        n = np.concatenate([np.asarray(part.n) for part in parts])
+        return cls(n, Tally.of(np.concatenate(places), number, weight))
+
+    def possible(self) -> np.ndarray:
+        """Which classes and columns some table may have, shape that of `n`: those without a negative weight."""
+        negative = np.bincount(self.values.place, self.values.weight < 0, minlength=self.n.size)
+        return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
+
+    def pooled(self) -> Self:
+        values = self.values
+        in_column = Tally.of(values.place % self.n.shape[1], values.number, values.weight)
+        return type(self)(self.n.sum(axis=0, keepdims=True), in_column)
+
+    def sums(self, of_entries: Any) -> Any:
+        """Sums over the entries of each class and column, each times its weight.
+
+        Parameters
+        ----------
+        of_entries : array, shape (..., entries)
+            A number for each entry of `values`.
+
+        Returns
+        -------
+        array, shape (..., classes, columns)
+        """
+        xp, _ = namespace(self.n, of_entries)
+        place = xp.asarray(self.values.place).astype(int)
+        terms = self.values.weight * of_entries
+        leading = terms.shape[:-1]
+        if xp is not np:
+            total = xp.zeros((*leading, self.n.size)).at[..., place].add(terms)
+        else:
+            flat = terms.reshape(-1, terms.shape[-1])
+            total = np.stack([np.bincount(place, of_one, self.n.size) for of_one in flat])
+        return total.reshape(*leading, *self.n.shape)
+
+
+def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:
+    """Weighted numbers per class and column of a table whose missing cells are NaN.
+
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+    membership : array, shape (rows, classes)
+
+    Returns
+    -------
+    Occurrences
+    """
+    row, owner = np.nonzero(membership)
+    cells, weight = x[row], membership[row, owner]
+    observed, column = np.nonzero(~np.isnan(cells))
+    place = owner[observed] * x.shape[1] + column
+    return Occurrences(observed_weight(x, membership), Tally.of(place, cells[observed, column], weight[observed]))

@@ -1,0 +1,697 @@
+"""Panels, and the texts around them."""
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.checking import a_type, warn, whole_number
+from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.printing import counted
+
+__all__ = [
+    "HATCHES",
+    "LINES",
+    "MARKERS",
+    "SMALL",
+    "TINY",
+    "Panels",
+    "background",
+    "chosen",
+    "grid_of_panels",
+    "line_height",
+    "line_number",
+    "muted",
+    "panel_of_rows",
+    "percent",
+    "require_known",
+    "require_result",
+    "shorten_to",
+    "size_in_inches",
+    "text_color",
+    "text_width",
+    "wrap_to",
+    "yes_or_no",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Checks of what the caller of a figure gives: a result, classes, features, order, axes and size
+# --------------------------------------------------------------------------------------------------
+
+
+def require_result(given: Any, kind: type, name: str, call: str) -> None:
+    """Refuse what lacks the attributes of a result that a figure draws.
+
+    Parameters
+    ----------
+    given : object
+    kind : type
+        A protocol that can be checked at run time.
+    name : str
+        What errors call it.
+    call : str
+        The call that returns such a result.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not isinstance(given, kind):
+        raise TypeError(f"{name} is {a_type(given)}: give what {call} returns")
+
+
+def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = None) -> list[int]:
+    """Positions of the classes or features that a figure shows, in the order given.
+
+    Parameters
+    ----------
+    name : str
+        The argument: "classes" or "features".
+    given : sequence or label
+    known : sequence
+        What there is to choose from.
+    most : int, optional
+        The largest number that can be shown.
+
+    Raises
+    ------
+    ValueError
+        If there is none, one is unknown or named twice, or there are too many.
+    """
+    labels = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    known = list(known)
+    unknown = [label for label in labels if label not in known]
+    if unknown or not labels:
+        near = near_matches(unknown[0], known) if unknown else ""
+        raise ValueError(f"{name} is {labels}: name one or more of [{listed(known)}]{near}")
+    positions = [known.index(label) for label in labels]
+    if len(set(positions)) < len(positions):
+        twice = next(label for k, label in enumerate(labels) if known.index(label) in positions[:k])
+        raise ValueError(f"{name} names {twice!r} twice: name each once")
+    if most is not None and len(positions) > most:
+        raise ValueError(f"{name} has {len(positions)} entries, more than the eye tells apart: name up to {most}")
+    return positions
+
+
+def require_known(options: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Refuse arguments that no function has; the first one is the figure, the others get what it passes on.
+
+    Raises
+    ------
+    TypeError
+    """
+    every = [signature(function).parameters.values() for function in functions]
+    known = [one.name for some in every for one in some if one.kind is not one.VAR_KEYWORD]
+    wrong = next((option for option in options if option not in known), None)
+    if wrong is not None:
+        raise TypeError(
+            f"{functions[0].__name__} has no argument {wrong!r}{near_matches(wrong, known)}: it has "
+            f"{', '.join(dict.fromkeys(known))}"
+        )
+
+
+def yes_or_no(name: str, given: Any) -> bool:
+    """True or False.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if given not in (True, False):
+        raise ValueError(f"{name} is {given!r}: give True or False")
+    return bool(given)
+
+
+def given_axes(name: str, given: Any, number: int) -> list[Any]:
+    """Axes of the caller's figure, one for each panel.
+
+    Parameters
+    ----------
+    name : {"ax", "axes"}
+        The argument.
+    given : matplotlib axes, or an array or sequence of them
+    number : int
+        Panels of the figure.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ValueError
+        If there are more or fewer axes than panels.
+    """
+    from bayesnb.figures.picture import Axes
+
+    found = _flat(given)
+    other = next((each for each in found if not isinstance(each, Axes)), None)
+    if other is not None or not found or (name == "ax" and not isinstance(given, Axes)):
+        what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
+        wrong = a_type(given if other is None else other)
+        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
+    if len(found) != number:
+        raise ValueError(
+            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
+            "axes, or choose other panels"
+        )
+    return found
+
+
+def _flat(given: Any) -> list[Any]:
+    """The entries of an array, or of sequences within sequences."""
+    if hasattr(given, "flat"):
+        return list(given.flat)
+    if isinstance(given, list | tuple):
+        return [each for inner in given for each in _flat(inner)]
+    return [given]
+
+
+def size_in_inches(figsize: Any) -> tuple[float, float | None]:
+    """Width and height of a figure; the height is None if it follows from what the figure shows.
+
+    Raises
+    ------
+    ValueError
+        If they are no positive numbers.
+    """
+    try:
+        width, height = figsize
+        if 0 < width < float("inf") and (height is None or 0 < height < float("inf")):
+            return float(width), None if height is None else float(height)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"figsize is {figsize!r}: give width and height in inches, such as (3.35, 4), or (3.35, None) for a height "
+        "that follows from what the figure shows"
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Text of a given width in inches
+# --------------------------------------------------------------------------------------------------
+
+LINE = 1.25
+"""Height of a line, in sizes of its letters."""
+
+MOST_LETTERS = 500
+"""Letters of a line of text above which its middle is left out, before it is measured."""
+
+THIN = 1.0
+"""Points that a letter is wide at least: a text of more letters than fit by this is not measured."""
+
+PARTS = re.compile(r"\[?[^\s_/\[-]*(?:[_/-]+|\s+|(?=\[)|$)")
+"""Words, and parts of words, with the space behind them.
+
+A part ends behind an underscore, a slash or a hyphen, or before a bracket, as in "height_mean[oak]".
+"""
+
+
+def line_height(size: str) -> float:
+    """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
+    from bayesnb.figures.picture import FontProperties
+
+    return LINE * FontProperties(size=size).get_size_in_points() / 72
+
+
+def line_number(text: str) -> int:
+    """Lines of a text; none if it is empty."""
+    return text.count("\n") + 1 if text else 0
+
+
+def text_width(text: str, size: str, weight: Any = "normal") -> float:
+    """Width of a text in inches, that of its longest line; a dollar sign has a backslash, as `wrap_to` gives it."""
+    from bayesnb.figures.picture import FontProperties, TextToPath
+
+    # The font states how wide its letters are. TextPath also traces their outlines, and takes 20 times as long.
+    font = FontProperties(size=size, weight=weight)
+    lines = (line.replace(r"\$", "$") for line in text.split("\n"))
+    points = [TextToPath().get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
+    return max(points) / 72
+
+
+def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
+    """Text in lines of at most `width` inches; a dollar sign does not start a formula.
+
+    Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
+    divided. A line of more than `MOST_LETTERS` loses its middle.
+    """
+    return "\n".join(_wrap_line(line, width, size, weight) for line in _escaped(text).split("\n"))
+
+
+def _escaped(text: Any) -> str:
+    """A text whose dollar signs start no formula; its long lines without their middle."""
+    lines = [
+        _without_middle(line, MOST_LETTERS) if len(line) > MOST_LETTERS else line for line in str(text).split("\n")
+    ]
+    return "\n".join(lines).replace("$", r"\$")
+
+
+def _without_middle(line: str, kept: int) -> str:
+    return f"{line[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{line[len(line) - kept // 2 :]}"
+
+
+def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
+    def fits(text: str) -> bool:
+        return len(text) <= 72 * width / THIN and text_width(text.rstrip(), size, weight) <= width
+
+    if fits(line):
+        return line
+    lines = [""]
+    for part in PARTS.findall(line):
+        if lines[-1] and not fits(lines[-1] + part):
+            lines.append("")
+        rest = part
+        while not fits(lines[-1] + rest):
+            kept = _longest(rest, fits)
+            lines[-1:] = [rest[:kept], ""]
+            rest = rest[kept:]
+        lines[-1] += rest
+    return "\n".join(text.rstrip() for text in lines if text.strip())
+
+
+def shorten_to(text: Any, width: float, size: str) -> str:
+    """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
+    whole = _escaped(text)
+    if text_width(whole, size) <= width:
+        return whole
+
+    def is_too_wide(kept: int) -> bool:
+        return text_width(_without_middle(whole, kept), size) > width
+
+    return _without_middle(whole, max(1, bisect_left(range(1, len(whole)), True, key=is_too_wide)))
+
+
+def _longest(text: str, fits: Callable[[str], bool]) -> int:
+    """Number of letters of the longest beginning of a text that fits; at least one."""
+
+    def is_too_long(number: int) -> bool:
+        return not fits(text[:number])
+
+    return 1 + bisect_left(range(2, len(text)), True, key=is_too_long)
+
+
+def percent(prob: float) -> str:
+    """A probability as "89 %"."""
+    return f"{100 * prob:.4g} %"
+
+
+# --------------------------------------------------------------------------------------------------
+# Sizes of letters, colours, markers, line styles and hatches that figures share.
+#
+# Sizes are relative to the caller's ``rcParams["font.size"]``, and colours come from the caller's style, so that
+# figures follow ``plt.style.context``. No colour carries a meaning alone: a marker, a line style or a hatch differs
+# too.
+# --------------------------------------------------------------------------------------------------
+
+TITLE = "medium"
+"""Size of a figure's title."""
+
+SMALL = "small"
+"""Size of the labels of axes, the titles of panels, the names of rows, and the legend."""
+
+TINY = "x-small"
+"""Size of numbers along an axis."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""Markers that differ without colour."""
+
+LINES: tuple[Any, ...] = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (6, 1, 1, 1, 1, 1)),
+    (0, (8, 3)),
+    (0, (1, 3)),
+    (0, (4, 1, 4, 1, 1, 1)),
+)
+"""Line styles that differ without colour."""
+
+HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
+"""Hatches that differ without colour."""
+
+
+def text_color() -> Any:
+    """Colour of letters, of strokes at zero and of other lines that no class owns."""
+    from bayesnb.figures.picture import rcParams
+
+    return rcParams["text.color"]
+
+
+def background() -> tuple[float, float, float]:
+    """Colour behind a panel, which fills open markers."""
+    from bayesnb.figures.picture import rcParams, to_rgb, to_rgba
+
+    opaque = (rcParams[name] for name in ("axes.facecolor", "figure.facecolor") if to_rgba(rcParams[name])[3] > 0)
+    return to_rgb(next(opaque, "white"))
+
+
+def muted(strength: float) -> tuple[float, float, float]:
+    """A colour between the background (0) and the letters (1), which can be seen on light and dark."""
+    from bayesnb.figures.picture import to_rgb
+
+    red, green, blue = (
+        (1 - strength) * behind + strength * front
+        for behind, front in zip(background(), to_rgb(text_color()), strict=True)
+    )
+    return red, green, blue
+
+
+# --------------------------------------------------------------------------------------------------
+# Panels of a figure: those of a new figure, or axes that the caller gives
+# --------------------------------------------------------------------------------------------------
+
+MARGIN = 0.1
+"""Inches on either side of a text."""
+
+HANDLE = 5.8
+"""Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
+
+LINES_OF_HEAD = 2
+"""Lines of a panel's title that fit above each panel of a grid."""
+
+LEAST = 1.2
+"""Inches that a panel of a grid needs at least, with its title and the numbers along its axis."""
+
+BELOW = 0.4
+"""Inches that the numbers along the axis of a panel of rows need, with the space around them."""
+
+
+@dataclass
+class Panels:
+    """The panels of a figure, and the texts around them.
+
+    A new figure has its title at the top and its legend at the bottom. If its height is not given, it grows with these
+    texts. If it is given and they do not fit, there is a warning. In axes that the caller gives, nothing outside them
+    is drawn: the label belongs to the last panel, the legend is inside one, and there is a title only if there is one
+    panel.
+
+    Attributes
+    ----------
+    figure : matplotlib.figure.Figure
+    axes : list of matplotlib.axes.Axes, one for each panel
+    given : bool
+        Whether the caller gave them.
+    grows : bool
+        Whether the height of the figure follows from what it shows.
+    width : float
+        Inches that a text above or below all panels has.
+    panel_width : float
+        Inches that the title of a panel has.
+    across : int
+        Panels side by side.
+    least : float
+        Inches of height that the figure needs, so that no texts are drawn over each other.
+    """
+
+    figure: Any
+    axes: list[Any]
+    given: bool
+    grows: bool
+    width: float
+    panel_width: float
+    across: int
+    least: float
+
+    def set_heights(self, height: float, least: float) -> None:
+        """Inches of each panel of a grid, if the caller does not give the height, and inches that each one needs."""
+        down = -(-len(self.axes) // self.across)
+        self.least = down * least
+        if self.grows:
+            self.figure.set_figheight(_height_of(down, height))
+
+    def grow(self, lines: int, size: str = SMALL) -> None:
+        """Add the height of some lines of text to the figure."""
+        self.least += lines * line_height(size)
+        if self.grows:
+            self.figure.set_figheight(self.figure.get_figheight() + lines * line_height(size))
+
+    def drawn(self) -> Any:
+        """The figure, to which nothing is added any more.
+
+        Warns
+        -----
+        UserWarning
+            If the caller gave a height that is too small.
+        """
+        width, height = self.figure.get_size_inches()
+        if self.grows:
+            self.figure.set_figheight(max(height, self.least))
+        elif not self.given and height < self.least:
+            least = math.ceil(10 * self.least) / 10
+            warn(
+                f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "
+                f"figsize=({width:g}, {least:g}), or ({width:g}, None) for a height that follows from what the figure "
+                "shows, or show less",
+                UserWarning,
+            )
+        return self.figure
+
+    def title(self, text: str) -> None:
+        """Title of the figure, or of the only panel in the caller's figure."""
+        from bayesnb.figures.picture import rcParams
+
+        if not self.given:
+            wrapped = wrap_to(text, self.width, TITLE, rcParams["figure.titleweight"])
+            self.figure.suptitle(wrapped, fontsize=TITLE)
+            self.grow(line_number(wrapped), TITLE)
+        elif len(self.axes) == 1:
+            self.heads([text])
+
+    def heads(self, texts: Sequence[str], *, loc: str = "center") -> None:
+        """Titles of the panels."""
+        from bayesnb.figures.picture import rcParams
+
+        wrapped = [wrap_to(text, self.panel_width, SMALL, rcParams["axes.titleweight"]) for text in texts]
+        for axis, text in zip(self.axes, wrapped, strict=True):
+            axis.set_title(text, fontsize=SMALL, loc=loc)
+        for start in range(0, len(wrapped), self.across):
+            lines = max(map(line_number, wrapped[start : start + self.across]))
+            self.grow(max(0, lines - LINES_OF_HEAD))
+
+    def sides(self, left: str, right: str) -> None:
+        """What the left and the right of the only panel mean, above it; they replace its title."""
+        from bayesnb.figures.picture import rcParams
+
+        weight = rcParams["axes.titleweight"]
+        wrapped = [wrap_to(text, 0.48 * self.panel_width, SMALL, weight) for text in (left, right)]
+        self.axes[0].set_title("")
+        for text, loc in zip(wrapped, ("left", "right"), strict=True):
+            self.axes[0].set_title(text, fontsize=SMALL, loc=loc)
+        self.grow(max(map(line_number, wrapped)))
+
+    def x_label(self, text: str) -> None:
+        """Label below the only panel, or below all panels of a grid, which then has no legend there."""
+        from bayesnb.figures.picture import rcParams
+
+        alone = self.given or len(self.axes) == 1
+        wrapped = wrap_to(text, self.panel_width if alone else self.width, SMALL, rcParams["axes.labelweight"])
+        if alone:
+            self.axes[-1].set_xlabel(wrapped, fontsize=SMALL)
+        else:
+            self.figure.supxlabel(wrapped, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
+        self.grow(line_number(wrapped))
+
+    def y_label(self, text: str) -> None:
+        """Label beside all panels."""
+        from bayesnb.figures.picture import rcParams
+
+        if self.given:
+            self.axes[0].set_ylabel(text, fontsize=SMALL)
+        else:
+            self.figure.supylabel(text, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
+
+    def legend(self, entries: Sequence[tuple[Any, str]], inside: int = -1) -> None:
+        """Handles with their texts, in as many columns as fit; in the caller's figure within one of the axes."""
+        space = self.panel_width if self.given else self.width
+        handles, texts = (
+            [handle for handle, _ in entries],
+            [wrap_to(text, space - _handle(), SMALL) for _, text in entries],
+        )
+        options: dict[str, Any] = {"fontsize": SMALL, "handlelength": 2.6}
+        if self.given:
+            self.axes[inside].legend(handles, texts, loc="best", **options)
+            return
+        columns = len(texts)
+        while columns > 1 and _legend_width(texts, columns) > space:
+            columns -= 1
+        # The entries fill column by column, each column as high as its own texts.
+        lines = max(sum(map(line_number, column)) for column in _columns(texts, columns))
+        down = -(-len(texts) // columns)
+        # matplotlib adds .4 of a letter's height for each entry, and .8 around. Of few entries, other space has it.
+        self.grow(lines + (math.ceil((0.8 + 0.4 * down) / LINE) if down > 3 else 0))
+        self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
+
+
+def _height_of(down: int, height: float) -> float:
+    """Inches of a figure of so many rows of panels."""
+    return height * down + 0.2
+
+
+def _handle() -> float:
+    """Inches that a legend needs beside the text of an entry."""
+    return HANDLE * line_height(SMALL) / LINE
+
+
+def _columns(texts: list[str], number: int) -> list[list[str]]:
+    """The entries of each column of a legend; matplotlib gives the first columns one more where they are not equal."""
+    return [part.tolist() for part in np.array_split(np.array(texts, dtype=object), number)]
+
+
+def _legend_width(texts: list[str], columns: int) -> float:
+    return sum(_handle() + max(text_width(text, SMALL) for text in column) for column in _columns(texts, columns))
+
+
+def grid_of_panels(
+    number: int,
+    *,
+    axes: Any = None,
+    figsize: Any = None,
+    across: int | None = None,
+    most_across: int = 4,
+    width: float = 3.2,
+    height: float = 2.3,
+    narrowest: float = 1.55,
+    **options: Any,
+) -> Panels:
+    """Panels row by row.
+
+    Parameters
+    ----------
+    number : int
+        Panels.
+    axes : array or sequence of axes, optional
+        The caller's axes.
+    figsize : (width, height), optional
+        Inches; a height of None follows from what the figure shows.
+    across : int, optional
+        What the caller gave as ``panels_across``; by default as many as fit the width, and no more than `most_across`.
+    width, height : float
+        Inches of a panel, if the caller does not give the size of the figure.
+    narrowest : float
+        Inches of width that a panel needs at least.
+    **options
+        For ``Figure.subplots``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are more or fewer axes than panels, or axes come with a size or a number of panels side by side.
+    """
+    from bayesnb.figures.picture import Picture
+
+    across = None if across is None else min(whole_number("panels_across", across), number)
+    if axes is not None:
+        _alone("axes", figsize=figsize, panels_across=across)
+        return _panels_of(given_axes("axes", axes, number))
+    wide, high = (None, None) if figsize is None else size_in_inches(figsize)
+    if across is None:
+        across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
+    down = -(-number // across)
+    wide = max(width * across, 5.0) if wide is None else wide
+    figure = Picture(figsize=(wide, _height_of(down, height) if high is None else high), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False, **options)
+    for axis in grid.flat[number:]:
+        axis.set_axis_off()
+    found = list(grid.flat[:number])
+    for axis in found:
+        _dress(axis)
+    space = wide / across - 2 * MARGIN
+    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * LEAST)
+
+
+def panel_of_rows(
+    names: Sequence[Any],
+    *,
+    ax: Any = None,
+    figsize: Any = None,
+    row_height: float,
+    least: float = 0.0,
+    shorten: bool = False,
+    width: float = 6.4,
+) -> Panels:
+    """A panel with a band for each row, the first at the top, and the names of the rows on the left.
+
+    Parameters
+    ----------
+    names : sequence
+        They are wrapped to less than half of the width.
+    ax : matplotlib axes, optional
+        The caller's axes.
+    figsize : (width, height), optional
+        Inches; a height of None follows from the rows.
+    row_height : float
+        Inches of a band, or more where a name needs more lines.
+    least : float
+        Inches that the texts within a band need.
+    shorten : bool
+        Whether a line of a name that is too wide loses its middle; otherwise it is wrapped.
+    width : float
+        Inches of the figure, if the caller does not give its size.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `ax` is something else, or comes with a size.
+    """
+    from bayesnb.figures.picture import Picture
+
+    if ax is not None:
+        _alone("ax", figsize=figsize)
+        panels = _panels_of(given_axes("ax", ax, 1))
+        name_rows(panels.axes[0], _row_names(names, panels.width, shorten=shorten))
+        return panels
+    wide, high = (width, None) if figsize is None else size_in_inches(figsize)
+    texts = _row_names(names, wide, shorten=shorten)
+    of_name = max(map(line_number, texts)) * line_height(SMALL)
+    band = max(row_height, 0.05 + of_name)
+    figure = Picture(figsize=(wide, BELOW + len(texts) * band if high is None else high), layout="constrained")
+    axis = figure.subplots()
+    _dress(axis)
+    name_rows(axis, texts)
+    space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
+    needed = BELOW + len(texts) * max(least, 0.03 + of_name)
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, needed)
+
+
+def _row_names(names: Sequence[Any], width: float, *, shorten: bool) -> list[str]:
+    space = min(2.4, 0.42 * width)
+    if shorten:
+        return ["\n".join(shorten_to(line, space, SMALL) for line in str(name).split("\n")) for name in names]
+    return [wrap_to(name, space, SMALL) for name in names]
+
+
+def name_rows(axis: Any, names: Sequence[str]) -> None:
+    """A band and a name for each row, the first at the top."""
+    for row in range(0, len(names), 2):
+        axis.axhspan(row - 0.5, row + 0.5, color=text_color(), alpha=0.06, linewidth=0, zorder=0)
+    axis.set_yticks(np.arange(len(names)), names, fontsize=SMALL)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(visible=False, axis="y")
+
+
+def _panels_of(axes: list[Any]) -> Panels:
+    """The caller's axes as panels."""
+    for axis in axes:
+        _dress(axis)
+    figure = axes[0].get_figure(root=True)
+    wide = axes[-1].get_window_extent().width / figure.dpi
+    return Panels(figure, axes, True, False, wide, wide, 1, 0.0)
+
+
+def _dress(axis: Any) -> None:
+    axis.tick_params(labelsize=TINY)
+    axis.spines[["left", "top", "right"]].set_visible(False)
+
+
+def _alone(name: str, **others: Any) -> None:
+    """Refuse arguments that describe a new figure."""
+    for other, value in others.items():
+        if value is not None:
+            raise ValueError(f"{other} is for a new figure, and {name} for the caller's: leave one of them out")

@@ -1,1 +1,0 @@
-"""Posteriors in files: netCDF with JSON and numbers, and without code."""

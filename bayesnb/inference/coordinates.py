@@ -1,0 +1,539 @@
+"""Coordinates in which NUTS moves, by distribution."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln, logsumexp
+from numpyro.distributions import biject_to, constraints
+from scipy.special import expit, log_expit
+
+from bayesnb.families.distributions import LogProbability
+from bayesnb.families.draw import log_gammas
+from bayesnb.families.formulas import compiled
+
+__all__ = [
+    "Anchored",
+    "AnchoredVector",
+    "BentGamma",
+    "BentSimplex",
+    "Coordinate",
+    "Drawn",
+    "Logit",
+    "Plain",
+    "ScaledCovariance",
+    "Sticks",
+    "bend",
+    "concentration_of",
+    "log_sigmoid",
+    "unbend",
+    "unconstrained",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Coordinates: the value at a point, the density there, and the point of a value
+# --------------------------------------------------------------------------------------------------
+
+
+class Position(NamedTuple):
+    """A site at a point of the sampler.
+
+    Attributes
+    ----------
+    value : array or LogProbability
+        Value for the program, inside the support even if the exact number underflows.
+    stored : array
+        Value for the results; a probability may underflow to zero.
+    log_density : array, scalar
+        Log density of the point under the site's prior, including the change of variables.
+    """
+
+    value: Any
+    stored: Any
+    log_density: Any
+
+
+class Drawn(NamedTuple):
+    """Draws of a site by NumPy.
+
+    Attributes
+    ----------
+    value : array
+    logs : tuple of array
+        Logarithms that do not underflow, of a simplex, of a gamma variable, or of a probability and its complement;
+        empty for any other distribution.
+    """
+
+    value: np.ndarray
+    logs: tuple[np.ndarray, ...] = ()
+
+
+class Coordinate(ABC):
+    """A smooth one-to-one map between unconstrained numbers z and the values of a site.
+
+    Subclasses are registered as JAX pytrees. Their arrays tune the map to the target, as a step size does, and may come
+    from the closed form. The density is the target's for all their values.
+    """
+
+    @abstractmethod
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        """Value and log density at z, under JAX.
+
+        Parameters
+        ----------
+        z : array
+        prior : Distribution
+            The site's distribution in the program, `Independent` and `ExpandedDistribution` taken off.
+        """
+
+    @abstractmethod
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        """The z of draws, in NumPy; a random one of them if the map has more dimensions than the site.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            One leading axis.
+        prior : Distribution
+            As for `at`, given the draws of the sites before.
+        rng : numpy.random.Generator
+        """
+
+
+def unconstrained(support: Any, value: Any) -> Any:
+    """The point that NumPyro's map takes to a value of the support; `compiled` makes one program of its operations."""
+    return biject_to(support).inv(value)
+
+
+# --------------------------------------------------------------------------------------------------
+# A coordinate for the logarithm of a gamma variable of any shape.
+#
+# Let :math:`e^u \sim \mathrm{Gamma}(a)`. For a shape far below one, u has an exponential tail of scale 1/a on the
+# left and falls off like :math:`\exp(-e^u)` on the right. No step size suits both: a long step diverges on the right,
+# and short steps do not cross the tail. The coordinate z with
+#
+# .. math:: u(z) = \log \operatorname{softplus}(z) + (1/a - 1) \log \operatorname{sigmoid}(z), \qquad a \le 1
+#
+# is near u a on the left and near e^u on the right, so that z has tails of scale one on both sides. For a = 1 it is
+# logistic exactly: :math:`P(e^u > t) = e^{-t}` at t = softplus(z).
+#
+# The shape only tunes the coordinate. u is a smooth increasing function of z for every a, so that the density of z,
+# which includes the derivative of u, is that of the target for every a.
+# --------------------------------------------------------------------------------------------------
+
+FAR = -30.0
+"""Below this, log softplus(z) is z to 13 digits, and softplus(z) may underflow."""
+
+NEWTON_STEPS = 60
+"""Largest number of steps of the inverse; six are usual."""
+
+
+@jax.custom_jvp
+def log_sigmoid(z: Any) -> Any:
+    """Log of the logistic function, under JAX; twice as fast as JAX's own if value and gradient are compiled."""
+    return jnp.minimum(z, 0.0) - jnp.log1p(jnp.exp(-jnp.abs(z)))
+
+
+@log_sigmoid.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (z,), (change,) = primals, tangents
+    return log_sigmoid(z), _sigmoid_of_minus(z) * change
+
+
+def _sigmoid_of_minus(z: Any) -> Any:
+    small = jnp.exp(-jnp.abs(z))
+    return jnp.where(z > 0, small, 1.0) / (1.0 + small)
+
+
+@jax.custom_jvp
+def bend(z: Any, excess: Any) -> tuple[Any, Any]:
+    """The logarithm u(z), and the logarithm of its derivative, under JAX.
+
+    Parameters
+    ----------
+    z : array
+    excess : array
+        1 / a - 1, not negative.
+    """
+    u, slope, _ = _bend(z, excess)
+    return u, jnp.log(slope)
+
+
+@bend.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # The derivative with respect to the shape is left out, because nothing uses it.
+    u, slope, curvature = _bend(*primals)
+    return (u, jnp.log(slope)), (slope * tangents[0], curvature / slope * tangents[0])
+
+
+def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
+    """u(z) and its first two derivatives."""
+    below = _sigmoid_of_minus(z)
+    log_above = log_sigmoid(z)
+    far = z < FAR
+    # Not z - log_above, which loses its digits for negative z.
+    softplus = jnp.maximum(z, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(z)))
+    log_softplus = jnp.where(far, z, jnp.log(jnp.where(far, 1.0, softplus)))
+    ratio = jnp.exp(log_above - log_softplus)
+    slope = ratio + excess * below
+    curvature = ratio * (below - ratio) - excess * below * (1.0 - below)
+    return log_softplus + excess * log_above, slope, curvature
+
+
+def unbend(u: np.ndarray, excess: Any) -> np.ndarray:
+    """The z whose u(z) is given, in NumPy.
+
+    u(z) is concave, and at most z / a and at most log softplus(z). The larger of the two z from these bounds is to the
+    left of the solution, and Newton's method increases from there to the solution.
+    """
+    u, excess = np.broadcast_arrays(u, excess)
+    shape = 1 / (1 + excess)
+    z = np.maximum(shape * u, _inverse_softplus(np.exp(np.minimum(u, 700.0))))
+    for _ in range(NEWTON_STEPS):
+        value, slope = _value_and_slope(z, excess)
+        step = (u - value) / slope
+        z = z + step
+        if np.all(np.abs(step) <= 1e-9 * (1 + np.abs(z))):
+            break
+    return z
+
+
+def _value_and_slope(z: np.ndarray, excess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    log_sigmoid = log_expit(z)
+    log_softplus = np.where(z < FAR, z, np.log(-log_expit(-np.maximum(z, FAR))))
+    return log_softplus + excess * log_sigmoid, np.exp(log_sigmoid - log_softplus) + excess * expit(-z)
+
+
+def _inverse_softplus(t: np.ndarray) -> np.ndarray:
+    """The z with log(1 + e^z) = t; minus infinity where t is zero."""
+    with np.errstate(divide="ignore"):
+        return t + np.log(-np.expm1(-t))
+
+
+# --------------------------------------------------------------------------------------------------
+# The coordinate of a gamma variable, or of its inverse
+# --------------------------------------------------------------------------------------------------
+
+LARGEST_LOG = 700.0
+"""Bounds of the logarithms of values for a program, within the range of float64."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BentGamma(Coordinate):
+    r"""A rate (Gamma prior), or the precision of a variance (InverseGamma prior), by its bent logarithm.
+
+    :math:`\log \lambda = u(z) - \log b` with the posterior's rate b. For a shape near one, the rate or precision itself
+    is softplus(z) / b, because its logarithm has a long left tail. Where the shape is large, the logarithm has the
+    shorter tails, and u = z.
+
+    Attributes
+    ----------
+    bent : array of bool, or None
+        Where u is bent; None if it is nowhere, which saves a sampler half of the time.
+    excess : array
+        Parameter of the bend: 1 / a - 1 with a the smaller of one and the posterior's shape.
+    log_rate : array
+        log b.
+    log_normaliser : array, scalar, or None
+        Of the prior's density; None where the hyperparameters depend on another site.
+    """
+
+    bent: Any
+    excess: Any
+    log_rate: Any
+    log_normaliser: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
+        if self.bent is not None:
+            u, of_bend = bend(z, self.excess)
+            log_gamma = jnp.where(self.bent, u, z) - self.log_rate
+            log_slope = jnp.where(self.bent, of_bend, 0.0)
+        shape, rate = jnp.asarray(prior.concentration), jnp.asarray(prior.rate)
+        log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope).sum()
+        if self.log_normaliser is None:
+            constant = shape * jnp.log(rate) - gammaln(shape)
+            log_density += jnp.broadcast_to(constant, log_gamma.shape).sum()
+        else:
+            log_density += self.log_normaliser
+        log_value = -log_gamma if isinstance(prior, dist.InverseGamma) else log_gamma
+        value = jnp.exp(jnp.clip(log_value, -LARGEST_LOG, LARGEST_LOG))
+        return Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        u = drawn.logs[0] + self.log_rate
+        return u if self.bent is None else np.where(self.bent, unbend(u, self.excess), u)
+
+
+# --------------------------------------------------------------------------------------------------
+# The coordinate of a covariance matrix with an inverse Wishart prior
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ScaledCovariance(Coordinate):
+    r"""The Cholesky factor of :math:`\Omega`, with :math:`\Sigma = R \Omega R^T` and logarithms on its diagonal.
+
+    R is the Cholesky factor of the posterior's scale matrix, so that :math:`\Omega` is near a multiple of the identity
+    for any correlations of the columns. The determinant of the map from :math:`\Omega` to :math:`\Sigma` is
+    :math:`|R|^{p + 1}` for p columns.
+
+    Attributes
+    ----------
+    root : array, shape (..., columns, columns)
+        R.
+    """
+
+    root: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        transform = biject_to(constraints.positive_definite)
+        scaled = transform(z)
+        value = self.root @ scaled @ jnp.swapaxes(self.root, -1, -2)
+        value = (value + jnp.swapaxes(value, -1, -2)) / 2
+        log_root = jnp.log(jnp.diagonal(self.root, axis1=-2, axis2=-1)).sum()
+        log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, scaled).sum()
+        return Position(value, value, log_density + (value.shape[-1] + 1) * log_root)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        half = np.linalg.solve(self.root, drawn.value)
+        scaled = np.linalg.solve(self.root, np.swapaxes(half, -1, -2))
+        symmetric = (scaled + np.swapaxes(scaled, -1, -2)) / 2
+        return np.asarray(compiled(unconstrained, constraints.positive_definite, symmetric))
+
+
+# --------------------------------------------------------------------------------------------------
+# The coordinates of a number, or of a vector, with a normal prior whose spread may depend on another site
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Anchored(Coordinate):
+    r"""Distance from the posterior's centre, in posterior standard deviations: :math:`\mu = c + s r z`.
+
+    Here s is the prior's standard deviation, which the program gives and which may depend on another site, and r the
+    ratio of the posterior's standard deviation to it. In a normal-inverse-gamma posterior, z is standard normal for
+    every variance. The spread of the mean itself changes with the variance, and samplers are slow on such a shape.
+
+    Attributes
+    ----------
+    centre : array
+        c.
+    ratio : array
+        r, positive.
+    """
+
+    centre: Any
+    ratio: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        from_prior = (self.centre - prior.loc) / prior.scale + self.ratio * z
+        log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
+        value = self.centre + prior.scale * self.ratio * z
+        return Position(value, value, log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        return (drawn.value - self.centre) / (np.asarray(prior.scale) * self.ratio)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AnchoredVector(Coordinate):
+    r"""As `Anchored`, for vectors: :math:`\mu = c + r L z` with the Cholesky factor L of the prior's covariance matrix.
+
+    In a normal-inverse-Wishart posterior, z is standard normal for every covariance matrix.
+
+    Attributes
+    ----------
+    centre : array, shape (..., columns)
+        c.
+    ratio : array, shape (..., columns)
+        r, positive.
+    """
+
+    centre: Any
+    ratio: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        from_prior = _solved(prior.scale_tril, self.centre - prior.loc) + self.ratio * z
+        log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
+        value = self.centre + (prior.scale_tril @ (self.ratio * z)[..., None])[..., 0]
+        return Position(value, value, log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(compiled(_solved, prior.scale_tril, drawn.value - self.centre)) / self.ratio
+
+
+def _solved(factor: Any, vector: Any) -> Any:
+    """The vectors x of L x = v, for lower triangular matrices L."""
+    factor, vector = jnp.asarray(factor), jnp.asarray(vector)
+    shape = jnp.broadcast_shapes(factor.shape[:-1], vector.shape)
+    factor = jnp.broadcast_to(factor, (*shape, shape[-1]))
+    return jax.scipy.linalg.solve_triangular(factor, jnp.broadcast_to(vector, shape)[..., None], lower=True)[..., 0]
+
+
+# --------------------------------------------------------------------------------------------------
+# The coordinate of any other distribution: NumPyro's map onto its support
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Plain(Coordinate):
+    """NumPyro's ``biject_to`` of the support: the logarithm of a positive number, a real number as it is."""
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        transform = biject_to(prior.support)
+        value = transform(z)
+        log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, value).sum()
+        return Position(value, value, log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(compiled(unconstrained, prior.support, drawn.value))
+
+
+# --------------------------------------------------------------------------------------------------
+# Coordinates of probabilities with a Dirichlet prior, or a Beta prior (two categories)
+# --------------------------------------------------------------------------------------------------
+
+
+def concentration_of(prior: Any) -> Any:
+    """Concentrations of a Dirichlet, or of a Beta as a Dirichlet of two, first that of the probability itself.
+
+    Returns
+    -------
+    array, shape (..., categories)
+    """
+    if isinstance(prior, dist.Beta):
+        xp = jnp if isinstance(prior.concentration1, jax.Array) else np
+        return xp.stack(xp.broadcast_arrays(prior.concentration1, prior.concentration0), axis=-1)
+    return prior.concentration
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Logit(Coordinate):
+    r"""The logit of a probability with a Beta prior, for concentrations of one and above.
+
+    With :math:`\log p = \log \sigma(z)` and :math:`\log(1 - p) = \log p - z`, the density of z is
+    :math:`a \log p + b \log(1 - p)`: the change of variables adds one to both exponents of the prior.
+
+    Attributes
+    ----------
+    log_normaliser : array, scalar, or None
+        Of the prior's density; None where a concentration depends on another site.
+    """
+
+    log_normaliser: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        log_prob = log_sigmoid(z)
+        log_rest = log_prob - z
+        log_density = (prior.concentration1 * log_prob + prior.concentration0 * log_rest).sum()
+        log_density += _log_normaliser(self.log_normaliser, concentration_of(prior), z.shape)
+        return Position(LogProbability(log_prob, log_rest), jnp.exp(log_prob), log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        return drawn.logs[0] - drawn.logs[1]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sticks(Coordinate):
+    r"""Stick-breaking, for concentrations of one and above.
+
+    Category k takes the share sigmoid(z_k) of the rest after the categories before it. In logarithms,
+
+    .. math:: \log p_k = \log \sigma(z_k) + \sum_{j<k} \log \sigma(-z_j), \qquad
+              \log \left| \partial p / \partial z \right| = \sum_k \log p_k ,
+
+    so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one.
+
+    Attributes
+    ----------
+    log_normaliser : array, scalar, or None
+        As for `Logit`.
+    """
+
+    log_normaliser: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        taken = log_sigmoid(z)
+        left = jnp.cumsum(taken - z, axis=-1)
+        edge = ((0, 0),) * (z.ndim - 1)
+        log_prob = jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0)))
+        log_density = (prior.concentration * log_prob).sum()
+        log_density += _log_normaliser(self.log_normaliser, prior.concentration, log_prob.shape[:-1])
+        return Position(LogProbability(log_prob), jnp.exp(log_prob), log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        log_prob = drawn.logs[0]
+        left = np.exp(log_prob[..., :0:-1]).cumsum(axis=-1)[..., ::-1]
+        return log_prob[..., :-1] - np.log(left)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class BentSimplex(Coordinate):
+    r"""Proportions of independent gamma variables, each in its bent coordinate, for concentrations below one.
+
+    There are as many z as categories: with :math:`u_k = u(z_k)` of `bend` and :math:`s = \log \sum_k e^{u_k}`,
+
+    .. math:: \log p_k = u_k - s .
+
+    The proportions p and s are independent under the density
+
+    .. math:: \log f(p) + \sum_k \log p_k + h(s) + \sum_k \log u'(z_k), \qquad h(s) = B s - e^s ,
+
+    where f is the density of p, prior and likelihood, and h that of the logarithm of a Gamma(B) variable. Any h leaves
+    the distribution of p as it is; with B the sum of the posterior's concentrations, the :math:`e^{u_k}` are
+    independent gamma variables.
+
+    Attributes
+    ----------
+    excess : array, shape (..., categories)
+        Parameters of the bends: 1 / a - 1 with a the smaller of one and the posterior's concentration.
+    total : array, shape (...)
+        B.
+    log_normaliser : array, scalar, or None
+        As for `Logit`.
+    """
+
+    excess: Any
+    total: Any
+    log_normaliser: Any
+
+    def at(self, z: Any, prior: dist.Distribution) -> Position:
+        u, log_slope = bend(z, self.excess)
+        log_total = logsumexp(u, axis=-1)
+        log_prob = u - log_total[..., None]
+        concentration = concentration_of(prior)
+        log_density = (
+            (concentration * log_prob).sum()
+            + (self.total * log_total - jnp.exp(log_total)).sum()
+            + log_slope.sum()
+            + _log_normaliser(self.log_normaliser, concentration, log_total.shape)
+        )
+        parts = (log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)
+        value = LogProbability(*parts)
+        return Position(value, jnp.exp(value.log), log_density)
+
+    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        log_prob = drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
+        log_total = log_gammas(np.broadcast_to(self.total, log_prob.shape[:-1]), rng)
+        return unbend(log_prob + log_total[..., None], self.excess)
+
+
+def _log_normaliser(known: Any, concentration: Any, shape: tuple[int, ...]) -> Any:
+    """Log of the product of the constants of a site's densities, one for each element of `shape`."""
+    if known is not None:
+        return known
+    of_each = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+    return jnp.broadcast_to(of_each, shape).sum()

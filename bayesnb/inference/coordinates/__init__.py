@@ -1,1 +1,0 @@
-"""Coordinates of NUTS: unconstrained numbers for every parameter."""

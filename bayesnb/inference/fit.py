@@ -1,0 +1,659 @@
+"""The functions that make posteriors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.checking import a_type, warn
+from bayesnb.data.labels import warn_of_one_class
+from bayesnb.data.read import is_dask
+from bayesnb.data.schema import Schema
+from bayesnb.families.base import Family
+from bayesnb.families.statistics import ClassCounts
+from bayesnb.inference.em import EM, MAP, MLE
+from bayesnb.inference.exact import Exact, Inference
+from bayesnb.inference.gibbs import Gibbs
+from bayesnb.inference.large import read_batches, read_dask, read_parquet
+from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.sources import read_table
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters, ModelStatistics
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import EVERY_COLUMN, declared_categories, read_classes
+from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.model.problem import Problem
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.sampled import SampledPosterior
+
+__all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
+
+# --------------------------------------------------------------------------------------------------
+# The inference that a user gives, by name or with settings, or the default
+# --------------------------------------------------------------------------------------------------
+
+INFERENCES: Mapping[str, Inference] = {
+    "exact": Exact(),
+    "nuts": NUTS(),
+    "gibbs": Gibbs(),
+    "map": MAP(),
+    "mle": MLE(),
+    "em": EM(),
+}
+"""The inferences that have a name."""
+
+
+def as_inference(inference: Any) -> Inference:
+    """The inference that is given, `Exact()` by default.
+
+    Raises
+    ------
+    TypeError
+        If it is neither an inference nor a name, or is a class of inferences rather than an instance.
+    ValueError
+        If it is a text that names none.
+    """
+    if inference is None:
+        return INFERENCES["exact"]
+    if isinstance(inference, Inference):
+        return inference
+    if isinstance(inference, type) and issubclass(inference, Inference):
+        raise TypeError(f"inference is the class {inference.__name__}: give an instance, nb.{inference.__name__}()")
+    if not isinstance(inference, str) or inference not in INFERENCES:
+        error = ValueError if isinstance(inference, str) else TypeError
+        raise error(f"inference is {inference!r}: give one of {[*INFERENCES]}, or such as nb.NUTS(num_samples=500)")
+    return INFERENCES[inference]
+
+
+# --------------------------------------------------------------------------------------------------
+# Parameters that a user gives, read into the arrays of a model and checked
+# --------------------------------------------------------------------------------------------------
+
+OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
+"""Names of PyMC for statistics of the sampler."""
+
+
+def posterior_from_parameters(
+    model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
+) -> PointPosterior:
+    """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
+    parameters = _Given(parameters)
+    names, named = _columns(model, parameters, columns)
+    labels = read_classes(classes)
+    schema = Schema(names, named, labels)
+    categories: dict[int, tuple] = {}
+    for name, (family, chosen) in model.features.items():
+        if family.cell == "category":
+            for position in schema.positions(name, chosen):
+                column = schema.columns[position]
+                declared = declared_categories(family, column)
+                if family.joint:
+                    if declared is None:
+                        raise ValueError(
+                            f"column {column!r} of {name!r}: the categories of a joint block do not follow from the "
+                            f"shape of its parameters: give nb.{type(family).__name__}(categories=...)"
+                        )
+                    categories[position] = declared
+                    continue
+                size = _find(parameters, column, family.parameter_names()[0], family, alone=False).shape[-1]
+                if declared is not None and len(declared) != size:
+                    raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
+                categories[position] = tuple(range(size)) if declared is None else declared
+    description = replace(
+        model.description if isinstance(model, BoundModel) else model,
+        class_probs=class_probs if class_probs is not None else model.class_probs,
+        feature_inclusion=None,
+    )
+    bound = BoundModel.of(description, Schema(names, named, labels, categories))
+    if bound.class_probs is None:
+        raise ValueError("class_probs is missing: give the probability of each class")
+    if isinstance(bound.class_probs, str):
+        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
+    # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
+    blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
+    resolved = bound.with_every_value().resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
+    alone = len(model.features) == 1 and EVERY_COLUMN in model.features
+    sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
+    for site in resolved.sites:
+        block = resolved.blocks[site.block]
+        owner = block.name if site.column is None else block.labels[site.column]
+        sites[site.name] = _find(parameters, owner, site.parameter, block.family, alone=alone)
+    unread = [name for name in parameters if name not in parameters.read]
+    if unread:
+        raise ValueError(f"parameters has {unread[0]!r}, which the model does not: it has {[*sites]}")
+    values = resolved.sites.parameters(sites)
+    check_support(resolved, values)
+    return PointPosterior(resolved, values)
+
+
+def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
+    if columns is not None:
+        twice = [column for column in columns if list(columns).count(column) > 1]
+        if twice:
+            raise ValueError(f"columns names {twice[0]!r} twice")
+        return tuple(columns), any(isinstance(column, str) for column in columns)
+    names: list[Any] = []
+    for name, (family, chosen) in model.features.items():
+        if name is EVERY_COLUMN:
+            if family.by_column:
+                keys = list(parameters)
+                return tuple(keys), any(isinstance(key, str) for key in keys)
+            table = _find(parameters, "x", family.parameter_names()[0], family, alone=True)
+            if table.ndim != 2:
+                raise ValueError(f"the table has shape {table.shape}: give (classes, columns)")
+            return tuple(range(table.shape[1])), False
+        if isinstance(chosen, slice):
+            raise ValueError(
+                f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]"
+            )
+        names += [name] if chosen is None else chosen
+    return tuple(names), any(isinstance(name, str) for name in names)
+
+
+def read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray]]:
+    """Draws by site, and the sampler's statistics by ArviZ's names, of what `bayesnb.from_samples` takes."""
+    if "posterior" not in samples:
+        return samples, {}
+    draws = _of_every_draw(samples["posterior"])
+    stats = _of_every_draw(samples["sample_stats"]) if "sample_stats" in samples else {}
+    # `to_datatree` writes "|" for each "/" in a name.
+    with_slashes = {name.replace("|", "/"): value for name, value in draws.items()}
+    return with_slashes | draws, {
+        OTHER_NAMES.get(name, name): value
+        for name, value in stats.items()
+        if value.ndim == 2 and value.dtype.kind in "biuf"
+    }
+
+
+def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
+    """The arrays of a group that have a value for each chain and draw, these axes in front."""
+    return {
+        str(name): np.asarray(value.transpose("chain", "draw", ...))
+        for name, value in group.data_vars.items()
+        if {"chain", "draw"} <= {*value.dims}
+    }
+
+
+class _Given(Mapping[Any, Any]):
+    """Values by name; records which names were read."""
+
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        self._values = values
+        self.read: set[Any] = set()
+
+    def __getitem__(self, name: Any) -> Any:
+        value = self._values[name]
+        self.read.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:
+    """The values of a parameter under any of the names it may have."""
+    keys = [f"{owner}_{parameter}", f"{owner}_{parameter}s"] + ([parameter, f"{parameter}s"] if alone else [])
+    for key in keys:
+        if key in parameters:
+            return np.asarray(parameters[key], dtype=np.float64)
+    given = parameters.get(owner)
+    if isinstance(given, Mapping):
+        for key in (parameter, f"{parameter}s"):
+            if key in given:
+                return np.asarray(given[key], dtype=np.float64)
+    elif given is not None and len(family.parameter_names()) == 1:
+        return np.asarray(given, dtype=np.float64)
+    raise ValueError(f"parameters has no {keys[0]!r}: there are {list(parameters)}")
+
+
+@in_float64
+def check_support(model: BoundModel, parameters: ModelParameters) -> None:
+    """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
+
+    Raises
+    ------
+    ValueError
+        Naming the site.
+    """
+    named = model.sites.by_name(parameters)
+    if not np.all(constraints.simplex(named[CLASS_SITE])):
+        raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
+    for i, (block, given) in enumerate(zip(model.blocks, parameters.blocks, strict=True)):
+        names = {site.parameter: site.name for site in reversed([*model.sites]) if site.block == i}
+
+        def compare(
+            parameter: str,
+            distribution: dist.Distribution,
+            given: Mapping[str, Any] = given,
+            names: Mapping[str, str] = names,
+        ) -> Any:
+            value = given[parameter]
+            if not np.all(distribution.support(value)):
+                shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
+                raise ValueError(
+                    f"the values of {names[parameter]!r} are not all {_in_words(distribution.support)}: {shown}"
+                )
+            return value
+
+        block.family.prior(compare)
+
+
+def _in_words(support: Any) -> str:
+    words = {
+        "UnitInterval": "between 0 and 1",
+        "Probability": "between 0 and 1",
+        "Positive": "positive",
+        "PositiveVector": "positive",
+        "Simplex": "probabilities that sum to one",
+        "PositiveDefinite": "symmetric positive definite matrices",
+    }
+    return words.get(str(support).split("(")[0], f"in {support}")
+
+
+# --------------------------------------------------------------------------------------------------
+# The functions that condition a model: read the data into a problem, give it to an inference, return a posterior
+# --------------------------------------------------------------------------------------------------
+
+
+def fit(
+    model: Model | Family,
+    X: Any,
+    y: Any,
+    inference: Inference | str | None = None,
+    *,
+    sample_weight: Any = None,
+    classes: Any = None,
+    feature_names: Any = None,
+    key: Any = 0,
+) -> Posterior:
+    """Condition a model on a table.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+        A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
+        categories, and its classes unless `classes` names others.
+    X : table, shape (rows, columns)
+        NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
+        skipped, which is exact if they are missing at random. Or a JAX array, read on its own device. Or a Dask array
+        or data frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same
+        partitions, and every row has a label.
+    y : labels of shape (rows,), str or None
+        Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
+        column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,
+        `EM()`, `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
+    inference : Inference or str, optional
+        `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
+    sample_weight : array, shape (rows,), optional
+        Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
+        in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
+        that the columns of `predict_proba` do not depend on the weights.
+    classes : sequence or int, optional
+        All labels that may occur, also those without a row, in the order of the results; or their number, for the
+        labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
+    feature_names : sequence, shape (columns,), optional
+        Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``. The model
+        may name these columns; summaries, plots and errors show them, files hold them, and `update` keeps them. Later
+        arrays need no names. Names of a table with names must be those that it has.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
+        naming one that can.
+
+    Warns
+    -----
+    UserWarning
+        If `y` has one class only and `classes` is not given: every prediction is then that class. If a feature has the
+        name of `y`. If a cell of a bound model's column is not among its categories.
+
+    See Also
+    --------
+    fit_batches : Fit a table that comes in batches.
+    fit_parquet : Fit Parquet files.
+    NaiveBayes : The description of a model.
+    estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+
+    The label's column by its name:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "fruit": ["apple", "apple", "lime"]})
+    >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
+    ['apple', 'apple', 'lime']
+    """
+    model, inference = as_model(model), as_inference(inference)
+    if is_dask(X) or is_dask(y):
+        problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
+    else:
+        problem = read_table(model, X, y, sample_weight, classes, feature_names)
+    inference.check(problem)
+    _warn_of_leak(problem, y)
+    _warn_of_one_class(problem, classes)
+    return inference.fit(problem, key=key)
+
+
+def fit_batches(
+    model: Model | Family,
+    batches: Any,
+    inference: Inference | str | None = None,
+    *,
+    classes: Any = None,
+    feature_names: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on a table in batches. One batch is in memory at a time.
+
+    The result is that of `fit` to all the batches at once, up to the order of summation.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    batches : iterable, or callable that returns one
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
+        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
+        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
+        its column. It has the prior that a fit to all rows would have given it.
+    inference : Inference or str, optional
+        `Exact()` by default; any that reads statistics.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    feature_names : sequence, shape (columns,), optional
+        As for `fit`.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
+        variable CI is set.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_parquet : Fit Parquet files.
+    Posterior.update : Add rows to the data.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
+    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_batches(model, batches, classes, inference.check, progress, feature_names)
+    _warn_of_one_class(problem, classes)
+    return inference.fit(problem, key=key)
+
+
+def fit_parquet(
+    model: Model | Family,
+    paths: Any,
+    target: str,
+    inference: Inference | str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Any = None,
+    batch_rows: int | None = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
+
+    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
+    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    paths : str or path, or sequence of them
+        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
+    target : str
+        Column of the labels. No label may be missing.
+    inference : Inference or str, optional
+        `Exact()` by default; any that reads statistics.
+    columns : sequence of str, optional
+        Columns of the table; by default those of a bound model, else all but the target and the weights.
+    sample_weight : str, optional
+        Column of the weights of the rows.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    batch_rows : int, optional
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        As for `fit_batches`.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
+    FileNotFoundError
+        If a file does not exist, or a folder has no ``*.parquet`` file.
+    ImportError
+        Without pyarrow, which comes with ``bayesnb[distributed]``.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_batches : Fit a table that comes in batches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/rows.parquet")
+    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
+    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
+    array([[0.835, 0.165],
+           [0.717, 0.283],
+           [0.297, 0.703]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    problem = read_parquet(
+        model,
+        paths,
+        target,
+        columns=columns,
+        sample_weight=sample_weight,
+        classes=classes,
+        batch_rows=batch_rows,
+        check=inference.check,
+        progress=progress,
+    )
+    _warn_of_one_class(problem, classes)
+    return inference.fit(problem, key=key)
+
+
+def from_parameters(
+    model: Model | Family,
+    *,
+    classes: Any,
+    parameters: Mapping[Any, Any],
+    class_probs: Any = None,
+    columns: Any = None,
+) -> PointPosterior:
+    """A posterior at given parameters, such as the probability tables of a textbook.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+        Gives the family of each column; its priors are not used.
+    classes : sequence
+        Labels, in the order of the class axis of every table below.
+    parameters : mapping
+        Values by site (``"island_prob"``), by block or column where the family has one parameter (``"island"``), by
+        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by
+        block or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a
+        column of categories.
+    class_probs : array, shape (classes,), optional
+        Needed unless the model has `class_probs`.
+    columns : sequence, optional
+        Names of the table's columns; by default those that the model names, else positions.
+
+    Returns
+    -------
+    PointPosterior
+
+    Raises
+    ------
+    ValueError
+        If a table is missing, has the wrong shape, or holds values that are no parameters (probabilities that do not
+        sum to one, a negative variance).
+
+    See Also
+    --------
+    from_samples : A posterior from draws of another sampler.
+    PointPosterior : A point estimate.
+
+    Examples
+    --------
+    Radio stations that the young and the old like (Barber 2012, Example 10.1).
+
+    >>> import bayesnb as nb
+    >>> likes = [[0.95, 0.05, 0.02, 0.20], [0.03, 0.82, 0.34, 0.92]]
+    >>> posterior = nb.from_parameters(
+    ...     nb.Bernoulli(), classes=["young", "old"], class_probs=[0.1, 0.9], parameters={"prob": likes}
+    ... )
+    >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
+    array([[0.9161, 0.0839]])
+    """
+    return posterior_from_parameters(as_model(model), classes, parameters, class_probs, columns)
+
+
+def from_samples(
+    model: Model | Family,
+    samples: Any,
+    *,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+    feature_names: Any = None,
+) -> SampledPosterior:
+    """A posterior from draws of any other sampler.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    samples : mapping, xarray.DataTree or InferenceData
+        Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain. Or
+        groups of draws in ArviZ's names, such as `Posterior.to_datatree` and PyMC give: ``posterior`` with the draws
+        and, if there is one, ``sample_stats`` with the sampler's statistics. Without ``diverging`` among these the
+        divergences are unknown.
+    X, y, sample_weight, classes, feature_names
+        The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
+
+    Returns
+    -------
+    SampledPosterior
+
+    Raises
+    ------
+    ValueError
+        If a site is missing, has the wrong shape, or holds values that are not finite; or a statistic of the sampler
+        has another shape than the draws.
+
+    See Also
+    --------
+    from_parameters : A posterior of known parameters.
+    SampledPosterior : The posterior as draws.
+    compare : Whether samples agree with the closed form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> X, y, rng = [[1], [1], [0], [0]], ["a", "a", "b", "b"], np.random.default_rng(0)
+    >>> samples = {
+    ...     "class_prob": rng.dirichlet([3.0, 3.0], size=4000),
+    ...     "x_prob": rng.beta([[3.0], [1.0]], [[1.0], [3.0]], size=(4000, 2, 1)),
+    ... }
+    >>> posterior = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), samples, X=X, y=y)
+    >>> posterior.predict_proba([[1]]).round(1)
+    array([[0.8, 0.2]])
+    """
+    problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
+    resolved = problem.resolved
+    draws, sample_stats = read_samples(samples)
+    parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
+    leading = parameters.class_prob.ndim - 1
+    if leading not in (1, 2):
+        raise ValueError(
+            f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
+            "(draw, classes)"
+        )
+    for name, value in resolved.sites.by_name(parameters).items():
+        if not np.isfinite(value).all():
+            raise ValueError(f"the draws of {name!r} are not all finite: leave these draws out, or sample again")
+    if parameters.class_prob.size == 0:
+        raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give at least one draw")
+    check_support(resolved, parameters)
+    if leading == 1:
+        parameters = jax.tree.map(lambda value: value[None], parameters)
+    for name, value in sample_stats.items():
+        if value.shape != parameters.class_prob.shape[:2]:
+            raise ValueError(
+                f"{name!r} in sample_stats has shape {value.shape}, and the draws {parameters.class_prob.shape[:2]}: "
+                "select the same chains and draws of both"
+            )
+    return SampledPosterior(problem, resolved, parameters, sample_stats, None)
+
+
+def _warn_of_leak(problem: Problem, y: Any) -> None:
+    """Warn if a feature has the name of the labels, because the model then predicts the labels from themselves."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and any(name in block.labels for block in problem.model.blocks):
+        warn(
+            f"the labels are named {name!r}, and so is a feature of the model: leave that column out, with "
+            f"from_frame(..., exclude=[{name!r}]) where the model was guessed",
+            UserWarning,
+        )
+
+
+def _warn_of_one_class(problem: Problem, classes: Any) -> None:
+    """Warn of labels of one class, unless the user named the classes."""
+    if classes is None:
+        warn_of_one_class(problem.model.schema.classes)

@@ -1,0 +1,570 @@
+"""Blocks of columns: class prior, statistics, parameters, densities."""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import itemgetter
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.columns import listed
+from bayesnb.families.base import Family, Sample
+from bayesnb.families.categories import dirichlet_log_evidence
+from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.families.distributions import LogProbability, SampledParameters, times_log
+from bayesnb.families.draw import draw
+from bayesnb.families.formulas import log_prob
+from bayesnb.families.statistics import ClassCounts, Statistics
+
+__all__ = [
+    "CLASS_SITE",
+    "Block",
+    "ClassPrior",
+    "ModelParameters",
+    "ModelStatistics",
+    "draw_from_prior",
+    "draw_parameters",
+    "join_blocks",
+    "log_evidence",
+    "log_joint",
+    "log_prior_density",
+    "off_boundary",
+    "prior_densities",
+    "require_prior_shape",
+    "spread_class_prior",
+    "statistics_program",
+    "summed",
+    "updated",
+    "walk_family",
+    "walk_sites",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The prior on the class probabilities
+# --------------------------------------------------------------------------------------------------
+
+CLASS_SITE = "class_prob"
+"""Name of the class probabilities in results."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ClassPrior:
+    """Dirichlet prior on the class probabilities, or known probabilities.
+
+    Attributes
+    ----------
+    concentration : array, shape (classes,), or None where the probabilities are known
+    probs : array, shape (classes,), or None where they are learned
+    """
+
+    concentration: Any
+    probs: Any
+
+    def prior(self, sample: Callable) -> Any:
+        """Draw the class probabilities, or return the known ones."""
+        if self.probs is not None:
+            return self.probs
+        return sample(CLASS_SITE, dist.Dirichlet(self.concentration))
+
+    def update(self, counts: ClassCounts) -> "ClassPrior":
+        """Posterior given the classes' weights."""
+        return self if self.probs is not None else ClassPrior(self.concentration + counts.n, None)
+
+    def mean(self) -> Any:
+        """Mean of the class probabilities, shape (classes,)."""
+        if self.probs is not None:
+            return self.probs
+        return self.concentration / self.concentration.sum(axis=-1, keepdims=True)
+
+    def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
+        """Log probability of the labels, shape (...,); `prob` is an array or a `LogProbability`."""
+        return times_log(counts.n, prob).sum(axis=-1)
+
+    def log_evidence(self, counts: ClassCounts) -> Any:
+        """Log probability of the labels, class probabilities integrated out."""
+        if self.probs is not None:
+            return self.log_likelihood(self.probs, counts)
+        return dirichlet_log_evidence(self.concentration, counts.n)
+
+
+def spread_class_prior(
+    concentration: Any, probs: Any, classes: np.ndarray, counts: ClassCounts | None = None
+) -> ClassPrior:
+    """The class prior as arrays with a number for each class.
+
+    Parameters
+    ----------
+    concentration : float or array, shape (classes,)
+    probs : array of shape (classes,), mapping from label to probability, "empirical" or None
+        As for `NaiveBayes`.
+    classes : array, shape (classes,)
+        Labels.
+    counts : ClassCounts, optional
+        Weights of the labels, which "empirical" needs. If they are all zero, the probabilities are equal.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number, or one for each class; or "empirical" has no counts.
+    """
+    labels = classes.tolist()
+    if probs is None:
+        spread = np.asarray(concentration, dtype=np.float64)
+        if spread.ndim and spread.shape != classes.shape:
+            raise ValueError(
+                f"class_concentration has shape {spread.shape}, there are {len(labels)} classes {labels}: give one "
+                "number, or one per class"
+            )
+        return ClassPrior(np.broadcast_to(spread, classes.shape), None)
+    if isinstance(probs, str):
+        if counts is None:
+            raise ValueError('class_probs="empirical" needs data: fit the model')
+        weight = counts.n.sum()
+        return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
+    if isinstance(probs, Mapping):
+        if set(probs) != set(labels):
+            raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
+        return ClassPrior(None, np.array([probs[label] for label in labels], dtype=np.float64))
+    if probs.shape != classes.shape:
+        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
+    return ClassPrior(None, probs)
+
+
+# --------------------------------------------------------------------------------------------------
+# Blocks: columns of a table that one family describes with arrays of one shape
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that one family describes, with hyperparameters of one shape.
+
+    Attributes
+    ----------
+    name : str
+        Name of the block, or of its column.
+    family : Family
+        Hyperparameters spread to (classes, columns) or (classes, columns, categories).
+    columns : sequence of int
+        Positions in the schema; a range where they follow each other.
+    labels : tuple
+        Names of the columns.
+    by_column : bool
+        Whether results name each column; otherwise they name the block.
+    """
+
+    name: str
+    family: Family
+    columns: Sequence[int]
+    labels: tuple[Any, ...]
+    by_column: bool
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether the block's columns are one observation."""
+        return self.family.joint
+
+    def owner(self, j: int = 0) -> str:
+        """The column at a position of the block, or a joint block with its columns, for error messages."""
+        if not self.is_joint:
+            return f"column {self.labels[j]!r}"
+        return f"block {self.name!r} of the columns {listed(self.labels)}"
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether a row of the block is a vector of counts, whose total the likelihood is given."""
+        return self.family.cell == "count vector"
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether the block's columns hold categories."""
+        return self.family.cell == "category"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the cells are zeros and ones."""
+        return self.family.cell == "number" and self.family.support is constraints.boolean
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the cells are measurements: numbers that are not whole by the family's support."""
+        return self.family.cell == "number" and not self.family.support.is_discrete
+
+    @in_float64
+    def statistics_of_nothing(self, num_classes: int) -> Statistics:
+        """Statistics of a table that has no row."""
+        missing = np.full((1, len(self.columns)), 0.0 if self.is_joint else np.nan)
+        return self.family.statistics(missing, np.zeros((1, num_classes)))
+
+    @property
+    def members(self) -> Sequence[int | None]:
+        """Columns that results name one by one; a single None if they name the block as a whole."""
+        return range(len(self.columns)) if self.by_column else [None]
+
+    @property
+    def group_key(self) -> Hashable:
+        """Equal for blocks that can be joined: those of the same family, with fields of the same shape."""
+        leaves, structure = jax.tree.flatten(self.family)
+        return structure, tuple(leaf.shape[2:] for leaf in leaves)
+
+
+def join_blocks(blocks: list[Block]) -> Block:
+    """Several blocks as one, their columns side by side."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return Block(
+        blocks[0].name,
+        jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *[block.family for block in blocks]),
+        tuple(column for block in blocks for column in block.columns),
+        tuple(label for block in blocks for label in block.labels),
+        by_column=True,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The sufficient statistics of a table under a model, and the closed forms given them
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ModelStatistics:
+    """Sufficient statistics of a table under a model: the classes' and each block's.
+
+    Attributes
+    ----------
+    classes : ClassCounts
+    blocks : tuple of Statistics
+    """
+
+    classes: ClassCounts
+    blocks: tuple[Statistics, ...]
+
+    def __add__(self, other: Self) -> Self:
+        blocks = tuple(mine + theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
+        return type(self)(self.classes + other.classes, blocks)
+
+    def __sub__(self, other: Self) -> Self:
+        blocks = tuple(mine - theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
+        return type(self)(self.classes - other.classes, blocks)
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.classes * factor, tuple(block * factor for block in self.blocks))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Statistics of all classes of several groups, the classes of the first group first."""
+        blocks = zip(*(part.blocks for part in parts), strict=True)
+        classes = ClassCounts.joined([part.classes for part in parts])
+        return cls(classes, tuple(type(of_parts[0]).joined(of_parts) for of_parts in blocks))
+
+
+def updated(
+    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics
+) -> tuple[ClassPrior, tuple[Family, ...]]:
+    """Class prior and families given statistics; a family without a closed form stays as its prior."""
+    after = tuple(
+        given(family, counted) if isinstance(family, ConjugateFamily) else family
+        for family, counted in zip(families, statistics.blocks, strict=True)
+    )
+    return class_prior.update(statistics.classes), after
+
+
+def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> Any:
+    """Log density of labels and cells, every parameter integrated out; needs conjugate families."""
+    total = class_prior.log_evidence(statistics.classes)
+    for family, counted in zip(families, statistics.blocks, strict=True):
+        total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
+    return total
+
+
+# --------------------------------------------------------------------------------------------------
+# Values of the parameters of a model, draws of them, and their density under the prior
+# --------------------------------------------------------------------------------------------------
+
+PIECE = 250
+"""Draws whose densities under the prior are computed at a time."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ModelParameters:
+    """Values of all parameters; any leading axes.
+
+    Attributes
+    ----------
+    class_prob : array, shape (..., classes)
+    blocks : tuple of dict
+        For each block its parameters, shape (..., classes, columns) or (..., classes, columns, categories).
+    hyperparameters : dict
+        Learned hyperparameters by name, shape (..., *shape of the hyperprior); empty where all are given.
+    """
+
+    class_prob: Any
+    blocks: tuple[dict[str, Any], ...]
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+
+
+def draw_parameters(
+    class_prior: ClassPrior,
+    families: Sequence[Family],
+    rng: np.random.Generator,
+    sample_shape: tuple[int, ...] = (),
+    hyperparameters: Mapping[str, Any] | None = None,
+) -> ModelParameters:
+    """Independent draws of all parameters from priors (or posteriors, which have their form).
+
+    If the priors' arrays have leading axes (one entry for each value of the `hyperparameters`), the draws have them
+    too.
+    """
+
+    def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
+        # A distribution given a parameter already drawn has the sample shape in its batch shape.
+        extra = sample_shape if len(distribution.batch_shape) <= ranks.get(name, depth) else ()
+        require_prior_shape(family, name, distribution)
+        return draw(distribution, rng, extra)
+
+    with jax.enable_x64(True):
+        class_prob = class_prior.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
+        blocks = []
+        for family in families:
+            leaf = np.asarray(jax.tree.leaves(family)[0])
+            depth = leaf.ndim
+            ranks = _batch_ranks(family) if family.joint else {}
+            blocks.append(to_numpy(draw_from_prior(family, sample)))
+        if sample_shape:
+            class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
+    return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
+
+
+def _batch_ranks(family: Family) -> dict[str, int]:
+    """Number of batch axes of each parameter's distribution, given one value of the parameters drawn before it.
+
+    A joint family may draw vectors and matrices, one for each class, whose distributions have no batch axis of columns.
+    """
+    ranks = {}
+    rng = np.random.default_rng(0)
+
+    def note(name: str, distribution: dist.Distribution) -> np.ndarray:
+        ranks[name] = len(distribution.batch_shape)
+        return draw(distribution, rng)
+
+    family.take(slice(0, 1)).prior(note)
+    return ranks
+
+
+def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
+    """What the family's `prior` gives: its parameters by name.
+
+    Raises
+    ------
+    TypeError
+        If `prior` does not give a dict with the names that it draws, which are those of the likelihood's arguments.
+    """
+    names = sorted(family.parameter_names())
+
+    def require(it_is_so: bool, what: str) -> None:
+        if not it_is_so:
+            raise TypeError(
+                f"prior of {type(family).__name__} {what}: draw and return a dict of the likelihood's arguments, "
+                f"{names}, "
+                'as in return {"rate": sample("rate", distribution)}'
+            )
+
+    def checked(name: str, distribution: dist.Distribution) -> Any:
+        require(name in names, f"draws {name!r}")
+        return sample(name, distribution)
+
+    values = family.prior(checked)
+    require(isinstance(values, dict), f"returns an object of the class {type(values).__name__}")
+    require(sorted(values) == names, f"returns {sorted(values)}")
+    return values
+
+
+def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
+    """Raise an error if a prior gives several classes or columns one parameter.
+
+    Parameters
+    ----------
+    family : Family
+        With arrays for hyperparameters.
+    name : str
+        Name of the parameter.
+    distribution : numpyro.distributions.Distribution
+        What the family's `prior` draws it from. If parameters were drawn before it, its shape begins with their draws.
+
+    Raises
+    ------
+    ValueError
+        If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
+    """
+    fields = np.shape(jax.tree.leaves(family)[0])
+    expected = fields[:-1] if family.cell == "category" else fields
+    found, size = tuple(distribution.shape()), len(expected)
+    if expected not in {found[start : start + size] for start in range(len(found))}:
+        raise ValueError(
+            f"the prior of {type(family).__name__} draws {name!r} from {type(distribution).__name__} of shape "
+            f"{found}, where each class and column needs a parameter of its own, in the shape {expected} of the "
+            "fields: give the distribution the shape of a field, .expand(jnp.shape(self.FIELD))"
+        )
+
+
+def off_boundary(value: Any) -> np.ndarray:
+    """Draws of a parameter; values that underflowed or were rounded to one become the next number inside the support.
+
+    Every density is finite there, without a logarithm of zero or a product of zero and infinity.
+    """
+    limits = np.finfo(np.float64)
+    return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
+
+
+def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
+    """Log density of all parameters under their priors, the leading shape of the parameters."""
+    leading = parameters.class_prob.shape[:-1]
+    of_classes, of_blocks = prior_densities(class_prior, families, parameters)
+    total = np.zeros(leading) if of_classes is None else of_classes
+    for density in (density for block in of_blocks for density in block.values()):
+        total = total + density.reshape(*leading, -1).sum(axis=-1)
+    return total
+
+
+@in_float64
+def prior_densities(
+    class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters
+) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
+    """Log density of each parameter under its prior.
+
+    Parameters
+    ----------
+    class_prior, families
+        If hyperparameters are learned, their arrays have the parameters' leading axes.
+    parameters : ModelParameters
+
+    Returns
+    -------
+    tuple of array and tuple of dict
+        That of the class probabilities, None where they are known. For each block those of its parameters, with the
+        parameters' leading axes and the batch shape of the distribution.
+    """
+    leading = parameters.class_prob.shape[:-1]
+    learned = np.ndim(jax.tree.leaves(class_prior)[0]) > 1
+    of_classes = None
+    if class_prior.probs is None:
+        of_classes = _in_pieces(_log_class_prior, class_prior, parameters.class_prob, leading, learned)
+    pairs = zip(families, parameters.blocks, strict=True)
+    return of_classes, tuple(_in_pieces(_log_priors, family, values, leading, learned) for family, values in pairs)
+
+
+def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool) -> Any:
+    """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
+    number = math.prod(leading)
+
+    def flat(leaf: Any) -> np.ndarray:
+        return np.reshape(leaf, (number, *np.shape(leaf)[len(leading) :]))
+
+    values = jax.tree.map(flat, values)
+    prior = jax.tree.map(flat, prior) if learned else prior
+    found = []
+    for start in range(0, number, PIECE):
+        piece = itemgetter(slice(start, start + PIECE))
+        of_piece = jax.tree.map(piece, prior) if learned else prior
+        found.append(density(of_piece, jax.tree.map(piece, values)))
+    return jax.tree.map(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
+
+
+def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
+    """Log density of class probabilities."""
+    return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
+
+
+def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Log density of each parameter of a block; none of parameters that classes may share."""
+    if family.couples_classes:
+        return {}
+    found: dict[str, np.ndarray] = {}
+
+    def note(name: str, distribution: dist.Distribution) -> Any:
+        found[name] = log_prob(distribution, off_boundary(values[name]))
+        return values[name]
+
+    family.prior(note)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# The density of a model: of rows given the class, and of parameters given statistics
+# --------------------------------------------------------------------------------------------------
+
+
+def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
+    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks."""
+    return log(class_prob)[..., None, :] + summed(densities)
+
+
+def summed(densities: Iterable[Any]) -> np.ndarray:
+    """Sum of log densities, computed one at a time. A single term is returned without a copy."""
+    return reduce(np.add, map(np.asarray, densities))
+
+
+def walk_sites(class_prior: ClassPrior, families: Sequence[Family], sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of `statistics_program`."""
+    class_prior.prior(sample)
+    for i, family in enumerate(families):
+        walk_family(i, family, sample)
+
+
+def walk_family(i: int, family: Family, sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of the family at position `i`."""
+
+    def checked(name: str, distribution: dist.Distribution) -> Any:
+        require_prior_shape(family, name, distribution)
+        return sample(f"{i}.{name}", distribution)
+
+    draw_from_prior(family, checked)
+
+
+def statistics_program(
+    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics, *, integrated: bool = False
+) -> ModelParameters:
+    """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
+
+    Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
+    `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
+    probability's site to a `LogProbability`, whose logarithms the families' log likelihood then uses. Returns the
+    values of the sites.
+    """
+    class_prob = None
+    blocks: list[dict[str, Any]] = []
+    if integrated:
+        numpyro.factor("classes", class_prior.log_evidence(statistics.classes))
+    else:
+        drawn = class_prior.prior(numpyro.sample)
+        numpyro.factor("classes", class_prior.log_likelihood(drawn, statistics.classes))
+        class_prob = jnp.asarray(drawn.prob if isinstance(drawn, LogProbability) else drawn)
+    for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
+        if integrated and isinstance(family, ConjugateFamily):
+            numpyro.factor(f"{i}", family.log_evidence(counted).sum())
+            blocks.append({})
+            continue
+        logs: dict[str, LogProbability] = {}
+
+        def sample(name: str, distribution: dist.Distribution, i: int = i, logs: dict[str, Any] = logs) -> Any:
+            value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+            if isinstance(value, LogProbability):
+                logs[name] = value
+                return value.prob
+            return value
+
+        values = draw_from_prior(family, sample)
+        numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
+        blocks.append(values)
+    return ModelParameters(class_prob, tuple(blocks))

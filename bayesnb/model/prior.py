@@ -1,0 +1,376 @@
+"""A model's hyperparameters laid out in blocks, learned ones among them, and defaults that follow the data."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.columns import items_at
+from bayesnb.data.schema import Schema
+from bayesnb.families.base import Family, Sample
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.draw import draw
+from bayesnb.families.statistics import Statistics
+from bayesnb.model.blocks import (
+    Block,
+    ClassPrior,
+    ModelParameters,
+    ModelStatistics,
+    draw_parameters,
+    join_blocks,
+    spread_class_prior,
+    statistics_program,
+    walk_family,
+)
+from bayesnb.model.describe import Description, block_name
+
+__all__ = [
+    "LearnedPrior",
+    "hyperparameter_axes",
+    "lay_out",
+    "learned_prior",
+    "learned_program",
+    "resolve",
+    "sample_hyperparameters",
+    "walk_learned",
+]
+
+# --------------------------------------------------------------------------------------------------
+# A description laid out over the columns of a table, as blocks
+# --------------------------------------------------------------------------------------------------
+
+
+def lay_out(
+    description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None
+) -> tuple[Block, ...]:
+    """The columns in groups of one family and one array shape.
+
+    A hyperparameter that is learned is laid out as a one.
+
+    Parameters
+    ----------
+    description : Description
+    schema : Schema
+    layout : sequence of sequence of int, optional
+        Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
+        block if their families have the same fields, and columns of categories if they have equally many.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist or is in two features, or a hyperparameter has the wrong shape.
+    """
+    groups: dict[Any, list[Block]] = {}
+    for name, block in _of_features(description.with_placeholders(), schema):
+        groups.setdefault(block.group_key if block.by_column else name, []).append(block)
+    blocks = tuple(join_blocks(members) for members in groups.values())
+    return blocks if layout is None else _arranged(blocks, layout)
+
+
+def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any, Block]]:
+    """The blocks of each feature, each with the feature's name."""
+    features, counted = description.features, schema.categories
+    for name, positions in schema.positions_of(features).items():
+        family, columns = features[name]
+        labels = items_at(schema.columns, positions)
+        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
+        by_column = family.by_column or (columns is None and not family.joint)
+        for members, spread in family.spread(len(schema.classes), labels, sizes):
+            if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
+                spread = spread.given_dependence()
+            chosen = items_at(positions, members), items_at(labels, members)
+            yield name, Block(block_name(name), spread, *chosen, by_column)
+
+
+def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
+    """The blocks regrouped, so that each has the columns wanted."""
+    whole = {tuple(block.columns): block for block in blocks}
+    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
+    return tuple(
+        whole[tuple(columns)]
+        if tuple(columns) in whole
+        else join_blocks([_column(*single[position]) for position in columns])
+        for columns in layout
+    )
+
+
+def _column(block: Block, j: int) -> Block:
+    """One column of a block."""
+    family = block.family.take((slice(None), [j]))
+    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Hyperparameters that are learned: a distribution in the place of a number.
+#
+# `Family.spread` lays out numbers only. The blocks are therefore laid out twice, with ones and with different numbers
+# in the places of the learned hyperparameters. The second layout shows the place of each hyperparameter. The arrays
+# for any values of the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
+# --------------------------------------------------------------------------------------------------
+
+FIRST_CODE = 2.0
+"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
+
+
+def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
+    """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
+    codes = {}
+    start = FIRST_CODE
+    for name, distribution in hyperpriors.items():
+        size = int(np.prod(distribution.batch_shape))
+        codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
+        start += size
+    return codes
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LearnedPrior:
+    """The prior of a model with learned hyperparameters.
+
+    Attributes
+    ----------
+    hyperpriors : dict
+        Distribution of each hyperparameter by name.
+    class_prior : ClassPrior
+    families : tuple of Family
+        Those of the blocks, with a placeholder wherever a hyperparameter is learned.
+    places : tuple of array of int
+        For each array of class prior and families, places among the learned numbers; -1 where a number is given.
+    names : tuple of str
+        The hyperparameters in the order of their numbers.
+    """
+
+    hyperpriors: dict[str, dist.Distribution]
+    class_prior: ClassPrior
+    families: tuple[Family, ...]
+    places: tuple[Any, ...]
+    names: tuple[str, ...] = field(metadata={"static": True})
+
+    def given(self, values: Mapping[str, Any]) -> tuple[ClassPrior, tuple[Family, ...]]:
+        """The prior for values of the hyperparameters.
+
+        Parameters
+        ----------
+        values : mapping
+            By name, arrays of shape (..., *batch shape of the hyperprior).
+
+        Returns
+        -------
+        tuple of ClassPrior and tuple of Family
+            Arrays with the leading axes of the values.
+        """
+        xp = jnp if any(isinstance(value, jax.Array) for value in values.values()) else np
+        first = self.names[0]
+        depth = len(self.hyperpriors[first].batch_shape)
+        leading = np.shape(values[first])[: np.ndim(values[first]) - depth]
+        line = xp.concatenate([xp.reshape(xp.asarray(values[name]), (*leading, -1)) for name in self.names], axis=-1)
+
+        def fill(number: Any, place: Any) -> Any:
+            return xp.where(place < 0, number, line[..., xp.maximum(place, 0)])
+
+        leaves, structure = jax.tree.flatten((self.class_prior, self.families))
+        return jax.tree.unflatten(structure, map(fill, leaves, self.places))
+
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        """Independent draws from the prior of hyperparameters and parameters."""
+        values = self.draw_hyperparameters(rng, sample_shape)
+        class_prior, families = self.given(values)
+        return draw_parameters(class_prior, families, rng, hyperparameters=values)
+
+    def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
+        """Independent draws of the hyperparameters alone, by name."""
+        with jax.enable_x64(True):
+            return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
+
+
+def learned_prior(
+    description: Description, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
+) -> LearnedPrior:
+    """The prior of a bound model as a function of the hyperparameters that it learns.
+
+    Parameters
+    ----------
+    description : Description
+    schema : Schema
+    blocks : sequence of Block
+    class_prior : ClassPrior
+        With ones in the places of the learned hyperparameters, as in the blocks.
+    """
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
+    coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
+    numbers = class_prior, tuple(block.family for block in blocks)
+    codes = coded_classes, tuple(block.family for block in coded_blocks)
+    places = tuple(map(_place, jax.tree.leaves(numbers), jax.tree.leaves(codes)))
+    return LearnedPrior(dict(description.hyperpriors), *numbers, places, tuple(description.hyperpriors))
+
+
+def _place(number: Any, code: Any) -> np.ndarray:
+    return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
+
+
+def sample_hyperparameters(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, Any]:
+    """A NumPyro sample of each hyperparameter, by name."""
+    return {
+        name: numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
+        for name, distribution in hyperpriors.items()
+    }
+
+
+def walk_learned(prior: LearnedPrior, sample: Sample) -> None:
+    """Call ``sample(site, distribution)`` for every site of `learned_program`."""
+    _, families = prior.given({name: sample(name, prior.hyperpriors[name]) for name in prior.names})
+    for i, family in enumerate(families):
+        if not isinstance(family, ConjugateFamily):
+            walk_family(i, family, sample)
+
+
+def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
+    """Density of the hyperparameters given statistics, parameters with a closed form integrated out."""
+    class_prior, families = prior.given(sample_hyperparameters({name: prior.hyperpriors[name] for name in prior.names}))
+    statistics_program(class_prior, families, statistics, integrated=True)
+
+
+def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
+
+    A third axis is that of the categories.
+    """
+    classes = ("class", tuple(schema.classes.tolist()))
+    found = {}
+    if description.learns_classes:
+        found["class_concentration"] = (classes,) * len(description.class_concentration.batch_shape)
+    for name, feature, field_name in description.learned_fields():
+        family, columns = description.features[feature]
+        labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
+        shape = family.hyperparameters()[field_name].batch_shape
+        every = (classes, (f"{block_name(feature)}_column", labels), ("category", ()))
+        usual = every if len(shape) == len(every) else every[2 - len(shape) : 2]
+        found[name] = tuple(
+            axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
+            for axis, size in zip(usual, shape, strict=True)
+        )
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Defaults that follow the data, set to the numbers used
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def resolve(
+    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> tuple[Description, tuple[Block, ...]]:
+    """Description and blocks with the numbers that the defaults take from statistics.
+
+    Parameters
+    ----------
+    description : Description
+    schema : Schema
+    blocks : sequence of Block
+        The description laid out over the schema.
+    statistics : ModelStatistics
+        Those of the blocks, in their order.
+
+    Returns
+    -------
+    tuple of Description and tuple of Block
+        The blocks have the columns and the order that they had.
+
+    Raises
+    ------
+    ValueError
+        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
+    """
+    resolved = _on_scale_of(blocks, statistics)
+    numbers = description.with_placeholders()
+    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
+    concentration = 1.0 if prior.probs is not None else prior.concentration
+    described = replace(
+        description,
+        features=_with_defaults(description, schema, resolved, statistics)
+        if description.hyperpriors
+        else _by_column(description, schema, resolved),
+        class_concentration=description.class_concentration if description.learns_classes else concentration,
+        class_probs=prior.probs,
+    )
+    return described, resolved
+
+
+def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
+    resolved = []
+    for block, counted in zip(blocks, statistics.blocks, strict=True):
+        pooled = counted.pooled()
+        _refuse_narrow(block, pooled)
+        resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
+    return tuple(resolved)
+
+
+def _refuse_narrow(block: Block, pooled: Statistics) -> None:
+    means = block.family.too_narrow(pooled)
+    if means is None or np.isnan(means).all():
+        return
+    j = int(np.flatnonzero(~np.isnan(means[0]))[0])
+    raise ValueError(
+        f"column {block.labels[j]!r}: its cells lie near {means[0, j]:.3g} and spread so little that float64 does not "
+        "hold their variance: multiply the column by a common factor, here and where you predict"
+    )
+
+
+def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers: each column that is a site becomes a feature."""
+    features: dict[Any, tuple[Family, Any]] = {}
+    whole = {block.columns[0]: block for block in blocks if not block.by_column}
+    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
+    for name, (_, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        if positions[0] in whole:
+            features[name] = (whole[positions[0]].family, columns)
+            continue
+        for position in positions:
+            block, j = single[position]
+            index = (slice(None), j) if block.has_categories else (slice(None), [j])
+            features[schema.columns[position]] = (block.family.take(index), None)
+    return features
+
+
+def _with_defaults(
+    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    others = _on_scale_of(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
+    features: dict[Any, tuple[Family, Any]] = {}
+    for name, (family, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        defaults = {}
+        for key, value in family.hyperparameters().items():
+            if value is None:
+                defaults[key] = _of_columns(blocks, key, positions)
+                if (defaults[key] != _of_columns(others, key, positions)).any():
+                    raise ValueError(
+                        f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
+                        f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
+                    )
+        features[name] = (family.with_hyperparameters(defaults), columns)
+    return features
+
+
+def _of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
+    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
+    found = {}
+    for block in blocks:
+        if block.is_joint and block.columns[0] == positions[0]:
+            return np.asarray(block.family.hyperparameters()[key])
+        for j, position in enumerate(block.columns):
+            if position in positions:
+                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
+    return np.column_stack([found[position] for position in positions])

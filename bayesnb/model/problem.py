@@ -1,0 +1,675 @@
+"""A model with the statistics of its data, rows without a label, categories that later rows bring."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from operator import add
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
+from bayesnb.core.checking import warn
+from bayesnb.core.running import in_order
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import check_weights, split_labels, weighted_table
+from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
+from bayesnb.data.tables import Table
+from bayesnb.families.base import Family
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.statistics import Statistics
+from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import Description, log_evidences, log_inclusion
+from bayesnb.model.reading import Counted, Unseen
+
+__all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "read_rows", "with_categories"]
+
+# --------------------------------------------------------------------------------------------------
+# Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
+# --------------------------------------------------------------------------------------------------
+
+PIECE_CELLS = 2**18
+"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+
+MOST_DISTINCT = 0.5
+"""Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
+label takes longer than to draw the label of one row."""
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Rows whose label is missing, in encoded form.
+
+    Attributes
+    ----------
+    blocks : tuple of array
+        For each block of the model its cells, shape (rows, columns): float64 with missing cells NaN, or CSR.
+    weights : array, shape (rows,)
+        Positive. A row of weight w counts as w rows, each with a label of its own.
+    guess : array, shape (rows, classes), or None
+        Probabilities of the labels at which an iteration starts; None if it finds its own start.
+    """
+
+    blocks: tuple[Any, ...]
+    weights: np.ndarray
+    guess: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
+        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+
+        The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
+        than half of them are distinct, or if a weight is no whole number.
+
+        Returns
+        -------
+        tuple of Unlabelled and array of int, shape (rows,)
+            The rows, and the position among them of each row given.
+        """
+        found = None if (weights % 1).any() else distinct_rows(blocks, MOST_DISTINCT)
+        if found is None:
+            return cls(blocks, weights), np.arange(len(weights))
+        first, position = found
+        return cls(tuple(x[first] for x in blocks), np.bincount(position, weights)), position
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The rows in pieces that fit the cache."""
+        stored = sum(x.nnz if scipy.sparse.issparse(x) else x.size for x in self.blocks)
+        step = max(256, PIECE_CELLS * len(self) // max(stored, 1))
+        return [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
+
+    def cells(self, rows: slice) -> tuple[Any, ...]:
+        """Cells of some rows, block by block."""
+        return tuple(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows] for x in self.blocks)
+
+    def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """A cache-sized number of rows at a time: their positions, and their cells block by block."""
+        for rows in self.slices:
+            yield rows, self.cells(rows)
+
+    def take(self, rows: np.ndarray) -> "Unlabelled":
+        """Some of the rows."""
+        guess = None if self.guess is None else self.guess[rows]
+        return Unlabelled(tuple(x[rows] for x in self.blocks), self.weights[rows], guess)
+
+    def count(self, model: BoundModel, membership: np.ndarray) -> ModelStatistics:
+        """Statistics of the rows, given labels or probabilities of labels.
+
+        Parameters
+        ----------
+        model : BoundModel
+            The bound model that encoded the rows.
+        membership : array, shape (rows, classes)
+            Weight of each row in each class.
+        """
+        counted = in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices)
+        return reduce(add, counted)
+
+
+def read_rows(
+    model: BoundModel, table: Table, codes: np.ndarray, weights: np.ndarray | None
+) -> tuple[ModelStatistics, Unlabelled | None]:
+    """Statistics of the rows that have a label, and the rows that have none.
+
+    Parameters
+    ----------
+    model : BoundModel
+    table : Table
+    codes : array of int, shape (rows,)
+        Position of each row's class; -1 for a row without a label.
+    weights : array, shape (rows,), or None
+        Rows of weight zero without a label are left out.
+
+    Raises
+    ------
+    ValueError
+        If there are more classes than rows, or the class probabilities are to be those of labels and there is none.
+    """
+    missing = codes < 0
+    if table.num_rows and not missing.any():
+        labelled = model.read(table).count(codes, weights)
+        warn_unseen(labelled.unseen)
+        return labelled.statistics, None
+    _require_enough(model, missing)
+    weights = np.ones(table.num_rows) if weights is None else weights
+    total: ModelStatistics | None = None
+    kept: list[tuple[Any, ...]] = []
+    # The code of a missing label finds the last row, of zeros: the row is in no class.
+    identity = np.eye(len(model.schema.classes) + 1)[:, :-1]
+    for rows, chunk in model.encode(table):
+        counted = model.count(chunk, identity[codes[rows]] * weights[rows, None])
+        total = counted if total is None else total + counted
+        without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
+        kept.append(tuple(x[without] for x in chunk))
+    assert total is not None
+    cells = tuple(map(stacked, zip(*kept, strict=True)))
+    for block, x in zip(model.blocks, cells, strict=True):
+        if block.family.whole_rows and (lacking := np.isnan(x).any(axis=1).sum()):
+            raise ValueError(
+                f"{lacking} rows without a label lack a cell of {block.owner()}, and {block.family.family_name} counts "
+                "rows with all cells only: leave these rows out, fill in the cells, or give each column its own family"
+            )
+    unlabelled, _ = Unlabelled.of(cells, weights[missing & (weights > 0)])
+    return total, unlabelled if len(unlabelled) else None
+
+
+def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
+    classes = model.schema.classes.tolist()
+    if len(classes) > len(missing):
+        raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
+    if isinstance(model.class_probs, str) and missing.all():
+        raise ValueError(
+            'class_probs="empirical" takes the frequencies of the labels, and no row has one: leave it out, or give '
+            "the probabilities in numbers"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# A model with the statistics of its data: all that any inference reads
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The input of an inference: a bound model and the statistics of its data.
+
+    Attributes
+    ----------
+    model : BoundModel
+        Bound, with hyperparameters as the user left them.
+    statistics : ModelStatistics
+        Those of the rows that have a label.
+    learned_from : BoundModel or None
+        The model with its hyperpriors, where the numbers of `model` were learned from data.
+    unlabelled : Unlabelled or None
+        The rows that have no label, where there are any.
+    growing : bool
+        Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
+        as a fit to all rows would. A model that was bound before the fit keeps its own categories.
+
+    Raises
+    ------
+    TypeError
+        If the class of a family's statistics is not a pytree.
+    """
+
+    model: BoundModel
+    statistics: ModelStatistics
+    learned_from: BoundModel | None = None
+    unlabelled: Unlabelled | None = None
+    growing: bool = False
+
+    def __post_init__(self) -> None:
+        for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
+            if jax.tree_util.all_leaves([counted]):
+                name = type(counted).__name__
+                raise TypeError(
+                    f"{block.family.family_name}.statistics gives a {name}, whose arrays JAX does not know: put "
+                    f"@jax.tree_util.register_dataclass above the class {name}"
+                )
+
+    @cached_property
+    def resolved(self) -> BoundModel:
+        """The model with every default set to the numbers used.
+
+        Raises
+        ------
+        ValueError
+            If a column lies too far from zero for its family.
+        """
+        model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
+        for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
+            if not model.hyperpriors:
+                _refuse_far_from_zero(block, counted, model.schema.classes)
+        rows = self.statistics.classes.n.sum()
+        for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
+            if lacking:
+                warn(
+                    f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
+                    "alone: fill in the cells, or give each column its own family",
+                    UserWarning,
+                )
+        return model
+
+    @property
+    def left_out_rows(self) -> tuple[float, ...]:
+        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        rows = self.statistics.classes.n.sum()
+        lacking = (
+            rows - counted.n.sum() if block.family.whole_rows else 0.0  # type: ignore[attr-defined]
+            for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True)
+        )
+        return tuple(float(weight) if weight > 1e-9 * rows else 0.0 for weight in lacking)
+
+    @cached_property
+    @in_float64
+    def statistics_to_pool(self) -> tuple[Statistics, ...]:
+        """Each block's statistics of all rows, also without a label; only their sum over the classes has a meaning."""
+        if self.unlabelled is None:
+            return self.statistics.blocks
+        anywhere = np.outer(self.unlabelled.weights, np.eye(len(self.statistics.classes.n))[0])
+        return (self.statistics + self.unlabelled.count(self.model, anywhere)).blocks
+
+    @cached_property
+    def follows(self) -> tuple[bool, ...]:
+        """For each block, whether its prior has numbers that `on_scale_of` took from the data."""
+        return tuple(map(_differ, self.model.families, self.resolved.families))
+
+    @property
+    def prior_saw(self) -> tuple[str, ...]:
+        """Sources of the prior's numbers in the data; empty if all numbers were given.
+
+        ``"labels"``: the class probabilities are the labels' frequencies; ``"scale"``: hyperparameters follow the scale
+        of the columns; ``"maximised"``: hyperparameters maximise the evidence.
+        """
+        seen = {
+            "labels": self.model.follows_labels,
+            "scale": any(self.follows),
+            "maximised": self.learned_from is not None,
+        }
+        return tuple(what for what, is_so in seen.items() if is_so)
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether every family has a closed form."""
+        return self.model.conjugate
+
+    def require_numbers(self) -> None:
+        """Refuse a model some of whose hyperparameters are learned.
+
+        Raises
+        ------
+        ValueError
+        """
+        ways = "nb.Gibbs() or nb.NUTS() for draws" if self.conjugate else "nb.NUTS() for draws"
+        if self.conjugate and self.unlabelled is None:
+            ways += ", nb.EmpiricalBayes() to maximise the evidence"
+        for name, distribution in self.model.hyperpriors.items():
+            raise ValueError(
+                f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
+                f"use {ways}, or give a number"
+            )
+
+    def require_labels(self, what: str, remedy: str) -> None:
+        """Refuse data some of whose rows have no label.
+
+        Parameters
+        ----------
+        what : str
+            What needs the labels.
+        remedy : str
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.unlabelled is not None:
+            number = self.unlabelled.weights.sum()
+            rows = "1 row has" if number == 1 else f"{number:.12g} rows have"
+            raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
+
+    def require_every_feature(self, inference: str) -> None:
+        """Refuse a model that averages over subsets of its features.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.model.feature_inclusion is not None:
+            raise ValueError(
+                f"{inference} has a parameter for every class and no subsets of features to average over: fit a model "
+                "with feature_inclusion by nb.Exact(), or leave it out"
+            )
+
+    @cached_property
+    @in_float64
+    def log_inclusion(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """For each block, log posterior probability that each feature depends on the class, and that it does not."""
+        prior = self.resolved.inclusion
+        assert prior is not None
+        evidences = log_evidences(self.resolved.blocks, self.statistics)
+        return tuple(log_inclusion(p, own - shared) for p, (own, shared) in zip(prior, evidences, strict=True))
+
+    @cached_property
+    @in_float64
+    def posterior_families(self) -> tuple[ConjugateFamily, ...]:
+        """Each block's family given the data; needs conjugate families."""
+        return to_numpy(updated(self.resolved.class_prior, self.resolved.families, self.statistics)[1])
+
+    @property
+    def posterior_classes(self) -> ClassPrior:
+        """The class prior given the data."""
+        return self.resolved.class_prior.update(self.statistics.classes)
+
+    @cached_property
+    @in_float64
+    def log_evidence(self) -> float:
+        """Log density of the data, every parameter integrated out; needs conjugate families.
+
+        Raises
+        ------
+        ValueError
+            If rows have no label: the sum over all their labels has no closed form.
+        """
+        self.require_labels("log_evidence in closed form", "leave them out")
+        prior = self.resolved
+        if prior.inclusion is None:
+            return float(log_evidence(prior.class_prior, prior.families, self.statistics))
+        total = float(prior.class_prior.log_evidence(self.statistics.classes))
+        with np.errstate(divide="ignore"):
+            for p, (own, shared) in zip(prior.inclusion, log_evidences(prior.blocks, self.statistics), strict=True):
+                total += float(np.logaddexp(np.log(p) + own, np.log1p(-p) + shared).sum())
+        return total
+
+    def add(self, statistics: ModelStatistics, *, decay: float = 1.0) -> "Problem":
+        """The problem with more data, after the weights of the data so far were multiplied by `decay`.
+
+        Raises
+        ------
+        ValueError
+            If `decay` is not above 0 and at most 1.
+        """
+        return replace(self, statistics=self.statistics * check_decay(decay) + statistics)
+
+    def take_away(self, statistics: ModelStatistics) -> "Problem":
+        """The problem with data taken away.
+
+        Raises
+        ------
+        ValueError
+            If these data cannot have been among the problem's.
+        """
+        left = self.statistics - statistics
+        remaining = left.classes.without_rounding(self.statistics.classes)
+        classes = self.model.schema.classes.tolist()
+        _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
+
+        def cell(block: Block, c: int, j: int = 0) -> str:
+            return f"{block.owner(j)} in class {classes[c]!r}"
+
+        blocks = []
+        for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
+            cleaned = after.without_rounding(before)
+            _refuse(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
+            blocks.append(cleaned)
+        problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+        if not self.model.hyperpriors:
+            for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
+                _refuse(_without_posterior(block, counted, len(classes)), partial(cell, block))
+        return problem
+
+
+def check_decay(decay: Any) -> float:
+    """The factor for the weight of old data at an update.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number above 0 and at most 1.
+    """
+    number = isinstance(decay, int | float | np.integer | np.floating) and not isinstance(decay, bool)
+    if not (number and 0 < decay <= 1):
+        raise ValueError(
+            f"decay is {decay!r}: give a number above 0 and at most 1, the share of their weight that the data so far "
+            "keep; 1 keeps all, and a new fit none"
+        )
+    return float(decay)
+
+
+def _differ(one: Family, other: Family) -> bool:
+    """Whether two families have different hyperparameters; a hyperparameter may be unset in one of them."""
+    if one is other:
+        return False
+    mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    return len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs))
+
+
+def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray) -> None:
+    means = block.family.too_far_from_zero(counted)
+    if means is None or np.isnan(means).all():
+        return
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    mean = means[c, j]
+    way_out = block.family.nearer_zero.format(mean=mean)
+    raise ValueError(
+        f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
+        f"deviations from zero, which leaves its densities too few digits: {way_out}, here and where you "
+        "predict"
+    )
+
+
+@in_float64
+def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
+    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+
+    A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
+    """
+    family = block.family
+    refused = np.zeros((num_classes, 1 if block.is_joint else len(block.labels)), dtype=bool)
+    if isinstance(family, ConjugateFamily) and not _has_posterior(family, counted):
+        for c, j in np.ndindex(refused.shape):
+            at = (slice(c, c + 1),) if block.is_joint else (slice(c, c + 1), slice(j, j + 1))
+            one, its_own = jax.tree.map(partial(_part, at), (family, counted))
+            refused[c, j] = not _has_posterior(one, its_own)
+    return refused
+
+
+def _part(at: tuple[slice, ...], leaf: Any) -> Any:
+    return leaf[at[: np.ndim(leaf)]]
+
+
+def _has_posterior(family: ConjugateFamily, counted: Statistics) -> bool:
+    try:
+        to_numpy(family.update(counted))
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
+    if impossible.any():
+        index = tuple(int(axis[0]) for axis in np.nonzero(impossible))
+        raise ValueError(
+            f"these rows were never among the data: without them, {where(*index)} would have statistics that no "
+            "table has; "
+            "forget only rows that were given to fit or update"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# New categories in later rows: they change a problem into that of a single fit to all rows
+# --------------------------------------------------------------------------------------------------
+
+
+def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> tuple[Problem, ModelStatistics]:
+    """Statistics of more rows, and the problem with the categories that only these rows show.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : table, shape (rows, columns)
+    y : labels of shape (rows,) or str
+    sample_weight : array, shape (rows,), optional
+
+    Returns
+    -------
+    tuple of Problem and ModelStatistics
+        The problem without the new rows, and their statistics under its model.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the rows do not fit the model, or contain new categories for which its prior has no number.
+    """
+    X, y = split_labels(X, y)
+    table = weighted_table(X, sample_weight)
+    codes = encode_labels(y, table.num_rows, problem.model.schema.classes)
+    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
+    problem, counted = count_and_grow(problem, table, codes, weights)
+    warn_unseen(counted.unseen)
+    return problem, counted.statistics
+
+
+def count_and_grow(
+    problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
+) -> tuple[Problem, Counted]:
+    """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
+    rows = problem.model.read(table)
+    if any(block.has_categories and block.family.whole_rows for block in problem.model.blocks):
+        # Such a family cannot count a row before the categories of all its cells are known.
+        problem = with_new_categories(problem, table, rows.unseen())
+        return problem, problem.model.read(table).count(codes, weights)
+    counted = rows.count(codes, weights)
+    grown = with_new_categories(problem, table, counted.unseen)
+    if grown is not problem:
+        counted = grown.model.read(table).count(codes, weights)
+    return grown, counted
+
+
+def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
+    """The problem with the new categories of a table added, if it may have more categories.
+
+    Parameters
+    ----------
+    problem : Problem
+    table : Table
+        More rows.
+    unseen : mapping
+        For each column the values of these rows that are not among the model's categories; `HostChunks.count`
+        finds them.
+
+    Returns
+    -------
+    Problem
+        The same object if nothing is new.
+    """
+    model = problem.model
+    schema = model.schema
+    if not problem.growing or not model.open_columns:
+        return problem
+    (places,) = schema.locate(table, [model.open_columns])
+    categories = dict(schema.categories)
+    for position, place in zip(model.open_columns, places, strict=True):
+        known, name = schema.categories[position], schema.columns[position]
+        listed = dict.fromkeys(table.declared_categories(place) or ())
+        met = sort_categories({*unseen.get(name, ())} - listed.keys(), name)
+        categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
+        if categories[position] != known:
+            warn_of_twins(categories[position], f"column {name!r}", "categories")
+    return problem if categories == schema.categories else with_categories(problem, categories)
+
+
+def with_categories(problem: Problem, categories: Mapping[int, tuple], features: Any = None) -> Problem:
+    """The problem with more categories, which no row so far contains.
+
+    A Dirichlet over more categories, of the same concentration for each, is the prior that a fit to all rows would have
+    had; the counts of the new categories are zero so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Every row has a label.
+    categories : mapping
+        For each categorical column, by position, all its categories, including the known ones.
+    features : mapping, optional
+        The model's features, if they list categories; by default unchanged.
+
+    Raises
+    ------
+    ValueError
+        If the prior has one number for each category, and therefore none for a new one.
+    """
+    before = problem.model
+    schema = replace(before.schema, categories=dict(categories))
+    description = before.description if features is None else replace(before.description, features=features)
+    model = _with_more(before, description, schema)
+    source, counted = problem.learned_from, problem.statistics
+    return replace(
+        problem,
+        model=model,
+        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
+        learned_from=None if source is None else BoundModel.of(source.description, schema),
+    )
+
+
+def _with_more(before: BoundModel, description: Description, schema: Schema) -> BoundModel:
+    """The model with the categories of a schema.
+
+    Raises
+    ------
+    ValueError
+        If the prior has no number for the new categories.
+    """
+    try:
+        return BoundModel.of(description, schema)
+    except ValueError as error:
+        brought = _brought(before.schema, schema)
+        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in brought.items())
+        raise ValueError(
+            f"the rows bring new categories ({told}), for which the model has no place: {error}. If the prior has one "
+            "number for each category and none for these, name all that may come at the first fit, "
+            "nb.Categorical(concentration, categories=[...]), or give one concentration for all"
+        ) from None
+
+
+def _brought(old: Schema, new: Schema) -> dict[Any, list]:
+    """For each column the categories that only the new schema has."""
+    brought = {}
+    for position, categories in new.categories.items():
+        known = set(old.categories[position])
+        if added := [category for category in categories if category not in known]:
+            brought[new.columns[position]] = added
+    return brought
+
+
+def _shown(values: list) -> str:
+    return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+
+
+def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
+    """Statistics of the new blocks, in which columns with the same number of categories are together."""
+    found: dict[int, Any] = {}
+    for block, whole in zip(before.blocks, blocks, strict=True):
+        for j, position in enumerate(block.columns):
+            found[position] = jax.tree.map(lambda leaf, j=j: leaf[:, [j]], whole) if block.by_column else whole
+    return tuple(_of_block(block, found, before, after) for block in after.blocks)
+
+
+def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
+    old, new = (model.schema.categories for model in (before, after))
+    if not block.by_column:
+        counted = found[block.columns[0]]
+        if not block.has_categories:
+            return counted
+        return block.family.recoded(counted, [_places(old[position], new[position]) for position in block.columns])
+    columns = [found[position] for position in block.columns]
+    if block.has_categories:
+        columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
+
+
+def _places(old: tuple, new: tuple) -> np.ndarray:
+    """Position of each category among the new ones."""
+    place = {category: code for code, category in enumerate(new)}
+    return np.array([place[category] for category in old], dtype=np.intp)
+
+
+def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
+    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+
+    def grow(leaf: np.ndarray) -> np.ndarray:
+        if leaf.ndim < 3:
+            return leaf
+        grown = np.zeros((*leaf.shape[:-1], len(new)))
+        grown[..., _places(old, new)] = leaf
+        return grown
+
+    return jax.tree.map(grow, counted)

@@ -1,0 +1,682 @@
+"""The posterior of weights of features, given arrays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky
+from scipy.special import log_ndtr, logsumexp, softmax
+
+from bayesnb.core.arrays import PIECE_CELLS, namespace, row_pieces
+from bayesnb.core.running import added, in_order, one_blas_thread
+from bayesnb.model.truncated_normal import TruncatedNormal
+
+__all__ = [
+    "SPREADS",
+    "Approximation",
+    "ConditionalLikelihood",
+    "FeatureWeights",
+    "Gaussian",
+    "Mixture",
+    "Search",
+    "WeightPrior",
+    "approximate",
+    "find_mode",
+    "learn_on",
+    "mixed",
+    "mixed_features",
+    "priors",
+    "share_without_information",
+    "some_rows",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The posterior of the weights of features
+# --------------------------------------------------------------------------------------------------
+
+SPREAD = 0.5
+"""Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
+
+HIGHEST = 700.0
+"""Logarithm of a number that is nearly the largest."""
+
+
+def share_without_information(num_rows: float, class_probs: np.ndarray) -> float:
+    r"""Probability that a feature of a row, or all of them together, say nothing about the row's label.
+
+    .. math:: s = \frac{1}{2 + n (1 - \sum_c \pi_c^2)}
+
+    It is the posterior mean of a share with a uniform prior after m rows, none of which belongs to the share (Laplace's
+    rule of succession). Of n rows that say nothing, the share :math:`\sum_c \pi_c^2` has the right label by chance, so
+    that m is the number of the others.
+
+    Parameters
+    ----------
+    num_rows : float
+        Total weight of the rows.
+    class_probs : array, shape (classes,)
+    """
+    return float(1.0 / (2.0 + num_rows * (1.0 - class_probs @ class_probs)))
+
+
+def mixed(log_density: Any, log_prior: Any, share: Any) -> Any:
+    r"""Log densities given the class, if with probability `share` they are the same given every class.
+
+    .. math:: p'(x \mid c) = (1 - s) \, p(x \mid c) + s \sum_k \pi_k \, p(x \mid k)
+
+    Parameters
+    ----------
+    log_density : array, shape (..., classes)
+        Of NumPy or JAX. A number that all classes share changes the result by this number.
+    log_prior : array, shape (..., classes)
+        Log class probabilities, which add up to one.
+    share : float or None
+        None means zero, where JAX must know it before it has the number.
+
+    Returns
+    -------
+    array, shape (..., classes)
+        The log ratio of class c to another is at most the logarithm of :math:`1 + (1 - s) / (s \pi_c)`.
+    """
+    if isinstance(share, float | int | None) and not share:
+        return log_density
+    xp, _ = namespace(log_density)
+    # Class by class, because short rows cost NumPy more than their numbers do.
+    classes = range(log_density.shape[-1])
+    highest = reduce(xp.maximum, (log_density[..., c] + log_prior[..., c] for c in classes))
+    highest = xp.where(xp.isneginf(highest), 0.0, highest)[..., None]
+    # Relative to the highest joint density. A class without probability may be far above, and must not be infinite.
+    density = xp.exp(xp.minimum(log_density - highest, HIGHEST))
+    prior = xp.exp(log_prior)
+    pooled = sum(density[..., c] * prior[..., c] for c in classes)
+    with np.errstate(divide="ignore"):
+        return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
+
+
+def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: float) -> np.ndarray:
+    """As `mixed`, of several features, shape (rows, classes, features), given log class probabilities of the rows."""
+    return np.moveaxis(mixed(np.moveaxis(log_density, 1, -1), log_class_prob[:, None], share), -1, 1)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A normal distribution of weights and offsets, restricted to w >= 0, which further rows update.
+
+    Attributes
+    ----------
+    num_weights : int
+    mean : array, shape (weights + classes,)
+        Without the restriction.
+    precision : array, shape (weights + classes, weights + classes)
+    """
+
+    num_weights: int
+    mean: np.ndarray
+    precision: np.ndarray
+    # It is compared with no other prior.
+    log_normaliser: float = 0.0
+
+    @classmethod
+    def before_any_row(cls, num_weights: int, num_classes: int) -> Self:
+        """Independent weights of mean one and standard deviation 0.5, and offsets of mean zero and deviation one."""
+        weights, offsets = np.ones(num_weights), np.zeros(num_classes)
+        return cls(num_weights, np.concatenate([weights, offsets]), np.diag([*weights / SPREAD**2, *(offsets + 1.0)]))
+
+
+@dataclass(frozen=True)
+class FeatureWeights:
+    """Weights of features and offsets of classes: the values that predict, and draws.
+
+    Attributes
+    ----------
+    weight : array, shape (features,)
+        The posterior mode, features in the order of the table's columns.
+    offset : array, shape (classes,)
+        The posterior mode of the terms that are added to the log class probabilities.
+    weight_draws : array, shape (chain, draw, features)
+    offset_draws : array, shape (chain, draw, classes)
+    spread_draws : array of shape (chain, draw), or None
+        The spread of the weights around their level; None if all features share one weight.
+    num_rows : int
+        Number of rows that the weights were learned from.
+    gaussian : Gaussian, optional
+        What `learn_on` updates; None in a file of an earlier version.
+    no_information : float, default 0.0
+        Probability that a feature of a row, or all of them together, say nothing about the row's label. If all features
+        share one weight, it is that of all features together only.
+    """
+
+    weight: np.ndarray
+    offset: np.ndarray
+    weight_draws: np.ndarray
+    offset_draws: np.ndarray
+    spread_draws: np.ndarray | None
+    num_rows: int
+    gaussian: Gaussian | None = None
+    no_information: float = 0.0
+
+    @classmethod
+    def of(cls, mode: np.ndarray, draws: np.ndarray, size: int, **others: Any) -> Self:
+        """The weights of `size` features, given mode and draws of weights and offsets, shape (..., weights + classes).
+
+        Where all features share one weight, there is one. `others` are the other attributes.
+        """
+        num_weights = others["gaussian"].num_weights
+        return cls(
+            weight=np.broadcast_to(mode[:num_weights], size).copy(),
+            offset=mode[num_weights:],
+            weight_draws=np.broadcast_to(draws[..., :num_weights], (*draws.shape[:-1], size)).copy(),
+            offset_draws=draws[..., num_weights:].copy(),
+            **others,
+        )
+
+    @property
+    def shared(self) -> bool:
+        """Whether all features share one weight."""
+        return self.spread_draws is None
+
+    @property
+    def no_information_in_feature(self) -> float:
+        """Probability that a feature of a row says nothing; zero if all features share one weight."""
+        return 0.0 if self.shared else self.no_information
+
+    def take(self, num_chains: int, num_draws: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Draws by the names of `WeightedParameters`, leading axes (chain, draw).
+
+        They are different ones of the draws where there are enough, else some occur several times.
+        """
+        draws = {"weight": self.weight_draws, "offset": self.offset_draws, "spread": self.spread_draws}
+        available, wanted = self.weight_draws.shape[0] * self.weight_draws.shape[1], num_chains * num_draws
+        chosen = rng.permutation(available)[:wanted] if wanted <= available else rng.integers(available, size=wanted)
+        chain, step = np.divmod(chosen.reshape(num_chains, num_draws), self.weight_draws.shape[1])
+        return {name: None if values is None else values[chain, step] for name, values in draws.items()}
+
+    def summary(self, prob: float) -> dict[str, dict[str, Any]]:
+        """Columns of `Posterior.summary` by site."""
+        sites = {"feature_weight": self.weight_draws, "class_offset": self.offset_draws}
+        if self.spread_draws is not None:
+            sites["weight_spread"] = self.spread_draws
+        return {name: _columns(draws, prob) for name, draws in sites.items()}
+
+
+def _columns(draws: np.ndarray, prob: float) -> dict[str, Any]:
+    lower, upper = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
+    return {"mean": draws.mean(axis=(0, 1)), "sd": draws.std(axis=(0, 1), ddof=1), "lower": lower, "upper": upper}
+
+
+# --------------------------------------------------------------------------------------------------
+# The likelihood of labels under weights of features and offsets of classes
+# --------------------------------------------------------------------------------------------------
+
+MOST_NUMBERS = 10**7
+"""Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
+
+type Parts = tuple[Any, ...]
+"""Numbers and arrays that some rows add to a sum."""
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood:
+    r"""The log likelihood of labels given features, as a function of weights w and offsets b.
+
+    .. math::
+        \ell(w, b) = \sum_i \omega_i \log p(y_i \mid x_i), \qquad
+        p(y_i = c \mid x_i) \propto \pi_{ic} \, e^{b_c} \prod_j p(x_{ij} \mid c)^{w_j}
+
+    It is a multinomial logistic regression without free coefficients for classes, and therefore concave.
+
+    Attributes
+    ----------
+    log_ratio : array, shape (classes - 1, rows, features)
+        log p(x_ij | c) - log p(x_ij | first class), for each class but the first.
+    log_prior : array, shape (classes, rows)
+        log pi.
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    row_weights : array, shape (rows,)
+    """
+
+    log_ratio: np.ndarray
+    log_prior: np.ndarray
+    codes: np.ndarray
+    row_weights: np.ndarray
+
+    @classmethod
+    def of(cls, log_density: np.ndarray, log_prior: np.ndarray, codes: np.ndarray, row_weights: np.ndarray) -> Self:
+        """The likelihood given log densities of features (rows, classes, features) and of classes (rows, classes)."""
+        by_class = np.moveaxis(log_density, 1, 0)
+        return cls(np.ascontiguousarray(by_class[1:] - by_class[:1]), log_prior.T.copy(), codes, row_weights)
+
+    @property
+    def num_features(self) -> int:
+        """Number of weights."""
+        return self.log_ratio.shape[-1]
+
+    @property
+    def num_classes(self) -> int:
+        """Number of offsets."""
+        return len(self.log_prior)
+
+    def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """The log likelihood and its gradient, shape (features + classes,), at weights followed by offsets."""
+        return self._sum(_value_and_gradient, point)
+
+    def information(self, point: np.ndarray) -> np.ndarray:
+        """Minus the second derivatives, shape (features + classes, features + classes)."""
+        squares, crossed, of_offsets = self._sum(_information, point)
+        return np.block([[squares, crossed], [crossed.T, of_offsets]])
+
+    def take(self, rows: slice | np.ndarray) -> Self:
+        """The likelihood of some rows."""
+        return type(self)(self.log_ratio[:, rows], self.log_prior[:, rows], self.codes[rows], self.row_weights[rows])
+
+    def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
+        """The sum of the parts of all rows, computed in pieces by several threads."""
+        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
+        pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
+        return reduce(added, in_order(lambda rows: part(self.take(rows), point), pieces))
+
+    def proba(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log probability of each row's label (rows,), and class probabilities (classes, rows)."""
+        weights, offsets = point[: self.num_features], point[self.num_features :]
+        scores = self.log_prior + offsets[:, None]
+        scores[1:] += self.log_ratio @ weights
+        scores -= scores.max(axis=0)
+        of_label = scores[self.codes, np.arange(len(self.codes))]
+        proba = np.exp(scores, out=scores)
+        total = proba.sum(axis=0)
+        proba /= total
+        return of_label - np.log(total), proba
+
+
+def _value_and_gradient(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
+    log_likelihood, residual = rows.proba(point)
+    np.negative(residual, out=residual)
+    residual[rows.codes, np.arange(len(rows.codes))] += 1.0
+    residual *= rows.row_weights
+    of_weights = sum(rest @ ratio for ratio, rest in zip(rows.log_ratio, residual[1:], strict=True))
+    return rows.row_weights @ log_likelihood, np.concatenate([of_weights, residual.sum(axis=1)])
+
+
+def _information(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
+    """The parts of the weights, of weights and offsets, and of the offsets.
+
+    Each row adds the covariance, over the classes, of its log ratios and of the indicators of the classes. The log
+    ratios are centred before they are squared: where one class is nearly certain, the difference of two sums of
+    squares would lose digits.
+    """
+    _, proba = rows.proba(point)
+    root = np.sqrt(rows.row_weights * proba)
+    mean = np.einsum("crj,cr->rj", rows.log_ratio, proba[1:])
+    centred = np.empty((rows.num_classes, *mean.shape))
+    np.negative(mean, out=centred[0])
+    np.subtract(rows.log_ratio, mean, out=centred[1:])
+    centred *= root[..., None]
+    crossed = np.einsum("crj,cr->jc", centred, root)
+    stacked = centred.reshape(-1, rows.num_features)
+    mass = rows.row_weights * proba
+    return stacked.T @ stacked, crossed, np.diag(mass.sum(axis=1)) - mass @ proba.T
+
+
+def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of all rows, or of a random subset if `numbers` of each row are too many."""
+    most = max(MOST_NUMBERS // numbers, 1)
+    return np.arange(num_rows) if num_rows <= most else np.sort(rng.choice(num_rows, most, replace=False))
+
+
+# --------------------------------------------------------------------------------------------------
+# The prior of weights of features and offsets of classes.
+#
+# .. math::
+#     \tau \sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, \quad
+#     \eta \sim N(1, 1), \quad
+#     w_j \mid \eta, \tau \sim N(\eta, \tau^2), \quad
+#     b_c \sim N(0, 1),
+#
+# restricted to :math:`w \geq 0`. With the level :math:`\eta` integrated out, the weights are jointly normal with mean
+# one and covariance :math:`\tau^2 I + 1 1^T`.
+# --------------------------------------------------------------------------------------------------
+
+SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Values of the spread of the weights around their level."""
+
+NODES = 4001
+"""Nodes of the integral over the level; twenty are where the probability of a spread of .05 rises."""
+
+
+@dataclass(frozen=True)
+class WeightPrior:
+    """The prior of weights and offsets, given the spread of the weights.
+
+    Attributes
+    ----------
+    num_weights, num_classes : int
+    spread : float
+        tau; zero if all features share one weight, which `num_weights` then counts as one.
+    """
+
+    num_weights: int
+    num_classes: int
+    spread: float
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of the normal distribution, shape (weights + classes,)."""
+        return np.concatenate([np.ones(self.num_weights), np.zeros(self.num_classes)])
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """Inverse covariance of the normal distribution."""
+        found = np.eye(self.num_weights + self.num_classes)
+        # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
+        variance, size = self.spread**2, self.num_weights
+        if size > 1:
+            found[:size, :size] = (np.eye(size) - 1.0 / (variance + size)) / variance
+        else:
+            found[:size, :size] = 1.0 / (1.0 + variance)
+        return found
+
+    @property
+    def log_normaliser(self) -> float:
+        """Log of the integral over w >= 0 of the density without its constant, the power of 2 pi left out."""
+        variance, size = self.spread**2, self.num_weights
+        if size > 1:
+            log_determinant = size * np.log(variance) + np.log1p(size / variance)
+            return float(log_determinant / 2 + self._log_probability())
+        return float(np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance)))
+
+    def log_density(self, draws: np.ndarray) -> np.ndarray:
+        """Log density of weights and offsets, shape (..., weights + classes), the power of 2 pi left out."""
+        away = draws - self.mean
+        return -np.einsum("...p,pq,...q->...", away, self.precision, away) / 2 - self.log_normaliser
+
+    def draw(self, num_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Independent draws, shape (draws, weights + classes)."""
+        factor = np.linalg.cholesky(np.linalg.inv(self.precision))
+        return TruncatedNormal.of(self.mean, factor, self.num_weights).draw(num_draws, rng)
+
+    def _log_probability(self) -> float:
+        """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
+        nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
+        log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
+        return float(logsumexp(log_density + self.num_weights * log_ndtr((1.0 + nodes) / self.spread)) + np.log(step))
+
+
+def priors(num_features: int, num_classes: int, *, shared: bool) -> list[WeightPrior]:
+    """The prior given each spread; a single one if all features share a weight."""
+    if shared or num_features == 1:
+        return [WeightPrior(1, num_classes, 0.0)]
+    return [WeightPrior(num_features, num_classes, spread) for spread in SPREADS]
+
+
+# --------------------------------------------------------------------------------------------------
+# The posterior of weights and offsets, as normal distributions at the modes, restricted to w >= 0
+# --------------------------------------------------------------------------------------------------
+
+MOST_STEPS = 200
+"""Newton steps. The function is convex, and a dozen are usual."""
+
+GOOD_ENOUGH = 1e-10
+"""Expected gain of a step, in nats, at which the search ends; and that gain as a share of the function."""
+
+SUFFICIENT = 1e-4
+"""Share of the expected gain that a step must have (Armijo's rule)."""
+
+SHORTEST = 1e-12
+"""Length of a step, in Newton steps, at which the search gives up to improve a point."""
+
+TOLERANCE = 0.3
+"""Relative error of the second derivatives that a search uses, measured by the gradients at both ends of a step."""
+
+SMALL = 1e-6
+"""Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
+
+FEWER, FEW_NUMBERS = 4, 10**5
+"""The search begins with one row of 4 where these have 10^5 densities or more."""
+
+SIMULATIONS = 500
+"""Draws for the probability that no weight is negative."""
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """A normal distribution restricted to w >= 0, which approximates the posterior given the spread.
+
+    Attributes
+    ----------
+    prior : WeightPrior or Gaussian
+    mode : array, shape (weights + classes,)
+    precision : array, shape (weights + classes, weights + classes)
+        Of the distribution without the restriction.
+    distribution : TruncatedNormal
+        Of weights and offsets. Its mean without the restriction differs from the mode where a weight is zero.
+    log_evidence : float
+        Log density of the labels given the features and the spread.
+    """
+
+    prior: Any
+    mode: np.ndarray
+    precision: np.ndarray
+    distribution: TruncatedNormal
+    log_evidence: float
+
+    @property
+    def gaussian(self) -> Gaussian:
+        """The distribution as the prior of further rows."""
+        return Gaussian(self.prior.num_weights, self.distribution.mean, self.precision)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The approximations given each spread, weighted by their evidence.
+
+    Attributes
+    ----------
+    parts : sequence of Approximation
+    """
+
+    parts: Sequence[Approximation]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Posterior probability of each spread."""
+        return softmax([part.log_evidence for part in self.parts])
+
+    @property
+    def log_evidence(self) -> float:
+        """Log density of the labels given the features, the spread integrated out."""
+        return float(logsumexp([part.log_evidence for part in self.parts]) - np.log(len(self.parts)))
+
+    @property
+    def mode(self) -> np.ndarray:
+        """The modes, averaged over the spread, shape (weights + classes,)."""
+        return np.einsum("k,kp->p", self.probabilities, [part.mode for part in self.parts])
+
+    def draw(self, num_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draws in random order, shape (draws, weights + classes), and the position of each one's part."""
+        numbers = rng.multinomial(num_draws, self.probabilities)
+        found = [
+            part.distribution.draw(number, rng) for part, number in zip(self.parts, numbers, strict=True) if number
+        ]
+        which = np.repeat(np.arange(len(self.parts)), numbers)
+        order = rng.permutation(num_draws)
+        return np.concatenate(found)[order], which[order]
+
+
+def approximate(
+    likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior | Gaussian], rng: np.random.Generator
+) -> Mixture:
+    """Laplace's approximation of the posterior.
+
+    Given the spread, the posterior density is log-concave. It is expanded to second order at its mode, which may be at
+    a weight of zero.
+
+    Parameters
+    ----------
+    likelihood : ConditionalLikelihood
+    priors : sequence of WeightPrior or Gaussian
+        One for each spread; they are equally probable.
+    rng : numpy.random.Generator
+        For the probability that no weight is negative, and for the rows that the search begins with.
+    """
+    parts = []
+    # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
+    with one_blas_thread():
+        search = _start(likelihood, priors[-1], rng)
+        for prior in reversed(priors):
+            search = find_mode(search, prior).refreshed()
+            parts.append(_expand(search, prior, rng))
+    return Mixture(parts[::-1])
+
+
+def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np.random.Generator) -> FeatureWeights:
+    """The weights after more rows, each predicted before it is among the data (Dawid 1984, *JRSS A* 147, 278-292).
+
+    The prior is the normal distribution that earlier rows left. The spread of the weights stays as it was learned.
+    """
+    assert weights.gaussian is not None
+    (part,) = approximate(likelihood, [weights.gaussian], rng).parts
+    shape, size = weights.weight_draws.shape[:2], weights.weight_draws.shape[2]
+    return FeatureWeights.of(
+        part.mode,
+        part.distribution.draw(shape[0] * shape[1], rng).reshape(*shape, -1),
+        size,
+        spread_draws=weights.spread_draws,
+        num_rows=weights.num_rows + len(likelihood.codes),
+        gaussian=part.gaussian,
+    )
+
+
+def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | Gaussian, rng: np.random.Generator) -> "Search":
+    """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
+    fewer = len(likelihood.codes) // FEWER
+    if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
+        return Search.at(likelihood, prior.mean)
+    some = likelihood.take(np.sort(rng.choice(len(likelihood.codes), fewer, replace=False)))
+    share = some.row_weights.sum() / likelihood.row_weights.sum()
+    if share == 0.0:
+        return Search.at(likelihood, prior.mean)
+    found = find_mode(_start(some, prior, rng), prior)
+    return replace(found, likelihood=likelihood, information=found.information / share)
+
+
+def _expand(search: "Search", prior: WeightPrior | Gaussian, rng: np.random.Generator) -> Approximation:
+    """The normal distribution at a mode."""
+    mode, information = search.point, search.information + prior.precision
+    from_prior = mode - prior.mean
+    gradient = prior.precision @ from_prior - search.slope
+    # The gradient is zero, up to what the search tolerates, except for weights that are held at zero.
+    gradient[~_held(mode, gradient, prior)] = 0.0
+    solved = cho_factor(information, lower=True)
+    # Complete the square: the gradient at a bound moves the centre beyond it.
+    step = cho_solve(solved, gradient)
+    covariance = cho_solve(solved, np.eye(len(mode)))
+    factor = cholesky((covariance + covariance.T) / 2, lower=True)
+    distribution = TruncatedNormal.of(mode - step, factor, prior.num_weights)
+    log_evidence = (
+        search.log_likelihood
+        - from_prior @ prior.precision @ from_prior / 2
+        + gradient @ step / 2
+        + np.log(np.diag(factor)).sum()
+        + distribution.log_probability(SIMULATIONS, rng)
+        - prior.log_normaliser
+    )
+    return Approximation(prior, mode, information, distribution, float(log_evidence))
+
+
+@dataclass(frozen=True)
+class Search:
+    """A point, the likelihood there, and its second derivatives at this point or at an earlier one.
+
+    Attributes
+    ----------
+    likelihood : ConditionalLikelihood
+    point : array, shape (weights + classes,)
+    log_likelihood : float
+    slope : array, shape (weights + classes,)
+        Gradient of the log likelihood.
+    information : array, shape (weights + classes, weights + classes)
+        Minus its second derivatives.
+    """
+
+    likelihood: ConditionalLikelihood
+    point: np.ndarray
+    log_likelihood: float
+    slope: np.ndarray
+    information: np.ndarray
+
+    @classmethod
+    def at(cls, likelihood: ConditionalLikelihood, point: np.ndarray) -> Self:
+        """All computed at the point."""
+        return cls(likelihood, point, *likelihood.value_and_gradient(point), likelihood.information(point))
+
+    def moved(self, point: np.ndarray) -> Self:
+        """At another point, with the second derivatives of before."""
+        value, slope = self.likelihood.value_and_gradient(point)
+        return replace(self, point=point, log_likelihood=value, slope=slope)
+
+    def refreshed(self) -> Self:
+        """With the second derivatives at the point."""
+        return replace(self, information=self.likelihood.information(self.point))
+
+
+def find_mode(search: Search, prior: WeightPrior | Gaussian) -> Search:
+    """The mode of the posterior given the spread, by a projected Newton method.
+
+    A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
+    Control and Optimization* 20, 221-246). Second derivatives take most of the time. Those of an earlier point are used
+    as long as they predict the change of the gradient, within a tolerance.
+
+    Parameters
+    ----------
+    search : Search
+        Where to begin.
+    prior : WeightPrior or Gaussian
+
+    Returns
+    -------
+    Search
+        At the mode. Its second derivatives may be those of an earlier point.
+    """
+    size, centre, precision = prior.num_weights, prior.mean, prior.precision
+
+    def negative_log_density(at: Search) -> float:
+        return -at.log_likelihood + (at.point - centre) @ precision @ (at.point - centre) / 2
+
+    def gradient_of(at: Search) -> np.ndarray:
+        return precision @ (at.point - centre) - at.slope
+
+    search = search.moved(np.concatenate([np.maximum(search.point[:size], 0.0), search.point[size:]]))
+    for _ in range(MOST_STEPS):
+        value, gradient, curvature = negative_log_density(search), gradient_of(search), search.information + precision
+        free = ~_held(search.point, gradient, prior)
+        solved = cho_factor(curvature[np.ix_(free, free)])
+        step = np.zeros(len(gradient))
+        step[free] = -cho_solve(solved, gradient[free])
+        expected = -gradient @ step / 2
+        if expected <= GOOD_ENOUGH * max(1.0, abs(value) * 1e-3):
+            break
+        length = 1.0
+        while True:
+            tried = search.point + length * step
+            tried[:size] = np.maximum(tried[:size], 0.0)
+            there = search.moved(tried)
+            gain = gradient @ (search.point - tried)
+            if negative_log_density(there) <= value - SUFFICIENT * gain or length < SHORTEST:
+                break
+            length /= 2
+        change = tried - search.point
+        predicted = curvature @ change
+        missed = (gradient_of(there) - gradient - predicted)[free]
+        stale = missed @ cho_solve(solved, missed) > TOLERANCE**2 * (change @ predicted)
+        search = there.refreshed() if stale and expected > SMALL else there
+    return search
+
+
+def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior | Gaussian) -> np.ndarray:
+    """Which entries are weights of zero that the gradient holds there."""
+    held = (point <= 0.0) & (gradient > 0.0)
+    held[prior.num_weights :] = False
+    return held

@@ -1,0 +1,458 @@
+"""Log density of each row, and of each of its features, given the other rows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces, stacked
+from bayesnb.core.checking import a_type
+from bayesnb.core.columns import first_few
+from bayesnb.core.running import in_order
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.tables import Table
+from bayesnb.model.bound import has_closed_form
+from bayesnb.model.describe import feature_names, features_of, positions_of_features
+from bayesnb.model.reading import Cells, HostChunks, log_normalised
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.left_out_blocks import (
+    OF_FREQUENCIES,
+    REMEDY,
+    LabelledRows,
+    averaged_features,
+    fitted_blocks,
+    log_class_probs_without,
+)
+from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.under_draws import pieces_of_rows
+from bayesnb.posterior.weighted import WeightedPosterior
+
+__all__ = [
+    "FeaturesLeftOut",
+    "LeftOut",
+    "Weighable",
+    "all_features_left_out",
+    "features_left_out",
+    "leave_one_out",
+    "read_rows",
+    "require_exact",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of features given the other rows, by importance sampling over draws
+# --------------------------------------------------------------------------------------------------
+
+
+def sampled_features(
+    posterior: SampledPosterior,
+) -> Callable[[Cells, LabelledRows], Iterator[tuple[slice, int, int, np.ndarray]]]:
+    """Log density of each feature given the other rows, estimated from draws given all rows.
+
+    A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
+    in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
+    Learning Research* 25). Under the other classes it is the mean over all draws.
+
+    Returns
+    -------
+    callable
+        Maps cells and rows to tuples: some of the rows, the positions of a block and of a feature in it, and the log
+        densities, shape (rows, classes).
+    """
+    blocks = posterior.model.blocks
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, int, np.ndarray]]:
+        for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, _ in enumerate(features_of(block)):
+                under_draws = posterior.feature_under_draws(i, j, x)
+                for rows in pieces_of_rows(len(some)):
+                    yield rows, i, j, _without(under_draws(rows), some.codes[rows])
+
+    return of_features
+
+
+def _without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Log densities given the other rows, shape (rows, classes), from those under draws (draws, rows, classes)."""
+    found = logsumexp(densities, axis=0) - np.log(len(densities))
+    own = np.ascontiguousarray(densities[:, np.arange(len(codes)), codes].T)
+    varies = own.max(axis=-1) > own.min(axis=-1)  # a missing cell has density one under all draws
+    # A closed form does without ArviZ, whose import takes a second.
+    from arviz_stats.base import array_stats
+
+    # ArviZ takes log likelihoods and changes their sign.
+    log_weights, _ = array_stats.psislw(own[varies])
+    found[np.flatnonzero(varies), codes[varies]] = logsumexp(log_weights + own[varies], axis=-1)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Predictions of each row from the other rows, for posteriors in closed form
+# --------------------------------------------------------------------------------------------------
+
+type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
+"""Posteriors whose features have densities of their own given the other rows."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Predictions of each row from the others.
+
+    Attributes
+    ----------
+    log_proba : array, shape (rows, classes)
+        log p(y=c | x_i, D without i).
+    of_label : array, shape (rows,)
+        log p(y_i | x_i, D without i).
+    joint : array, shape (rows,)
+        log p(x_i, y_i | D without i).
+    in_sample : array, shape (rows,)
+        log p(y_i | x_i, D).
+    rows : LabelledRows
+    """
+
+    log_proba: np.ndarray
+    of_label: np.ndarray
+    joint: np.ndarray
+    in_sample: np.ndarray
+    rows: LabelledRows
+
+    @classmethod
+    def empty(cls, rows: LabelledRows) -> Self:
+        """Empty arrays, filled later."""
+        of_label, joint, in_sample = np.empty((3, len(rows)))
+        return cls(np.empty((len(rows), len(rows.classes))), of_label, joint, in_sample, rows)
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Position of each row's class, shape (rows,)."""
+        return self.rows.codes
+
+    def set(
+        self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray, weighted: np.ndarray | None = None
+    ) -> None:
+        """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D).
+
+        If features have weights, the labels follow from `weighted`, the log of the weighted product.
+        """
+        own = np.arange(len(in_sample)), self.codes[rows]
+        self.log_proba[rows] = log_normalised(log_joint if weighted is None else weighted)
+        self.of_label[rows], self.joint[rows] = self.log_proba[rows][own], log_joint[own]
+        self.in_sample[rows] = in_sample
+
+
+@in_float64
+def leave_one_out(
+    posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, X: Any, y: Any, sample_weight: Any
+) -> LeftOut:
+    """Every row predicted from the others; weights of features are kept."""
+    table, rows = read_rows(posterior, X, y, sample_weight)
+    if not isinstance(posterior, ExactPosterior):
+        return _by_feature(posterior, table, rows)
+    left_out = LeftOut.empty(rows)
+    log_class_prob = log(posterior.class_probs())
+    blocks = fitted_blocks(posterior)
+
+    def one_chunk(where: slice, chunk: tuple[Any, ...]) -> None:
+        some = rows.take(where)
+        in_sample, log_joint = np.zeros((2, len(some), len(rows.classes)))
+        for block, x in zip(blocks, chunk, strict=True):
+            held, without = block.log_densities(x, some)
+            in_sample += held
+            log_joint += without
+        log_joint += log_class_probs_without(posterior, some)
+        left_out.set(where, log_joint, log_normalised(in_sample + log_class_prob)[np.arange(len(some)), some.codes])
+
+    posterior.model.read(table).each(one_chunk)
+    return left_out
+
+
+def _by_feature(posterior: AveragedPosterior | WeightedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
+    """As `leave_one_out`; adds up the densities of single features."""
+    left_out = LeftOut.empty(rows)
+    of_features = of_features_without(posterior.generative, rows)
+    for where, chunk in posterior.model.encode(table):
+        some = rows.take(where)
+        in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
+        log_joint = np.array(log_class_probs_without(posterior, some))
+        log_class_prob, weighted = log_joint.copy(), np.zeros(log_joint.shape)
+        for piece, i, j, densities in of_features(chunk, some):
+            log_joint[piece] += densities
+            weighted[piece] += posterior.weighed(i, j, densities, log_class_prob[piece])
+        left_out.set(where, log_joint, in_sample, posterior.joined(log_class_prob, weighted))
+    return left_out
+
+
+type Found = Iterator[tuple[slice, int, int, np.ndarray]]
+"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
+
+
+def of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+    """What gives the log density of each feature of encoded rows, each row given the others."""
+    if isinstance(posterior, ExactPosterior):
+        return _of_blocks(posterior)
+    if isinstance(posterior, SampledPosterior):
+        refuse_weights(rows, "draws")
+        return sampled_features(posterior)
+    refuse_weights(rows, "posteriors averaged over features")
+    return _averaged_features(posterior)
+
+
+def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    blocks = [block.features() for block in fitted_blocks(posterior)]
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, block) in enumerate(features):
+                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
+
+    return of_features
+
+
+def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    averaged = averaged_features(posterior)
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for piece, i, densities in averaged(chunk, some):
+            for j in range(densities.shape[-1]):
+                yield piece, i, j, densities[..., j]
+
+    return of_features
+
+
+def refuse_weights(rows: LabelledRows, kind: str) -> None:
+    """Refuse rows with weights other than one.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    kind : str
+        The posteriors that cannot leave such rows out, for the error.
+
+    Raises
+    ------
+    ValueError
+    """
+    if (rows.weights != 1.0).any():
+        raise ValueError(
+            f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold; {OF_FREQUENCIES}"
+        )
+
+
+def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple[Table, LabelledRows]:
+    """The table, its labels and weights.
+
+    Raises
+    ------
+    ValueError
+        If the total weight of the rows exceeds that of the data.
+    """
+    X, y = split_labels(X, y)
+    table = as_table(X)
+    codes = encode_labels(y, table.num_rows, posterior.classes)
+    weights = check_weights(sample_weight, table.num_rows)
+    fitted = np.asarray(posterior.require_data("leave-one-out").statistics.classes.n)
+    given = np.bincount(codes, weights, minlength=len(fitted))
+    excess = given > fitted * (1 + 1e-9)
+    if excess.any():
+        c = int(np.flatnonzero(excess)[0])
+        raise ValueError(
+            f"these rows were never all among the data: class {posterior.classes.tolist()[c]!r} weighs {given[c]:g} in "
+            f"y and {fitted[c]:g} in the fit; {REMEDY}"
+        )
+    return table, LabelledRows(codes, weights, np.arange(table.num_rows), posterior.classes)
+
+
+def require_exact(given: Any, verb: str) -> Any:
+    """The posterior that was given, with its weights of features if it has any; an error if it has no closed form.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    posterior = given.generative if isinstance(given, Posterior) else given
+    if isinstance(posterior, ExactPosterior | AveragedPosterior):
+        return given
+    if isinstance(posterior, PointPosterior):
+        closed = "nb.fit(model, X, y) for the closed form, " if has_closed_form(posterior.model) else ""
+        raise ValueError(
+            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use {closed}draws by nb.NUTS() "
+            "with loo, or nb.kfold(model, X, y, inference=nb.MAP()), which fits anew"
+        )
+    if isinstance(posterior, SampledPosterior):
+        closed = "the closed form of nb.fit(model, X, y), " if has_closed_form(posterior.model) else ""
+        raise ValueError(
+            f"{verb} takes rows away from a closed form, which draws do not have: use loo, {closed}or "
+            "nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
+        )
+    raise TypeError(f"posterior is {a_type(posterior)}: give what nb.fit(model, X, y) returns")
+
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of each feature of rows given the other rows
+# --------------------------------------------------------------------------------------------------
+
+ROWS = 5000
+"""Rows of a table of which some are kept that are computed at a time."""
+
+
+@dataclass(frozen=True)
+class FeaturesLeftOut:
+    """Log densities of the features of rows, each row given the others.
+
+    The sum over features, plus the log class probabilities, is log p(x_i, y=c | D without i), as `leave_one_out` has
+    it.
+
+    Attributes
+    ----------
+    names : list
+        The features, in the order of the table's columns; a joint block is one feature.
+    log_density : array, shape (rows, classes, features)
+        Zero for a missing cell.
+    log_class_prob : array, shape (rows, classes)
+        log p(y=c | D without i).
+    rows : LabelledRows
+    """
+
+    names: list[Any]
+    log_density: np.ndarray
+    log_class_prob: np.ndarray
+    rows: LabelledRows
+
+    def take(self, which: np.ndarray) -> Self:
+        """Some of the rows."""
+        return replace(
+            self,
+            log_density=self.log_density[which],
+            log_class_prob=self.log_class_prob[which],
+            rows=self.rows.take(which),
+        )
+
+    def require_finite(self, why: str) -> None:
+        """Refuse densities that are not finite.
+
+        Parameters
+        ----------
+        why : str
+            What cannot be done with them, for the error.
+
+        Raises
+        ------
+        ValueError
+        """
+        # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+        infinite = np.flatnonzero(~np.isfinite(self.log_density.sum(axis=(1, 2))))
+        if len(infinite):
+            of_row = self.log_density[infinite[0]]
+            c, j = np.argwhere(~np.isfinite(of_row))[0]
+            raise ValueError(
+                f"the density of row {self.rows.place[infinite[0]]} in feature {self.names[j]!r} and class "
+                f"{self.rows.classes.tolist()[c]!r} is {of_row[c, j]} on the log scale, with which {why}: leave the "
+                "row or the column out, or use a family whose density is positive there"
+            )
+
+    def of_possible_labels(self, what: str) -> tuple[Self, list[str]]:
+        """The rows whose label is possible without them, and a remark on the others.
+
+        Parameters
+        ----------
+        what : str
+            What the others do not count in, for the remark.
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows.
+        """
+        possible = np.isfinite(self.log_class_prob[np.arange(len(self.rows)), self.rows.codes])
+        if possible.all() and len(possible):
+            return self, []
+        if not possible.any():
+            raise ValueError(
+                "without a row its label has probability zero, for every row: leave class_probs out for a Dirichlet "
+                "prior"
+            )
+        lost = self.rows.place[~possible]
+        remark = (
+            f"row{'s' * (len(lost) > 1)} {first_few(list(map(str, lost)))} {'do' if len(lost) > 1 else 'does'} not "
+            f"count in {what}: without the row its label has probability zero, whatever the features; leave "
+            "class_probs out for a Dirichlet prior"
+        )
+        return self.take(possible), [remark]
+
+
+@in_float64
+def features_left_out(
+    posterior: Weighable,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    kept: Callable[[Table, LabelledRows], np.ndarray] | None = None,
+) -> FeaturesLeftOut:
+    """The log density of each feature of each row, given the other rows.
+
+    Parameters
+    ----------
+    posterior : ExactPosterior, AveragedPosterior or SampledPosterior
+        From draws the densities are estimated by importance sampling.
+    X, y, sample_weight
+        As for `loo`.
+    kept : callable, optional
+        Gives the positions of the rows to compute, in ascending order; all by default. Every row is left out of all
+        the data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `loo`.
+    """
+    table, rows = read_rows(posterior, X, y, sample_weight)
+    names = feature_names(posterior.model.blocks)
+    places = np.arange(len(rows)) if kept is None else kept(table, rows)
+    log_density = np.empty((len(places), len(rows.classes), len(names)))
+    log_class_prob = np.empty(log_density.shape[:2])
+    of_features = of_features_without(posterior, rows)
+    positions = positions_of_features(posterior.model.blocks)
+
+    def compute(where: slice, chunk: Cells) -> None:
+        some = rows.take(places[where])
+        for piece, i, j, densities in of_features(chunk, some):
+            log_density[where][piece, :, positions[i][j]] = densities
+        log_class_prob[where] = log_class_probs_without(posterior, some)
+
+    chunks = posterior.model.read(table)
+    if len(places) == len(rows):
+        chunks.each(compute)
+    else:
+        # A column of a few rows costs as much as one of many: the rows of all chunks are computed together.
+        cells = _cells_of(chunks, places)
+        pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
+        list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
+    return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
+
+
+def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
+    """The encoded cells of some rows, given their positions in ascending order."""
+    found: dict[int, Cells] = {}
+
+    def take(where: slice, chunk: Cells) -> None:
+        start, stop = np.searchsorted(places, (where.start, where.stop))
+        found[where.start] = tuple(x[places[start:stop] - where.start] for x in chunk)
+
+    chunks.each(take)
+    return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
+
+
+def all_features_left_out(
+    posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any = None
+) -> FeaturesLeftOut:
+    """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
+    left_out = leave_one_out(posterior, X, y, sample_weight)
+    log_class_prob = log_class_probs_without(posterior, left_out.rows)
+    # A class that is impossible in any case adds nothing to what can be learned.
+    impossible = np.isneginf(log_class_prob)
+    log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
+    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, left_out.rows)

@@ -1,0 +1,465 @@
+"""Log density of the cells of a block in each row, given the other rows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from bayesnb.core.arrays import dense, log
+from bayesnb.families.base import of_column
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.statistics import ClassCounts, Statistics
+from bayesnb.model.blocks import Block
+from bayesnb.model.describe import log_evidences, log_inclusion
+from bayesnb.model.reading import Cells
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+
+__all__ = ["OF_FREQUENCIES", "REMEDY", "LabelledRows", "averaged_features", "fitted_blocks", "log_class_probs_without"]
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows under their own class, given the other rows, where all rows have the same prior.
+#
+# Statistics subtract, so the posterior without a row is the closed form given the other rows. The result is its
+# predictive density of the row's cells, for every conjugate family, weight and prior. A vector of counts has the
+# evidence of the row as its density. A family may define a faster way in `row_log_left_out`.
+# --------------------------------------------------------------------------------------------------
+
+PIECE_CELLS = 2**16
+"""Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
+
+REMEDY = "give rows, labels and weights as they were given to fit or update"
+
+OF_FREQUENCIES = (
+    "if the weights w are frequencies, nb.loo(posterior, X, y) gives as elpd_i the score of one of the w equal rows"
+)
+"""What to do about weights that leave-one-out refuses."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Labels and weights of some rows of a table.
+
+    Attributes
+    ----------
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    weights : array, shape (rows,)
+    place : array of int, shape (rows,)
+        Positions of the rows in the table.
+    classes : array, shape (classes,)
+        The labels.
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
+    place: np.ndarray
+    classes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, which: Any) -> Self:
+        """Some of the rows."""
+        return type(self)(self.codes[which], self.weights[which], self.place[which], self.classes)
+
+    def refuse(self, impossible: np.ndarray, block: Block) -> None:
+        """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
+
+        Raises
+        ------
+        ValueError
+        """
+        if impossible.any():
+            row, j = (int(index[0]) for index in np.nonzero(impossible))
+            column = block.name if block.is_joint else block.labels[j]
+            raise ValueError(
+                f"row {self.place[row]} was never among the data: without it, column {column!r} in class "
+                f"{self.classes.tolist()[self.codes[row]]!r} would have statistics that no table has; {REMEDY}"
+            )
+
+
+def own_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
+    """Log p(x_i | y_i, D without i) of a block, shape (rows,), by the family's faster way if it has one."""
+    if (rows.weights == 1.0).all():
+        known = block.family.row_log_left_out(x, rows.codes, counted)  # type: ignore[attr-defined]
+        if known is not None and np.isfinite(known).all():
+            return known
+    result = np.empty(len(rows))
+    for piece, cells in given_the_rest(block, counted, x, rows):
+        result[piece] = cells.sum(axis=1)
+    return result
+
+
+def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
+    """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
+
+    Yields
+    ------
+    tuple of slice and array
+        The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
+    """
+    family: Any = block.family
+    known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_joint else None
+    if known is not None:
+        log_density, impossible = known
+        rows.refuse(impossible[:, None], block)
+        yield slice(0, len(rows)), log_density[:, None]
+        return
+    for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_joint else len(rows)):
+        some = rows.take(piece)
+        log_density, impossible = _cells(block, counted, dense(x[piece]), some.codes, some.weights)
+        some.refuse(impossible, block)
+        yield piece, log_density
+
+
+def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
+    """Slices of rows, short enough that arrays with a class's hyperparameters for each row and copy fit in memory."""
+    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
+    step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
+    for start in range(0, num_rows, step):
+        yield slice(start, min(start + step, num_rows))
+
+
+def _cells(
+    block: Block, counted: Statistics, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log density of each cell given the rest of its class, and which cells cannot have been among the data.
+
+    Independent columns of all rows are laid out side by side: rows of D columns become one row of rows * D columns,
+    each with the hyperparameters of its row's class. A vector of counts stays one vector, and each row is a class of
+    its own.
+
+    Returns
+    -------
+    tuple of array and array of bool, shape (rows, columns); (rows, 1) for a vector of counts
+    """
+    num_rows = len(codes)
+    if block.is_joint:
+        axis, repeats, membership = 0, 1, np.eye(num_rows)
+
+        def lay_out(leaf: Any) -> np.ndarray:
+            return np.asarray(leaf)[codes]
+    else:
+        axis, repeats, membership = 1, x.shape[1], np.ones((1, 1))
+        x = x.reshape(1, -1)
+
+        def lay_out(leaf: Any) -> np.ndarray:
+            taken = np.asarray(leaf)[codes]
+            return taken.reshape(1, -1, *taken.shape[2:])
+
+    prior, before = jax.tree.map(lay_out, (block.family, counted))
+    once = prior.statistics(x, membership)
+    taken = once
+    if (weights != 1.0).any():
+        taken = weighted(once, np.repeat(weights, repeats), (axis,))
+    rest = (before - taken).without_rounding(before)
+    impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
+    if impossible.any():
+        return np.full(impossible.shape, np.nan), impossible
+    found = prior.update(rest).log_evidence(once) if block.is_joint else prior.log_predictive_given(rest, x)
+    return np.asarray(found).reshape(num_rows, -1), impossible
+
+
+def weighted(cells: Statistics, weights: np.ndarray, axes: tuple[int, ...]) -> Statistics:
+    """The statistics of cells that are side by side on some axes, each times its own weight.
+
+    Parameters
+    ----------
+    cells : Statistics
+    weights : array
+        Its axes are `axes` of every array of the statistics.
+    axes : tuple of int
+
+    Returns
+    -------
+    Statistics
+    """
+    # NumPy broadcasts weights against the last axes.
+    last = tuple(range(-len(axes), 0))
+    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), axes, last), cells) * weights
+    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, axes), product)
+
+
+def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """The differences, with rounding errors set to zero."""
+    return ClassCounts(after).without_rounding(ClassCounts(before)).n
+
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows under every class, given the other rows, where the prior follows the data.
+#
+# Hyperparameters that `on_scale_of` takes from the data are those of the other rows only, so that they differ from
+# row to row, in every class. The statistics of the row are subtracted, and `on_scale_of` is called again. A family
+# may define a faster way in `row_log_refitted`.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A block without each of some rows. The rows * columns columns of all rows are laid out side by side.
+
+    Attributes
+    ----------
+    prior : ConjugateFamily
+        Shape (classes, rows * columns), with the defaults of the other rows.
+    rest : Statistics
+        Of the other rows.
+    cell : Statistics
+        Statistics of the row's own cell, in every class.
+    x : array, shape (1, rows * columns)
+        The cells.
+    num_rows : int
+    """
+
+    prior: ConjugateFamily
+    rest: Statistics
+    cell: Statistics
+    x: np.ndarray
+    num_rows: int
+
+    def of_classes(self) -> np.ndarray:
+        """Log density of each cell under each class, shape (rows, classes, columns); zero for a missing one."""
+        cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
+        return np.moveaxis(cells.reshape(len(cells), self.num_rows, -1), 0, 1)
+
+    def of_all_together(self) -> np.ndarray:
+        """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
+        one = jax.tree.map(lambda leaf: leaf[:1], self.cell)
+        return np.asarray(self._log_density(self._shared, self.rest.pooled(), one)).reshape(self.num_rows, -1)
+
+    def log_bayes_factor(self) -> np.ndarray:
+        """Log Bayes factor of the other rows, for parameters by class against a shared one, shape (rows, columns)."""
+        own = np.asarray(self.prior.log_evidence(self.rest)).sum(axis=0)
+        return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
+
+    def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
+        if prior.joint:
+            return prior.update(rest).log_evidence(cell)
+        return prior.log_predictive_given(rest, self.x)
+
+    @property
+    def _shared(self) -> ConjugateFamily:
+        return self.prior.take(slice(0, 1))
+
+
+def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows, held: np.ndarray) -> np.ndarray:
+    """Log p(x_i | y=c, D without i) of a block whose prior follows the data, shape (rows, classes).
+
+    Parameters
+    ----------
+    block : Block
+        As the user gave it: the defaults that follow the data have no numbers.
+    counted : Statistics
+        Of all rows.
+    x : array, shape (rows, columns)
+    rows : LabelledRows
+    held : array, shape (rows, classes)
+        Log p(x_i | y=c, D), with the defaults of all rows.
+    """
+    family: Any = block.family
+    known = family.row_log_refitted(x, rows.codes, rows.weights, counted, held)
+    result = np.full(held.shape, np.nan) if known is None else known
+    slow = np.flatnonzero(~np.isfinite(result).all(axis=1))
+    for piece, refit in refits(block, counted, x[slow], rows.take(slow)):
+        result[slow[piece]] = refit.of_classes().sum(axis=-1)
+    return result
+
+
+def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, Refit]]:
+    """The block without each row, some rows at a time; one at a time for count vectors, whose columns form one vector.
+
+    Raises
+    ------
+    ValueError
+        If a row cannot have been among the data.
+    """
+    classes = len(rows.classes)
+    at_most = 1 if block.is_joint else len(rows)
+    for piece in pieces_of(len(rows), block.family, counted, at_most=at_most, copies=classes):
+        some = rows.take(piece)
+        prior, before = jax.tree.map(partial(_side_by_side, num_rows=len(some)), (block.family, counted))
+        side_by_side = dense(x[piece]).reshape(1, -1)
+        cell = prior.statistics(side_by_side, np.ones((1, classes)))
+        weights = np.where(some.codes == np.arange(classes)[:, None], some.weights, 0.0)
+        if block.is_joint:
+            own = weighted(cell, weights[:, 0], (0,))
+        else:
+            own = weighted(cell, np.repeat(weights, x.shape[1], axis=1), (0, 1))
+        rest = (before - own).without_rounding(before)
+        impossible = ~np.asarray(prior.possible(rest))
+        some.refuse(impossible.any(axis=0).reshape(len(some), -1), block)
+        yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, side_by_side, len(some))
+
+
+def _side_by_side(leaf: Any, num_rows: int) -> np.ndarray:
+    """A copy of (classes, columns, ...) for each row, shape (classes, rows * columns, ...)."""
+    values = np.asarray(leaf)
+    classes, columns, *further = values.shape
+    copies = np.broadcast_to(values[:, None], (classes, num_rows, columns, *further))
+    return copies.reshape(classes, num_rows * columns, *further)
+
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of the blocks of rows, and of class probabilities, given the other rows
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FittedBlock:
+    """A block of an exact posterior, with what its density needs when a row is left out.
+
+    Attributes
+    ----------
+    prior : Block
+        With numbers. If its prior follows the data: as the user gave it, without numbers.
+    posterior : ConjugateFamily
+    statistics : Statistics
+        Of all rows.
+    follows : bool
+        Whether a row bears on the predictions of other classes than its own: the prior follows the data, or couples the
+        classes.
+    """
+
+    prior: Block
+    posterior: Any
+    statistics: Any
+    follows: bool
+
+    def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
+        """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
+        held = np.asarray(self.posterior.row_log_predictive(x))
+        if self.prior.family.whole_rows and (lacking := np.isnan(x).any(axis=1)).any():
+            # The fit did not count these rows: without them it is the same.
+            without = held.copy()
+            if not lacking.all():
+                without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
+            return held, without
+        if self.follows:
+            return held, every_class_without(self.prior, self.statistics, x, rows, held)
+        # Only the row's own class changes without the row.
+        without = held.copy()
+        without[np.arange(len(rows)), rows.codes] = own_class_without(self.prior, self.statistics, x, rows)
+        return held, without
+
+    def features(self) -> list[tuple[Any, Self]]:
+        """The columns of the block and the block of each alone; a joint block is one feature."""
+        if self.prior.is_joint:
+            return [(slice(None), self)]
+        return [(slice(j, j + 1), self._of_column(j)) for j in range(len(self.prior.columns))]
+
+    def _of_column(self, j: int) -> Self:
+        column, block = slice(j, j + 1), self.prior
+        alone = replace(
+            block, family=of_column(block.family, j), columns=block.columns[column], labels=block.labels[column]
+        )
+        statistics = jax.tree.map(lambda leaf: leaf[:, column], self.statistics)
+        return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
+
+
+def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
+    """The blocks of an exact posterior, for leave-one-out."""
+    problem = posterior.problem
+    return [
+        FittedBlock(as_given if follows else resolved, family, counted, follows or family.couples_classes)
+        for as_given, resolved, family, counted, follows in zip(
+            problem.model.blocks,
+            posterior.model.blocks,
+            posterior.families,
+            problem.statistics.blocks,
+            problem.follows,
+            strict=True,
+        )
+    ]
+
+
+def log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndarray:
+    """Log p(y=c | D without i), shape (rows, classes)."""
+    problem = posterior.require_data("leave-one-out")
+    prior, n = posterior.model.class_prior, problem.statistics.classes.n
+    if prior.probs is not None and not problem.model.follows_labels:
+        return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
+    # All rows of weight one share a table with one line for each class.
+    unit = bool((rows.weights == 1.0).all())
+    codes = np.arange(len(n)) if unit else rows.codes
+    taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
+    # A class without rows has no row to leave out.
+    rest = np.maximum(cleared(n - taken, n), 0.0)
+    if prior.probs is None:
+        rest = rest + prior.concentration
+    total = rest.sum(axis=1, keepdims=True)
+    log_probs = log(np.where(total > 0, rest, 1.0)) - log(np.where(total > 0, total, len(n)))
+    return log_probs[rows.codes] if unit else log_probs
+
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of features given the other rows, averaged over whether the feature depends on the class
+# --------------------------------------------------------------------------------------------------
+
+
+def averaged_features(
+    posterior: AveragedPosterior,
+) -> Callable[[Cells, LabelledRows], Iterator[tuple[slice, int, np.ndarray]]]:
+    """Log density of each feature given the other rows, its two hypotheses averaged.
+
+    Returns
+    -------
+    callable
+        Maps cells and rows to tuples: some of the rows, the position of a block, and the log densities of its features
+        in these rows, shape (rows, classes, features).
+    """
+    inclusion, counted = posterior.model.inclusion, posterior.problem.statistics
+    assert inclusion is not None
+    evidences = log_evidences(posterior.model.blocks, counted)
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, np.ndarray]]:
+        for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
+            statistics = counted.blocks[i]
+            block = posterior.problem.model.blocks[i]
+            if posterior.problem.follows[i] or block.family.couples_classes:
+                hypotheses = _refitted_hypotheses(block, statistics, x, some)
+            else:
+                hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
+            for piece, log_bayes_factor, of_classes, of_all in hypotheses:
+                log_in, log_out = log_inclusion(prior, log_bayes_factor)
+                yield piece, i, np.logaddexp(log_in[:, None] + of_classes, (log_out + of_all)[:, None])
+
+    return of_features
+
+
+type Hypotheses = Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]
+"""Some rows; the log Bayes factor of the rest (rows, columns); and the log densities of the cells given the rest, under
+each class's parameter (rows, classes, columns), and under one that all classes share (rows, columns)."""
+
+
+def _refitted_hypotheses(block: Block, statistics: Any, x: Any, rows: LabelledRows) -> Hypotheses:
+    for piece, refit in refits(block, statistics, x, rows):
+        yield piece, refit.log_bayes_factor(), refit.of_classes(), refit.of_all_together()
+
+
+def _hypotheses(
+    posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows
+) -> Hypotheses:
+    """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
+
+    Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
+    rest. The Bayes factor without a row therefore takes one division.
+    """
+    block, family, statistics = posterior.model.blocks[i], posterior.families[i], posterior.problem.statistics.blocks[i]
+    together = replace(block, family=block.family.take(slice(0, 1)))
+    nobody = replace(rows, codes=np.zeros_like(rows.codes))
+    for (piece, own), (_, of_all) in zip(
+        given_the_rest(block, statistics, x, rows),
+        given_the_rest(together, statistics.pooled(), x, nobody),
+        strict=True,
+    ):
+        of_classes = (
+            np.array(family.row_log_predictive(x[piece]))[..., None]
+            if block.is_joint
+            else family.cells_log_predictive(dense(x[piece]))
+        )
+        of_classes[np.arange(len(own)), rows.codes[piece]] = own
+        yield piece, log_bayes_factor - (own - of_all), of_classes, of_all

@@ -1,0 +1,186 @@
+"""Densities of rows under draws of the parameters."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from bayesnb.core.arrays import in_float64, log
+from bayesnb.families.base import Family
+from bayesnb.model.blocks import ModelParameters, summed
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.reading import Cells, is_lost, log_normalised, normalise, rows_of, warn_lost
+
+__all__ = [
+    "flatten",
+    "in_pieces",
+    "log_joint_under",
+    "log_mean_joint",
+    "pieces_of_rows",
+    "proba_quantiles_under",
+    "proba_under",
+]
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows under draws of the parameters
+# --------------------------------------------------------------------------------------------------
+
+DRAW_BYTES = 2**26
+"""Memory for the densities of many draws at a time."""
+
+
+def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """Log density of each row together with each class, under each draw of the parameters.
+
+    Parameters
+    ----------
+    model : BoundModel
+    X : table, shape (rows, columns)
+    parameters : ModelParameters
+        Leading axes (chain, draw).
+
+    Returns
+    -------
+    array, shape (chain, draw, rows, classes)
+    """
+    *leading, num_classes = parameters.class_prob.shape
+    found = model.read(X).fill(partial(_put_joint, model, parameters), num_classes, leading=(int(np.prod(leading)),))
+    return found.reshape(*leading, *found.shape[1:])
+
+
+def _put_joint(model: BoundModel, parameters: ModelParameters, cells: Cells, out: np.ndarray) -> None:
+    """Write log joint densities into an array, shape (draws, rows, classes)."""
+    start = 0
+    for piece in in_pieces(parameters, cells):
+        stop = start + len(piece.class_prob)
+        out[start:stop] = model.log_joint(piece, cells)
+        start = stop
+
+
+def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """Class probabilities of each row under each draw of the parameters; as `log_joint_under`."""
+    joint = log_joint_under(model, X, parameters)
+    return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+
+
+def proba_quantiles_under(
+    model: BoundModel, X: Any, parameters: ModelParameters, levels: Sequence[float]
+) -> np.ndarray:
+    """Quantiles over draws of the class probabilities of each row, shape (rows, classes, levels).
+
+    The draws of a few rows are in memory at a time.
+
+    Parameters
+    ----------
+    model, X, parameters
+        As for `log_joint_under`.
+    levels : sequence of float
+    """
+    flat = flatten(parameters)
+    num_draws, num_classes = flat.class_prob.shape
+    step = max(1, DRAW_BYTES // (8 * num_draws * num_classes))
+    chunks = model.read(X)
+    result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
+    lost: list[tuple[int, int]] = []
+
+    def of_chunk(rows: slice, cells: Cells) -> None:
+        for start in range(rows.start, rows.stop, step):
+            some = slice(start - rows.start, min(start + step, rows.stop) - rows.start)
+            joint = np.empty((num_draws, some.stop - some.start, num_classes))
+            _put_joint(model, flat, tuple(x[some] for x in cells), joint)
+            found = log_normalised(joint)
+            impossible = is_lost(found, -np.inf)
+            if impossible.any():
+                some_lost = rows_of(impossible)
+                lost.append((start + int(some_lost[0]), len(some_lost)))
+                found = np.where(impossible[..., None], log(flat.class_prob)[:, None, :], found)
+            # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
+            draws = np.exp(np.moveaxis(found, 0, -1), order="C")
+            draws.sort(axis=-1)
+            result[start : start + some.stop - some.start] = np.moveaxis(
+                np.quantile(draws, levels, axis=-1, overwrite_input=True), 0, -1
+            )
+
+    chunks.each(of_chunk)
+    if lost:
+        warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
+    return result
+
+
+def flatten(parameters: ModelParameters) -> ModelParameters:
+    """Chain and draw axes as one."""
+    shape = parameters.class_prob.shape[:-1]
+
+    def flat(value: Any) -> np.ndarray:
+        array = np.asarray(value)
+        return array.reshape(int(np.prod(shape)), *array.shape[len(shape) :])
+
+    return jax.tree.map(flat, parameters)
+
+
+def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
+    """Draws, chain and draw axes as one, a memory-sized number at a time."""
+    flat = flatten(parameters)
+    num_draws, num_classes = flat.class_prob.shape
+    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
+    step = max(1, DRAW_BYTES // max(8 * cells, 1))
+    for start in range(0, num_draws, step):
+        piece = slice(start, start + step)
+        yield jax.tree.map(lambda value, piece=piece: value[piece], flat)
+
+
+# --------------------------------------------------------------------------------------------------
+# The joint density of rows and classes, averaged over draws of the parameters
+# --------------------------------------------------------------------------------------------------
+
+ROWS = 256
+"""Number of rows whose densities under all draws and one class are in memory at a time."""
+
+
+@in_float64
+def log_mean_joint(families: Sequence[Family], parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+    r"""Log of the average of :math:`p(x, y=c \mid \theta_s)` over the draws s.
+
+    It is computed for one class and some rows at a time, so that no array of all draws, rows and classes is needed.
+
+    Parameters
+    ----------
+    families : sequence of Family
+    parameters : ModelParameters
+        One leading axis, the draws.
+    chunk : tuple of array
+        Encoded rows of each block.
+
+    Returns
+    -------
+    array, shape (rows, classes)
+    """
+    num_rows, (num_draws, num_classes) = chunk[0].shape[0], parameters.class_prob.shape
+    log_class_prob = log(parameters.class_prob)
+    result = np.empty((num_rows, num_classes))
+    for c in range(num_classes):
+        densities = [
+            family.densities_of_rows({name: value[:, c : c + 1] for name, value in values.items()}, x)
+            for family, values, x in zip(families, parameters.blocks, chunk, strict=True)
+        ]
+        for rows in pieces_of_rows(num_rows):
+            joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + log_class_prob[:, c, None]
+            result[rows, c] = _log_sum(joint)
+    return result - np.log(num_draws)
+
+
+def pieces_of_rows(num_rows: int) -> Iterator[slice]:
+    """Slices of rows whose densities under all draws and one class are in memory at a time."""
+    for start in range(0, num_rows, ROWS):
+        yield slice(start, min(start + ROWS, num_rows))
+
+
+def _log_sum(joint: np.ndarray) -> np.ndarray:
+    """Log of the sum of exponentials over the first axis; the argument is overwritten."""
+    highest = joint.max(axis=0)
+    highest[np.isneginf(highest)] = 0.0
+    joint -= highest
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(joint, out=joint).sum(axis=0)) + highest

@@ -1,0 +1,694 @@
+"""Evidences of joint blocks of columns."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import batched
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.core.arrays import in_float64
+from bayesnb.core.columns import first_few
+from bayesnb.families.base import Family
+from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.joint_categorical import MOST, JointCategorical
+from bayesnb.families.moments import Scatter, scatter
+from bayesnb.families.multivariate_gaussian import MultivariateGaussian
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import EVERY_COLUMN, declared_categories
+from bayesnb.model.problem import Problem
+
+__all__ = [
+    "CATEGORIES",
+    "NUMBERS",
+    "ZERO_AND_ONE",
+    "Blocks",
+    "Part",
+    "Rows",
+    "category_blocks",
+    "mergeable_parts",
+    "number_blocks",
+    "require_numbers",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The parts of a model that may be merged: single columns, and joint blocks; and their cells
+# --------------------------------------------------------------------------------------------------
+
+NUMBERS, CATEGORIES = "numbers", "categories"
+
+KINDS: dict[type[Family], str] = {
+    Gaussian: NUMBERS,
+    MultivariateGaussian: NUMBERS,
+    Bernoulli: CATEGORIES,
+    Categorical: CATEGORIES,
+    JointCategorical: CATEGORIES,
+}
+"""What joint blocks of the columns of a family hold, where these have its prior."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A column, or the columns of a joint block.
+
+    Attributes
+    ----------
+    feature : hashable
+        Name of the model's feature that has the columns; None for parts that were merged.
+    columns : tuple of int
+        Positions in the schema.
+    kind : str
+        `NUMBERS` or `CATEGORIES`; parts of one kind may be merged.
+    log_evidence : float
+        Log density of the cells given the labels, the parameters integrated out.
+    density : bool
+        Whether it is a column of measurements whose family is not `Gaussian`.
+    """
+
+    feature: Any
+    columns: tuple[int, ...]
+    kind: str
+    log_evidence: float
+    density: bool = False
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+
+def require_numbers(model: BoundModel) -> None:
+    """Refuse hyperparameters that are learned, in the families whose columns may be merged.
+
+    Raises
+    ------
+    ValueError
+    """
+    for name, (family, _) in model.features.items():
+        for key, value in family.hyperparameters().items():
+            if type(family) in KINDS and isinstance(value, dist.Distribution):
+                where = "every column" if name is EVERY_COLUMN else repr(name)
+                raise ValueError(
+                    f"{where} has {family.family_name}({key}=...), which is learned, and evidences of blocks have "
+                    f"a closed form for numbers only: give {key} a number"
+                )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of positive weight.
+
+    Attributes
+    ----------
+    cells : dict
+        By position, the cells of a column; categories are codes, and missing cells NaN.
+    codes : array of int, shape (rows,)
+        Position of each row's class.
+    weights : array, shape (rows,)
+    num_classes : int
+    """
+
+    cells: Mapping[int, np.ndarray]
+    codes: np.ndarray
+    weights: np.ndarray
+    num_classes: int
+
+    @cached_property
+    def membership(self) -> np.ndarray:
+        """Weight of each row in each class, shape (rows, classes)."""
+        return np.eye(self.num_classes)[self.codes] * self.weights[:, None]
+
+    @cached_property
+    def lacking(self) -> frozenset[int]:
+        """The columns with missing cells."""
+        return frozenset(column for column, x in self.cells.items() if np.isnan(x).any())
+
+    def of(self, columns: Sequence[int]) -> np.ndarray:
+        """Cells of some columns, shape (rows, columns)."""
+        return np.column_stack([self.cells[column] for column in columns])
+
+
+@dataclass(frozen=True)
+class Blocks(ABC):
+    """Columns of one kind, and the joint blocks that they may have.
+
+    Attributes
+    ----------
+    rows : Rows
+    """
+
+    rows: Rows
+
+    @abstractmethod
+    def family(self, columns: Sequence[int]) -> Family:
+        """The family of a block of these columns."""
+
+    @abstractmethod
+    def prior(self, columns: Sequence[int]) -> ConjugateFamily | None:
+        """The family with numbers for every hyperparameter, for all rows; None for a block that cannot be."""
+
+    @abstractmethod
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """As `log_evidence`, for columns without missing cells."""
+
+    def log_evidence(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """Log evidence of the block of each pair of parts, shape (pairs,); -inf for a block that cannot be."""
+        found = np.empty(len(pairs))
+        columns = [tuple(sorted(first.columns + second.columns)) for first, second in pairs]
+        complete = [k for k, of_block in enumerate(columns) if self.rows.lacking.isdisjoint(of_block)]
+        found[complete] = self.log_evidence_of_complete([pairs[k] for k in complete])
+        for k in set(range(len(pairs))).difference(complete):
+            found[k] = self.log_evidence_with_gaps(columns[k])
+        return found
+
+    def log_evidence_with_gaps(self, columns: Sequence[int]) -> float:
+        """Log density of the cells of a block as a fit describes them; -inf for a block that cannot be.
+
+        A fit counts the rows that lack no cell. The others have the predictive density of their cells given these.
+        """
+        prior = self.prior(columns)
+        if prior is None:
+            return -np.inf
+        x, membership = self.rows.of(columns), self.rows.membership
+        gaps = np.isnan(x).any(axis=1)
+        counted: Any = prior.statistics(x[~gaps], membership[~gaps])
+        predicted = prior.update(counted).row_log_predictive(x[gaps])
+        return float(np.sum(prior.log_evidence(counted)) + np.sum(membership[gaps] * predicted))
+
+
+@in_float64
+def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
+    """The parts of a model that may be merged, with their evidences.
+
+    Parameters
+    ----------
+    problem : Problem
+    only : sequence or None
+        Names of the columns that may be merged; None means all.
+
+    Raises
+    ------
+    ValueError
+        If a column that is named does not exist, has a family without joint blocks, or is named without the others of
+        its joint block.
+    """
+    parts = list(_parts(problem))
+    if only is None:
+        return parts
+    model = problem.model
+    named = set(model.schema.positions("columns", only))
+    _require_mergeable(model, named - {column for part in parts for column in part.columns})
+    for part in parts:
+        if named.isdisjoint(part.columns) or named.issuperset(part.columns):
+            continue
+        missing = [model.schema.columns[column] for column in part.columns if column not in named]
+        raise ValueError(
+            f"columns names some columns of the joint block {part.feature!r}, and not {name_columns(missing)}: name "
+            "all of its columns or none"
+        )
+    return [part for part in parts if named.issuperset(part.columns)]
+
+
+def _parts(problem: Problem) -> Iterator[Part]:
+    model = problem.model
+    log_evidence: dict[int, float] = {}
+    for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
+        if isinstance(block.family, ConjugateFamily) and (type(block.family) in KINDS or _is_density(block.family)):
+            of_columns = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
+            log_evidence |= dict(zip(block.columns, of_columns.tolist(), strict=False))
+    for name, positions in model.schema.positions_of(model.features).items():
+        family = model.features[name][0]
+        density = type(family) not in KINDS
+        if density and not _is_density(family):
+            continue
+        for columns in [tuple(positions)] if family.joint else [(position,) for position in positions]:
+            yield Part(name, columns, KINDS.get(type(family), NUMBERS), log_evidence[columns[0]], density)
+
+
+def _is_density(family: Family) -> bool:
+    """Whether the evidence of a column compares with that of a Gaussian: both are densities of the same number."""
+    learned = any(isinstance(value, dist.Distribution) for value in family.hyperparameters().values())
+    number = family.cell == "number" and not family.joint and family.describes == "as a measurement"
+    return number and isinstance(family, ConjugateFamily) and not learned
+
+
+def _require_mergeable(model: BoundModel, others: set[int]) -> None:
+    for position in sorted(others):
+        name = model.schema.columns[position]
+        for block in model.blocks:
+            if position in block.columns:
+                raise ValueError(
+                    f"columns names {name!r}, which is {block.family.family_name}, a family without joint blocks: "
+                    "leave it out, or give it nb.Gaussian(), nb.Categorical() or nb.Bernoulli() if it is one of these"
+                )
+        raise ValueError(f"columns names {name!r}, which is not in the model: leave it out")
+
+
+def name_columns(names: Sequence[Any]) -> str:
+    """Names of columns for a message."""
+    return first_few(list(map(repr, names)))
+
+
+def shortest(values: np.ndarray) -> Any:
+    """A hyperparameter (classes, columns) as one number or (columns,) where that says the same."""
+    values = np.asarray(values)
+    if (values == values.flat[0]).all():
+        return float(values.flat[0])
+    return values[0] if (values == values[:1]).all() else values
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns of real numbers as joint blocks: the evidence of every block from one scatter matrix for each class
+# --------------------------------------------------------------------------------------------------
+
+MATRIX_CELLS = 2**21
+"""Cells of the scatter matrices in memory at a time."""
+
+
+@dataclass(frozen=True)
+class NumberBlocks(Blocks):
+    """The columns of real numbers that may share a block.
+
+    A block of any of them has the marginal of one prior of them all. The marginal of an inverse Wishart distribution of
+    D columns and df degrees of freedom is that of p columns and df - D + p degrees of freedom, with their rows and
+    columns of the scale matrix.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions in the schema.
+    names : tuple
+    statistics : Scatter
+        Of all columns; those with missing cells have no meaning.
+    of_all : MultivariateGaussian
+        Of all columns, with numbers for every hyperparameter.
+    follows : frozenset of str
+        Hyperparameters that follow the data.
+    """
+
+    columns: tuple[int, ...]
+    names: tuple[Any, ...]
+    statistics: Scatter
+    of_all: MultivariateGaussian
+    follows: frozenset[str]
+
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """Log evidence of the block of each pair of parts, shape (pairs,)."""
+        place = {column: j for j, column in enumerate(self.columns)}
+        found = np.empty(len(pairs))
+        of_width: dict[int, list[int]] = {}
+        for k, (first, second) in enumerate(pairs):
+            of_width.setdefault(first.width + second.width, []).append(k)
+        for width, members in of_width.items():
+            blocks = np.array([[place[j] for part in pairs[k] for j in part.columns] for k in members])
+            step = max(1, MATRIX_CELLS // (width * width * len(self.of_all.loc)))
+            for start in range(0, len(members), step):
+                some = slice(start, start + step)
+                found[members[some]] = self._log_evidence_of(blocks[some])
+        return found
+
+    def _log_evidence_of(self, blocks: np.ndarray) -> np.ndarray:
+        """Log evidence of blocks of one width, shape (blocks,), given the places of their columns (blocks, width)."""
+        try:
+            return np.asarray(self._marginal(blocks).log_evidence(self._counted(blocks))).sum(axis=(-1, -2))
+        except ValueError as error:
+            if len(blocks) > 1:
+                return np.concatenate([self._log_evidence_of(block[None]) for block in blocks])
+            named = name_columns([self.names[j] for j in blocks[0]])
+            raise ValueError(f"columns {named}: {error}") from None
+
+    def _marginal(self, blocks: np.ndarray) -> MultivariateGaussian:
+        """The prior of blocks of one width; a block's hyperparameters have an axis of blocks before the classes."""
+        prior, width = self.of_all, blocks.shape[-1]
+        df = prior.df - len(self.columns) + width
+        return MultivariateGaussian(_columns(prior.loc, blocks), prior.kappa, df, _matrices(prior.scale, blocks))
+
+    def _counted(self, blocks: np.ndarray) -> Scatter:
+        whole = self.statistics
+        return Scatter(whole.n, _columns(whole.mean, blocks), _matrices(whole.scatter, blocks))
+
+    def family(self, columns: Sequence[int]) -> MultivariateGaussian:
+        """The family of a block of these columns, with the hyperparameters that they have in the model."""
+        prior = self.prior(columns)
+        return MultivariateGaussian(
+            loc=None if "loc" in self.follows else shortest(prior.loc),
+            kappa=shortest(prior.kappa),
+            df=None if (prior.df == len(columns) + 1).all() else shortest(prior.df),
+            scale=None if "scale" in self.follows else _one_matrix(prior.scale),
+        )
+
+    def prior(self, columns: Sequence[int]) -> MultivariateGaussian:
+        places = [self.columns.index(column) for column in columns]
+        prior = self._marginal(np.array([places]))
+        return replace(prior, loc=prior.loc[0], scale=prior.scale[0])
+
+
+def _columns(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Values (classes, columns) as (blocks, classes, width)."""
+    return np.moveaxis(values[:, blocks], 1, 0)
+
+
+def _matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Matrices (classes, columns, columns) as (blocks, classes, width, width)."""
+    return np.moveaxis(values[:, blocks[:, :, None], blocks[:, None, :]], 1, 0)
+
+
+def _one_matrix(scale: np.ndarray) -> np.ndarray:
+    return scale[0] if (scale == scale[:1]).all() else scale
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """The prior of a part, as a marginal of a normal-inverse-Wishart distribution of more columns.
+
+    Attributes
+    ----------
+    loc : array, shape (classes, width)
+    kappa : array, shape (classes, 1)
+    excess : array, shape (classes, 1)
+        Degrees of freedom less the number of columns; every marginal has the same.
+    scale : array, shape (classes, width, width)
+    follows : frozenset of str
+        Hyperparameters that follow the data.
+    """
+
+    loc: np.ndarray
+    kappa: np.ndarray
+    excess: np.ndarray
+    scale: np.ndarray
+    follows: frozenset[str]
+
+
+def number_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> NumberBlocks:
+    """The cells and the prior of the parts that are real numbers.
+
+    Raises
+    ------
+    ValueError
+        If the columns have hyperparameters that no joint block has.
+    """
+    columns = tuple(column for part in parts for column in part.columns)
+    names = tuple(problem.model.schema.columns[column] for column in columns)
+    own = {part: _prior_of(problem, part) for part in parts if not part.density}
+    for part, prior in own.items():
+        _require_alike(problem, next(iter(own.items())), (part, prior))
+    like = next(iter(own.values()), None)
+    priors = [own[part] if part in own else _default_prior(rows, part, like) for part in parts]
+    width = len(columns)
+    scale = np.zeros((rows.num_classes, width, width))
+    start = 0
+    for prior in priors:
+        stop = start + prior.loc.shape[1]
+        scale[:, start:stop, start:stop] = prior.scale
+        start = stop
+    whole = MultivariateGaussian(
+        np.concatenate([prior.loc for prior in priors], axis=1), priors[0].kappa, priors[0].excess + width, scale
+    )
+    # Blocks with missing cells do not use this scatter matrix.
+    statistics = scatter(np.nan_to_num(rows.of(columns)), rows.membership)
+    return NumberBlocks(rows, columns, names, statistics, whole, priors[0].follows)
+
+
+def joins_densities(problem: Problem, parts: Sequence[Part]) -> bool:
+    """Whether the priors of the parts that are Gaussian follow the data, as those of other columns would."""
+    own = [part for part in parts if part.kind == NUMBERS and not part.density]
+    return all(len(_prior_of(problem, part).follows) == 2 for part in own)
+
+
+def _default_prior(rows: Rows, part: Part, like: _Prior | None) -> _Prior:
+    """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
+    gaussian = Gaussian() if like is None else Gaussian(kappa=like.kappa, concentration=(like.excess + 1) / 2)
+    ((_, family),) = gaussian.spread(rows.num_classes, part.columns, ())
+    family = family.on_scale_of(family.statistics(rows.of(part.columns), rows.membership).pooled())
+    return _as_prior(family, frozenset({"loc", "scale"}))
+
+
+def _as_prior(family: Gaussian, follows: frozenset[str]) -> _Prior:
+    return _Prior(family.loc, family.kappa, 2 * family.concentration - 1, 2 * family.rate[..., None], follows)
+
+
+def _prior_of(problem: Problem, part: Part) -> _Prior:
+    given = problem.model.features[part.feature][0]
+    block = next(block for block in problem.resolved.blocks if part.columns[0] in block.columns)
+    family: Any = block.family
+    if isinstance(given, MultivariateGaussian):
+        follows = frozenset(name for name in ("loc", "scale") if getattr(given, name) is None)
+        return _Prior(family.loc, family.kappa, family.df - part.width, family.scale, follows)
+    assert isinstance(given, Gaussian)
+    names = {"loc": given.loc, "scale": given.rate}
+    own = family.take((slice(None), [block.columns.index(part.columns[0])]))
+    follows = frozenset(name for name, value in names.items() if value is None)
+    return _as_prior(own, follows)
+
+
+def _require_alike(problem: Problem, one: tuple[Part, _Prior], other: tuple[Part, _Prior]) -> None:
+    """Refuse two parts of which no joint block has the priors.
+
+    Raises
+    ------
+    ValueError
+    """
+    (first, mine), (second, theirs) = one, other
+    names = [name_columns([problem.model.schema.columns[j] for j in part.columns]) for part in (first, second)]
+    way_out = "give both the same, or name the columns that may be merged, columns=[...]"
+    # In a block of one column df is twice the concentration of a Gaussian, and the excess one less.
+    for what, left, right in (
+        ("kappa", mine.kappa, theirs.kappa),
+        ("concentration", (mine.excess + 1) / 2, (theirs.excess + 1) / 2),
+    ):
+        if (left != right).any():
+            raise ValueError(
+                f"columns {names[0]} and {names[1]} have the {what} {format_number(left)} and {format_number(right)}, "
+                f"and a joint block has one for all its columns: {way_out}"
+            )
+    for what, told in (("loc", "loc"), ("scale", "rate")):
+        if (what in mine.follows) != (what in theirs.follows):
+            with_number, without = names if what in theirs.follows else names[::-1]
+            raise ValueError(
+                f"{told} is a number for columns {with_number} and follows the data for {without}, and a joint block "
+                f"has numbers for all its columns or for none: {way_out}"
+            )
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns of categories as joint blocks: the evidence of every block from counts of combinations
+# --------------------------------------------------------------------------------------------------
+
+ZERO_AND_ONE = (0, 1)
+"""Categories of a `Bernoulli` column."""
+
+PAIRS = 64
+"""Pairs whose counts are in memory at a time."""
+
+TABLE_CELLS = 2**22
+"""Entries of a table of counts that is filled; the combinations of larger ones are sorted."""
+
+
+@dataclass(frozen=True)
+class CategoryBlocks(Blocks):
+    """The columns of categories that may share a block.
+
+    Attributes
+    ----------
+    names : dict
+        Of the columns, by position.
+    categories : dict
+        By position, the categories of a column.
+    listed : dict
+        By position, the categories that the model lists for a column, or None.
+    other : bool
+        Whether all other values share one more category.
+    total : array of shape (classes, 1), or None
+        Prior weight of all categories of a column together; None for the default.
+    """
+
+    names: Mapping[int, Any]
+    categories: Mapping[int, tuple]
+    listed: Mapping[int, tuple | None]
+    other: bool
+    total: np.ndarray | None
+    _codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = field(repr=False)
+    """By columns, the code of each row's combination, and their number; combinations that no row shows have none."""
+
+    def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
+        found = np.full(len(pairs), -np.inf)
+        sizes = [tuple(sorted(self._sizes((*first.columns, *second.columns)))) for first, second in pairs]
+        allowed = [k for k, of_block in enumerate(sizes) if math.prod(of_block) <= MOST]
+        for some in batched(allowed, PAIRS):
+            # Tables of one size are computed together.
+            tables: dict[tuple[tuple[int, ...], int], list[tuple[int, np.ndarray]]] = {}
+            for k in some:
+                first, second = pairs[k]
+                count = self._count(first.columns, second.columns)
+                tables.setdefault((sizes[k], count.shape[-1]), []).append((k, count))
+            for (of_block, _), alike in tables.items():
+                members, counts = zip(*alike, strict=True)
+                found[list(members)] = self._log_evidence_of(of_block, np.stack(counts))
+        return found
+
+    def _log_evidence_of(self, sizes: tuple[int, ...], count: np.ndarray) -> np.ndarray:
+        """Log evidence of blocks whose columns have so many categories, shape (blocks,).
+
+        Parameters
+        ----------
+        sizes : tuple of int
+        count : array, shape (blocks, classes, shown)
+            Weight of the rows of each combination that rows show.
+        """
+        number, shown = math.prod(sizes), count.shape[-1]
+        prior = np.repeat(self._concentration(sizes), shown, axis=-1)
+        if shown < number:
+            # The combinations that no row shows are one entry, by the aggregation property of the Dirichlet.
+            prior = np.append(prior, prior[:, :1] * (number - shown), axis=-1)
+            count = np.append(count, np.zeros((*count.shape[:-1], 1)), axis=-1)
+        return np.asarray(dirichlet_log_evidence(np.broadcast_to(prior, count.shape), count)).sum(axis=-1)
+
+    def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
+        return tuple(len(self.categories[column]) for column in columns)
+
+    def prior(self, columns: Sequence[int]) -> JointCategorical | None:
+        sizes = self._sizes(columns)
+        if math.prod(sizes) > MOST:
+            return None
+        ((_, family),) = self.family(columns).spread(self.rows.num_classes, tuple(columns), sizes)
+        x = self.rows.of(columns)
+        whole = ~np.isnan(x).any(axis=1)
+        return family.on_scale_of(family.statistics(x[whole], self.rows.membership[whole]).pooled())
+
+    def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
+        """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
+        if self.total is not None:
+            return self.total / math.prod(sizes)
+        ((_, family),) = JointCategorical().spread(self.rows.num_classes, tuple(range(len(sizes))), sizes)
+        return np.asarray(family.concentration)
+
+    def _count(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
+        """Weight of the rows of each combination of two parts, shape (classes, combinations)."""
+        (left, num_left), (right, num_right) = self._codes_of(first), self._codes_of(second)
+        code, number = left * num_right + right, num_left * num_right
+        if self.rows.num_classes * number > TABLE_CELLS:
+            shown, code = np.unique(code, return_inverse=True)
+            number = len(shown)
+        count = np.bincount(
+            self.rows.codes * number + code, self.rows.weights, minlength=self.rows.num_classes * number
+        )
+        return count.reshape(self.rows.num_classes, number).astype(np.float64)
+
+    def _codes_of(self, columns: tuple[int, ...]) -> tuple[np.ndarray, int]:
+        if columns not in self._codes:
+            code = np.zeros(len(self.rows.codes), dtype=np.intp)
+            for column in columns:
+                own, number = self._codes[(column,)]
+                code = code * number + own
+            shown, code = np.unique(code, return_inverse=True)
+            self._codes[columns] = code, len(shown)
+        return self._codes[columns]
+
+    def family(self, columns: Sequence[int]) -> JointCategorical:
+        """The family of a block of these columns, with the hyperparameters that they have in the model."""
+        listed = {self.names[column]: self.listed[column] for column in columns if self.listed[column] is not None}
+        concentration = None if self.total is None else shortest(self._concentration(self._sizes(columns)))
+        return JointCategorical(concentration, listed or None, self.other)
+
+
+def category_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> CategoryBlocks:
+    """The cells and the prior of the parts that are categories.
+
+    Raises
+    ------
+    ValueError
+        If the columns have hyperparameters that no joint block has.
+    """
+    model = problem.model
+    columns = [column for part in parts for column in part.columns]
+    categories = {column: model.schema.categories.get(column, ZERO_AND_ONE) for column in columns}
+    names = {column: model.schema.columns[column] for column in columns}
+    families = {column: model.features[part.feature][0] for part in parts for column in part.columns}
+    _require_one_other(names, families)
+    return CategoryBlocks(
+        rows=rows,
+        names=names,
+        categories=categories,
+        listed={column: _listed(families[column], names[column]) for column in columns},
+        other=_other(families[columns[0]]),
+        total=_common_total(problem, parts, names),
+        # Blocks with missing cells are not counted by these codes.
+        _codes={
+            (column,): (np.nan_to_num(rows.cells[column]).astype(np.intp), len(categories[column]))
+            for column in columns
+        },
+    )
+
+
+def _listed(family: Family, name: Any) -> tuple | None:
+    return declared_categories(family, name) if family.cell == "category" else ZERO_AND_ONE
+
+
+def _other(family: Family) -> bool:
+    return family.cell == "category" and family.other
+
+
+def _require_one_other(names: Mapping[int, Any], families: Mapping[int, Family]) -> None:
+    first, *others = names
+    for column in others:
+        if _other(families[column]) != _other(families[first]):
+            with_other, without = (first, column) if _other(families[first]) else (column, first)
+            raise ValueError(
+                f"column {names[with_other]!r} has a category for all other values (other=True) and column "
+                f"{names[without]!r} has none, and a joint block has them for all its columns or for none: give both "
+                "the same, or name the columns that may be merged, columns=[...]"
+            )
+
+
+def _common_total(problem: Problem, parts: Sequence[Part], names: Mapping[int, Any]) -> np.ndarray | None:
+    """Prior weight of all categories of a column together, shape (classes, 1); None if all have the default.
+
+    Raises
+    ------
+    ValueError
+        If columns have different weights, or a column has different weights for its categories.
+    """
+    if all(_has_default(problem, part) for part in parts):
+        return None
+    totals = [_total(problem, part, names) for part in parts]
+    for part, total in zip(parts, totals, strict=True):
+        if not np.allclose(total, totals[0], rtol=1e-12, atol=0.0):
+            (first, mine), (second, theirs) = (
+                (name_columns([names[column] for column in one.columns]), format_number(own[:, 0]))
+                for one, own in ((parts[0], totals[0]), (part, total))
+            )
+            raise ValueError(
+                f"the prior weighs the categories of {first} like {mine} rows and those of {second} like {theirs}, and "
+                "a joint block has one weight for all its columns: give each column the concentration "
+                "weight / categories, leave all at one, or name the columns that may be merged, columns=[...]"
+            )
+    return totals[0]
+
+
+def _has_default(problem: Problem, part: Part) -> bool:
+    family = problem.model.features[part.feature][0]
+    if isinstance(family, JointCategorical):
+        return family.concentration is None
+    return all(np.all(np.asarray(value) == 1.0) for value in family.hyperparameters().values())
+
+
+def _total(problem: Problem, part: Part, names: Mapping[int, Any]) -> np.ndarray:
+    block = next(block for block in problem.resolved.blocks if part.columns[0] in block.columns)
+    family: Any = block.family
+    if isinstance(family, JointCategorical):
+        return np.asarray(family.concentration) * math.prod(family.sizes)
+    weights = family.concentrations()[:, block.columns.index(part.columns[0])]
+    if (weights != weights[:, :1]).any():
+        raise ValueError(
+            f"the prior of column {names[part.columns[0]]!r} gives its categories different weights, which no joint "
+            "block has: give all the same, or name the columns that may be merged, columns=[...]"
+        )
+    return weights.sum(axis=-1, keepdims=True)

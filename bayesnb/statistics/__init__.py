@@ -1,1 +1,0 @@
-"""Sufficient statistics, one kind per file."""

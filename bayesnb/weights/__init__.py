@@ -1,1 +1,0 @@
-"""Weights of features, learned from leave-one-out densities."""
