@@ -26,7 +26,7 @@ VARIABLES = {
     "comparison": "Comparison",
     "choice": "FamilyChoice",
     "grouping": "ColumnGrouping",
-    "classifier": "estimators.NaiveBayesClassifier",
+    "classifier": "NaiveBayesClassifier",
 }
 """What a variable of an example holds, so that ``posterior.update`` is a method of `Posterior`."""
 
@@ -51,7 +51,7 @@ ELSEWHERE = {
 """Other libraries by the names that the text gives them. Where the build knows no page of theirs, there is no link."""
 
 METHODS_OF = {
-    "guide/scikit-learn": "estimators.NaiveBayesClassifier",
+    "guide/scikit-learn": "NaiveBayesClassifier",
     "howto/add-a-family": "Gaussian",
     "howto/add-a-family-without-a-closed-form": "Gaussian",
 }

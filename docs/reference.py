@@ -20,11 +20,12 @@ MEMBERS = (types.FunctionType, classmethod, staticmethod, property, functools.ca
 
 
 def public_names() -> Iterator[str]:
-    """Dotted names of all that the package offers, those of its public modules too."""
+    """Dotted names of all that the package offers, those of its public modules too, each once."""
     for name in bayesnb.__all__:
         thing = getattr(bayesnb, name)
         if inspect.ismodule(thing):
-            yield from (f"bayesnb.{name}.{inner}" for inner in getattr(thing, "__all__", ()))
+            inner = [each for each in getattr(thing, "__all__", ()) if each not in bayesnb.__all__]
+            yield from (f"bayesnb.{name}.{each}" for each in inner)
         else:
             yield f"bayesnb.{name}"
 

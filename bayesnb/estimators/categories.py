@@ -68,7 +68,7 @@ class BernoulliNB(Smoothed):
 
     See Also
     --------
-    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.NaiveBayesClassifier : Columns of different kinds, any model.
     bayesnb.Bernoulli : Zeros and ones.
 
     Examples
@@ -174,7 +174,7 @@ class CategoricalNB(Discrete):
 
     See Also
     --------
-    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.NaiveBayesClassifier : Columns of different kinds, any model.
     bayesnb.Categorical : Categories.
 
     Examples

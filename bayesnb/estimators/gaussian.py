@@ -49,7 +49,7 @@ class GaussianNB(Estimator):
 
     See Also
     --------
-    bayesnb.estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    bayesnb.NaiveBayesClassifier : Columns of different kinds, any model.
     bayesnb.Gaussian : Numbers.
 
     Examples

@@ -329,7 +329,7 @@ def fit(
     fit_batches : Fit a table that comes in batches.
     fit_parquet : Fit Parquet files.
     NaiveBayes : The description of a model.
-    estimators.NaiveBayesClassifier : Columns of different kinds, any model.
+    NaiveBayesClassifier : Columns of different kinds, any model.
 
     Examples
     --------

@@ -158,9 +158,9 @@ def test_code_that_names_something_public_becomes_a_link(documentation):
     assert {code: links.resolve(code) for code in NAMED} == NAMED
     assert [code for code in NOT_NAMED if links.resolve(code)] == []
     assert links.resolve("partial_fit") is None
-    in_estimators = "bayesnb.estimators.NaiveBayesClassifier."
-    assert links.resolve("partial_fit", "guide/scikit-learn") == f"{in_estimators}partial_fit"
-    assert links.resolve("predict_proba", "guide/scikit-learn") == f"{in_estimators}predict_proba"
+    of_class = "bayesnb.NaiveBayesClassifier."
+    assert links.resolve("partial_fit", "guide/scikit-learn") == f"{of_class}partial_fit"
+    assert links.resolve("predict_proba", "guide/scikit-learn") == f"{of_class}predict_proba"
 
 
 def test_links_to_the_source_name_its_lines(documentation):
