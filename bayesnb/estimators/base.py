@@ -374,7 +374,10 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
-        """Add a batch of rows. The result equals that of one fit to the rows of all batches.
+        """Add a batch of rows. The result is that of one fit of the first batch's model to all batches.
+
+        Of `NaiveBayesClassifier`, the first batch chooses families and bins, and weights of features learn from each
+        batch before it is added. Make it large, or give a model.
 
         With a `decay` below 1, each call first multiplies the weight of all earlier rows by `decay`. The result equals
         that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls.
@@ -473,7 +476,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._predictor().log_joint(self._check_table(X))
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
-        """Credible interval of each class probability.
+        """Credible interval of each class probability. With weights of features it reaches at least to the prediction.
 
         Parameters
         ----------

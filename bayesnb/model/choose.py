@@ -23,6 +23,7 @@ from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.rates import Exponential, Poisson
 from bayesnb.families.successes import Geometric, NegativeBinomial
+from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bind
 from bayesnb.model.cells import LARGEST_COUNT
 from bayesnb.model.describe import Description
@@ -35,8 +36,8 @@ __all__ = [
     "candidates",
     "choose_features",
     "compare_candidates",
+    "family_of_words",
     "guess_features",
-    "holds_counts",
     "labelled_table",
     "open_columns",
     "warn_of_choice",
@@ -278,14 +279,19 @@ def _without_useless_text(columns: OpenColumns) -> OpenColumns:
     return replace(columns, positions=kept, doubts=tuple(doubts))
 
 
-def holds_counts(columns: OpenColumns) -> bool:
-    """Whether the columns are all those of a sparse matrix of counts, such as one of words."""
+def family_of_words(columns: OpenColumns) -> Multinomial | None:
+    """The family of a sparse matrix of counts, or of weights of words such as tf-idf; None for any other table."""
     table = columns.table
     if not isinstance(table, SparseTable) or len(columns.open) < len(table.names) or table.matrix.dtype == bool:
-        return False
+        return None
     cells = table.matrix.data
-    is_whole = bool(np.all((cells >= 0) & (cells == np.rint(cells))))
-    return is_whole and (cells.dtype.kind in "iu" or bool((cells > 1).any()))
+    if (cells < 0).any():
+        return None
+    whole, above_one = bool((cells == np.rint(cells)).all()), bool((cells > 1).any())
+    if whole and (above_one or cells.dtype.kind in "iu"):
+        return Multinomial()
+    # Numbers above one that are not whole are measurements.
+    return None if whole or above_one else Multinomial(fractional=True)
 
 
 def _read_families(families: Any) -> dict[Any, Family]:

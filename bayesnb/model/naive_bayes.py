@@ -10,9 +10,8 @@ from bayesnb.core.checking import a_type
 from bayesnb.data.read import split_labels, with_names
 from bayesnb.data.tables import shortened
 from bayesnb.families.base import Family
-from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import BoundModel, bind
-from bayesnb.model.choose import choose_features, guess_features, holds_counts, labelled_table, open_columns
+from bayesnb.model.choose import choose_features, family_of_words, guess_features, labelled_table, open_columns
 from bayesnb.model.describe import Description
 from bayesnb.model.program import refuse_subsets
 
@@ -104,10 +103,11 @@ class NaiveBayes(Description):
     ) -> Self:
         """Choose a family for each column by its evidence given labels, or guess it from the column's type.
 
-        Without labels, booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text and
-        categoricals `Categorical`. A sparse matrix of counts is one block of count vectors, `Multinomial`: whole
-        numbers from zero, of an integer type or some above 1. With labels, the family of numbers is the one with the
-        highest evidence, as `choose_families` computes it. The model's repr shows the families.
+        Without labels, booleans and columns of only 0 and 1 become `Bernoulli`, other numbers `Gaussian`, text
+        and categoricals `Categorical`. A sparse matrix of counts is one block of count vectors, `Multinomial`:
+        whole numbers from zero, of an integer type or some above 1; so is one of weights from 0 to 1, such as
+        tf-idf. With labels, the family of numbers is the one with the highest evidence, as `choose_families`
+        computes it. The model's repr shows the families.
 
         Parameters
         ----------
@@ -178,8 +178,9 @@ class NaiveBayes(Description):
         """
         frame, y = split_labels(frame, y)
         columns = open_columns(frame, exclude, families)
-        if holds_counts(columns):
-            return cls(Multinomial(), **class_prior)
+        of_words = family_of_words(columns)
+        if of_words is not None:
+            return cls(of_words, **class_prior)
         if y is None:
             if sample_weight is not None:
                 raise ValueError(

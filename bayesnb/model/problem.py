@@ -24,7 +24,7 @@ from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description, log_evidences, log_inclusion
-from bayesnb.model.reading import Counted, Unseen
+from bayesnb.model.reading import Counted, HostChunks, Unseen
 
 __all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "read_rows", "with_categories"]
 
@@ -522,15 +522,19 @@ def count_and_grow(
     problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
 ) -> tuple[Problem, Counted]:
     """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
-    rows = problem.model.read(table)
+
+    def read(model: BoundModel) -> HostChunks:
+        return replace(model.read(table), adds=True)
+
+    rows = read(problem.model)
     if any(block.has_categories and block.family.whole_rows for block in problem.model.blocks):
         # Such a family cannot count a row before the categories of all its cells are known.
         problem = with_new_categories(problem, table, rows.unseen())
-        return problem, problem.model.read(table).count(codes, weights)
+        return problem, read(problem.model).count(codes, weights)
     counted = rows.count(codes, weights)
     grown = with_new_categories(problem, table, counted.unseen)
     if grown is not problem:
-        counted = grown.model.read(table).count(codes, weights)
+        counted = read(grown.model).count(codes, weights)
     return grown, counted
 
 

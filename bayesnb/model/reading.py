@@ -284,6 +284,9 @@ class HostChunks:
         For each block the positions of its columns in the table.
     tolerant : frozenset
         Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
+    adds : bool
+        Whether the rows are added to a fit: such cells are then missing when the rows are counted, too. In the rows of
+        a first fit they are an error.
     """
 
     schema: Schema
@@ -291,6 +294,7 @@ class HostChunks:
     table: Table
     columns: list[Sequence[int]]
     tolerant: frozenset[Any] = frozenset()
+    adds: bool = False
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.
@@ -396,7 +400,7 @@ class HostChunks:
 
     def count_slice(self, rows: slice, codes: np.ndarray, weights: np.ndarray | None) -> Counted:
         """Statistics of some rows, computed on the host."""
-        cells, unseen = self.encode(rows, compact=True, tolerant=())
+        cells, unseen = self.encode(rows, compact=True, tolerant=self.tolerant if self.adds else ())
         number = len(self.schema.classes)
         if weights is None:
             return Counted(count_by_class(self.blocks, cells, codes[rows], number), unseen)

@@ -346,7 +346,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         Sampled posteriors average the joint density over draws. A feature's row has the average of its own density. A
         last row, ``"features together"``, has the rest of the log odds, which no single feature contributes: the
         features depend on each other through the uncertain parameters, and the draws are finite in number. It is zero
-        under each single draw.
+        under each single draw, and has no interval.
 
         The words of a count vector share parameters, and their log odds do not add up to those of the vector. With
         ``words=True``, each word that occurs has the log odds of a vector that holds this word alone, as often as it

@@ -101,6 +101,7 @@ class Evidence:
         from bayesnb.core.frames import PrintedFrame
 
         ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
+        ends[[name == TOGETHER for name in self.names]] = np.nan  # no draw of the parameters has this part
         frame = pd.DataFrame(
             {"log_odds": self.log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
             index=pd.Index(self.names, name="feature", tupleize_cols=False),

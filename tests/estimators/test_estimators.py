@@ -780,3 +780,32 @@ def test_columns_of_one_name_are_refused_by_that_name():
     fitted = NaiveBayesClassifier().fit(X.set_axis(["size", "mass"], axis=1), y)
     with pytest.raises(ValueError, match="column 'size' occurs twice in X"):
         fitted.predict(X)
+
+
+def test_a_later_batch_may_hold_cells_that_the_chosen_families_cannot():
+    """They count as missing, as in predictions, with a warning; forgetting the batch undoes it."""
+    first, later = pd.DataFrame({"age": [1, 2, 3, 4, 30, 40] * 2}), pd.DataFrame({"age": [28.5, 3.0]})
+    model = nb.NaiveBayes({"age": nb.NegativeBinomial(3.0)}, outside_is_missing=["age"])
+    classifier, expected = (
+        NaiveBayesClassifier(model, feature_weights=None).partial_fit(first, [0, 1] * 6, classes=[0, 1])
+        for _ in range(2)
+    )
+    before = classifier.predict_proba(first)
+    with pytest.warns(UserWarning, match=r"count as missing: 1 in column 'age', such as 28\.5"):
+        classifier.partial_fit(later, [0, 1])
+    expected.partial_fit(pd.DataFrame({"age": [np.nan, 3.0]}), [0, 1])
+    np.testing.assert_allclose(classifier.predict_proba(first), expected.predict_proba(first), rtol=1e-12)
+    with pytest.warns(UserWarning, match="count as missing"):
+        classifier.forget(later, [0, 1])
+    np.testing.assert_allclose(classifier.predict_proba(first), before, rtol=1e-9)
+    with pytest.raises(ValueError, match="row 0: 28\\.5 is not a count"):
+        NaiveBayesClassifier(model).fit(later, [0, 1])
+
+
+def test_weights_of_words_are_multinomial():
+    texts, y = ["tea and cake", "cake", "rum and coke", "rum"] * 5, ["x", "x", "z", "z"] * 5
+    pipeline = make_pipeline(TfidfVectorizer(), NaiveBayesClassifier()).fit(texts, y)
+    (family,) = pipeline[-1].posterior_.unweighted.families
+    assert isinstance(family, nb.Multinomial)
+    assert family.fractional
+    assert pipeline.predict(["cake with tea", "coke"]).tolist() == ["x", "z"]
