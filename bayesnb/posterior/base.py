@@ -168,7 +168,17 @@ def simulate_rows(
             _on_lattice(drawn, dense(x)) if block.is_measured else drawn
             for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
         ]
+    else:
+        cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
     return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
+
+
+def _within_bins(family: Any, drawn: Any) -> Any:
+    """Of bins on a lattice, cells beyond them at the nearest end: no data say which other values there are."""
+    step = getattr(family, "step", 0.0)
+    if not step:
+        return drawn
+    return _without_rounding(np.clip(drawn, family.steps[0] + step / 2, family.steps[-1] - step / 2), step)
 
 
 def _on_lattice(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -180,10 +190,13 @@ def _on_lattice(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
         if len(values) < len(seen):
             step = resolution(values)
             on_lattice = values[0] + step * np.rint((drawn[:, j] - values[0]) / step)
-            # Multiples of a step such as 0.1 have rounding errors.
-            on_lattice = on_lattice.round(6 - int(np.floor(np.log10(step))))
-            found[:, j] = np.clip(on_lattice, values[0], values[-1])
+            found[:, j] = np.clip(_without_rounding(on_lattice, step), values[0], values[-1])
     return found
+
+
+def _without_rounding(cells: np.ndarray, step: float) -> np.ndarray:
+    """Multiples of a step such as 0.1, as they are written."""
+    return cells.round(6 - int(np.floor(np.log10(step))))
 
 
 def mean_total_count(problem: Problem | None) -> int | None:
@@ -385,7 +398,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     ) -> tuple[Any, np.ndarray]:
         """New rows and labels from the posterior predictive distribution.
 
-        Each row has its own draw of the parameters, so that rows are independent draws of p(x, y | data).
+        Each row has its own draw of the parameters, so that rows are independent draws of p(x, y | data). Cells of a
+        `PolyaTree` or `Histogram` of a column on a lattice, such as grades, are values of it, within its range.
 
         Parameters
         ----------

@@ -608,3 +608,12 @@ def test_cells_simulated_like_a_table_lie_on_its_lattice_and_in_its_range():
     np.testing.assert_array_equal(alike["deck"][inside], drawn["deck"][inside].round())
     pd.testing.assert_frame_equal(alike[["days", "size"]], drawn[["days", "size"]])
     assert len(labels) == 400
+
+
+def test_columns_of_bins_on_a_lattice_are_simulated_on_it_and_inside_its_range(rng):
+    y = rng.integers(0, 2, 60)
+    frame = pd.DataFrame({"grade": 1 + rng.binomial(2, 0.3 + 0.4 * y), "share": rng.integers(1, 8, 60) / 10})
+    model = {"grade": nb.PolyaTree(), "share": nb.Histogram()}
+    drawn, _ = nb.fit(nb.NaiveBayes(model), frame, y).simulate(5000, key=1)
+    assert set(drawn["grade"]) == {1.0, 2.0, 3.0}
+    assert set(drawn["share"]) <= {share / 10 for share in range(1, 8)}
