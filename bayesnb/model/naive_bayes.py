@@ -57,8 +57,9 @@ class NaiveBayes(Description):
         parameters. A fit then averages over all subsets of the features (`AveragedPosterior`). Features are columns, in
         the order of the table, and a block that is one observation is one. By default all depend on the class.
     outside_is_missing : collection of columns, default ()
-        Columns of numbers in which a cell to predict counts as missing, with a warning, if the family cannot hold it,
-        such as a zero in a column of positive numbers. In other columns, and in rows to fit, such a cell is an error.
+        Columns of numbers in which a cell to predict, or of a later batch, counts as missing, with a warning, if the
+        family cannot hold it, such as a zero in a column of positive numbers. In other columns, and in the rows of the
+        first fit, such a cell is an error.
         `from_frame` names the columns whose families it takes, since the user may not expect these.
 
     Raises

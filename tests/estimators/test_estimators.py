@@ -390,9 +390,11 @@ def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng, tmp_path):
         np.testing.assert_array_equal(found, fitted.predict_proba(holes))
     with pytest.warns(UserWarning, match="1 in column 'price', such as 0"):
         assert posterior.explain(rows.iloc[[0]]).loc["price", "log_odds"] == 0
+    with pytest.warns(UserWarning, match=words):
+        updated = posterior.update(rows, [0] * 5)
+    np.testing.assert_array_equal(updated.predict_proba(X), posterior.update(holes, [0] * 5).predict_proba(X))
     given = nb.NaiveBayes.from_frame(X, y, families={"price": nb.LogNormal()})
     for refuse in (
-        lambda: posterior.update(rows, [0] * 5),
         lambda: nb.fit(classifier.model_, rows, [0] * 5),
         lambda: nb.fit(given, X, y).predict(rows),
         lambda: NaiveBayesClassifier(given).fit(X, y).predict(rows),
