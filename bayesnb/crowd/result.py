@@ -517,7 +517,7 @@ class AnnotationFit(Printed):
 
         Notes
         -----
-        If the probabilities are calibrated, accuracy and confidence are equal but for chance. A calibration curve needs
+        If the probabilities are calibrated, accuracy and confidence differ only by chance. A calibration curve needs
         some hundred known labels for each bin: the observed share of a bin of 100 items has a standard error of up to
         .05.
 

@@ -115,9 +115,9 @@ class NaiveBayesClassifier(Estimator):
         return self.posterior_.weights
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows that were fitted. The result equals that of one fit to the remaining rows, but for the weights.
+        """Remove rows that were fitted. The posterior is then that of one fit to the remaining rows.
 
-        Weights of features stay as they are. All else is as for `BernoulliNB`.
+        Weights of features do not change. All else is as for `BernoulliNB`.
         """
         before = self._posterior()
         super().forget(X, y, sample_weight)

@@ -543,7 +543,7 @@ def choose_families(
     `log_evidence` therefore differs from that of `nb.fit` by these two terms. A change of unit changes all candidates
     by the same number.
 
-    The priors are the families' defaults, but for `Geometric` and `NegativeBinomial`: their prior of a class's mean has
+    The priors are the families' defaults, except those of `Geometric` and `NegativeBinomial`: a class's mean then has
     the mean of the column, and as large a standard deviation, as `Poisson` has by default. With r the ``total_count``
     and m the mean of the column, it is Beta(3 + r / m, 1 + 2 m / r). Beta(1, 1) costs up to five nats at large means.
 

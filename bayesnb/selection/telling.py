@@ -336,7 +336,7 @@ class _Rows:
         self._passes = min(max(SIMULATED_CELLS // (len(posterior.classes) * ROWS * columns), 1), MOST_PASSES)
 
     def number_simulated(self, i: int) -> int:
-        """Simulated rows of each class that the rows of a block stand for."""
+        """How many simulated rows of each class the rows of a block summarise."""
         return ROWS * (1 if self._posterior.model.blocks[i].is_joint else self._passes)
 
     def of_block(self, i: int) -> list[np.ndarray]:
