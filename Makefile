@@ -36,7 +36,7 @@ docs-check: docs ## open every page of the site in Chromium and look for what is
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 notebooks: .venv/notebooks ## run the notebooks and write their outputs anew
-	$(BIN)/python tests/execute_notebooks.py
+	$(BIN)/python tools/execute_notebooks.py
 
 clean: ## remove the virtual environment and what the targets wrote
 	rm -rf .venv demo build dist docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax_cache .mutants
@@ -73,16 +73,16 @@ clean: ## remove the virtual environment and what the targets wrote
 	@touch $@
 
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
-	$(BIN)/python tests/benchmarks/first_call.py $(ARGS)
-	$(BIN)/python tests/benchmarks/real_data.py
-	$(BIN)/python tests/benchmarks/text_weights.py
+	$(BIN)/python tools/benchmarks/first_call.py $(ARGS)
+	$(BIN)/python tools/benchmarks/real_data.py
+	$(BIN)/python tools/benchmarks/text_weights.py
 
 bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
-	$(BIN)/python tests/benchmarks/bench.py --write
-	$(BIN)/python tests/benchmarks/sampling.py --write
+	$(BIN)/python tools/benchmarks/bench.py --write
+	$(BIN)/python tools/benchmarks/sampling.py --write
 
 bench-gpu: .venv/test ## check and time tables on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
-	$(BIN)/python tests/benchmarks/gpu.py --write
+	$(BIN)/python tools/benchmarks/gpu.py --write
 
 mutants: .venv/mutants ## change single expressions and count the changes that the tests notice; options in ARGS
-	$(BIN)/python tests/mutation $(ARGS)
+	$(BIN)/python tools/mutation $(ARGS)

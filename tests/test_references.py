@@ -1,4 +1,4 @@
-"""Posteriors against references that PyMC sampled from raw rows: `tests/references/make_references.py`.
+"""Posteriors against references that PyMC sampled from raw rows: `tools/references/make_references.py`.
 
 A comparison is in Monte Carlo standard errors, those of the reference for a closed form, of both for draws. All the
 comparisons of a test share an error rate of 1e-4 (Bonferroni): so often a right posterior would miss a new reference.
@@ -176,7 +176,7 @@ def misses(z: dict[tuple[str, str], np.ndarray]) -> pd.Series:
 @pytest.mark.parametrize("name", CLOSED | SAMPLED)
 def test_the_reference_is_of_the_model_that_makes_it(name):
     """A model that is changed in models.py needs its draws anew."""
-    assert reference(name)["pymc"] in Path(__file__).with_name("references").joinpath("models.py").read_text()
+    assert reference(name)["pymc"] in Path(__file__).parents[1].joinpath("tools", "references", "models.py").read_text()
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -127,6 +127,6 @@ def test_contributing_lists_every_folder_and_file_of_tests():
     section = page.partition("\n## How the tests are laid out\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     listed = [name for row in rows for name in re.findall(r"`tests/([^`]+)`", row)]
-    there = [f"{path.name}/" for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))]
+    there = [f"{path.name}/" for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"]
     there += [path.name for path in (ROOT / "tests").glob("*.py")]
     assert sorted(listed) == sorted(there)

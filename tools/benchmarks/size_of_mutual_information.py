@@ -1,7 +1,7 @@
 """Coverage of the interval, size of the test and bias of the estimate of `nb.mutual_information`.
 
 Tables are drawn with a known mutual information, many of them at once as the columns of one data set, and counted. Run
-it with ``python tests/benchmarks/size_of_mutual_information.py [number of tables]``; it prints the table of
+it with ``python tools/benchmarks/size_of_mutual_information.py [number of tables]``; it prints the table of
 docs/guide/selection.md.
 """
 

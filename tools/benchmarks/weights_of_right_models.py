@@ -1,6 +1,6 @@
 """What weights of features cost where naive Bayes is right: the change of the log score of new rows.
 
-Run it with ``python tests/benchmarks/weights_of_right_models.py [number of tables]`` (some minutes); it prints the
+Run it with ``python tools/benchmarks/weights_of_right_models.py [number of tables]`` (some minutes); it prints the
 figures of docs/guide/weights.md.
 """
 

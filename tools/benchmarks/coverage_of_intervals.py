@@ -1,6 +1,6 @@
 """How often 90 % intervals of class probabilities hold the probability that many rows give.
 
-Run it with ``python tests/benchmarks/coverage_of_intervals.py`` (some minutes). It prints the figures of the guide's
+Run it with ``python tools/benchmarks/coverage_of_intervals.py`` (some minutes). It prints the figures of the guide's
 page on predictions. On real tables the aim is the probability that the same classifier gives when it is fitted to all
 rows (4,000 at most); on tables from the model it is the true probability. ``--rows 50``, ``--repeats 10``, ``--real``
 and ``--simulated`` take a part.

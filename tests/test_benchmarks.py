@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def script(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "tools" / "benchmarks")
     return import_module
 
 

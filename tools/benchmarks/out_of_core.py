@@ -1,4 +1,4 @@
-"""Memory and speed of a fit to a Parquet file beyond memory: `python tests/benchmarks/out_of_core.py --gigabytes 10`.
+"""Memory and speed of a fit to a Parquet file beyond memory: `python tools/benchmarks/out_of_core.py --gigabytes 10`.
 
 The file is written to a temporary folder and deleted. Two processes read it one after the other, so that the peak
 memory of each is its own: one takes the batches from pyarrow and does nothing with them, one fits.

@@ -1,4 +1,4 @@
-"""How many small mistakes do the tests notice? ``make mutants``, or ``python tests/mutation --help``.
+"""How many small mistakes do the tests notice? ``make mutants``, or ``python tools/mutation --help``.
 
 First all fast tests run once under coverage.py, which notes the tests that reach each line. Then a seeded sample of
 mutants is drawn, and each runs against the tests that reach its line, the quickest first, in a copy of the checkout.

@@ -2,7 +2,7 @@
 
 Two classes, two columns of zeros and ones, twenty rows in each simulated table; seven test quantities. Right inferences
 are the closed form, and draws of it that follow each other as an autoregression does, with the effective sample size
-that is given. Run ``python tests/benchmarks/size_of_sbc.py``; it takes some fifteen minutes on one core.
+that is given. Run ``python tools/benchmarks/size_of_sbc.py``; it takes some fifteen minutes on one core.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Run notebooks from top to bottom.
 
-``python tests/execute_notebooks.py notebooks/01-quickstart.ipynb ...`` writes their outputs anew, all of
+``python tools/execute_notebooks.py notebooks/01-quickstart.ipynb ...`` writes their outputs anew, all of
 them where none is named.
 """
 

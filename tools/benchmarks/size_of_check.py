@@ -1,6 +1,6 @@
 """How often `check` rejects right data (size) and wrong ones (power).
 
-``python tests/benchmarks/size_of_check.py`` prints the numbers in docs/guide/checking.md; names of cases after it ask
+``python tools/benchmarks/size_of_check.py`` prints the numbers in docs/guide/checking.md; names of cases after it ask
 for those only. Every data set has a seed of its own, so that the numbers come out the same again.
 """
 

@@ -1,6 +1,6 @@
 """How often `group_columns` merges independent columns, and how often it finds a pair of columns that depends.
 
-``python tests/benchmarks/size_of_grouping.py 400`` prints the tables of docs/guide/selection.md, from so many simulated
+``python tools/benchmarks/size_of_grouping.py 400`` prints the tables of docs/guide/selection.md, from so many simulated
 tables for each line. There are three classes, with probabilities .5, .3 and .2, on whose means the columns depend. Of
 the first two columns the second one is the first with some correlation within the classes.
 """

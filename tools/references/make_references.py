@@ -1,4 +1,4 @@
-"""Write the reference posteriors: ``python tests/references/make_references.py [name ...]``.
+"""Write the reference posteriors: ``python tools/references/make_references.py [name ...]``.
 
 PyMC samples each model of `models.py` from its raw rows, and shares no code with bayesnb. It needs an environment of
 its own, which the tests do not: ``pip install pymc nutpie``. The tests read the JSON files that this script writes
@@ -20,6 +20,8 @@ import numpy as np
 import pymc as pm
 from models import REFERENCES, Reference
 
+REFERENCES_FOLDER = Path(__file__).parents[2] / "tests" / "references"
+
 CHAINS, WARMUP, DRAWS, SEED = 4, 2000, 10_000, 20261122
 LEAST_ESS, LARGEST_R_HAT = 4000, 1.01
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -29,7 +31,7 @@ def main(names: list[str]) -> None:
     """Sample the named references, or all."""
     for name in names or REFERENCES:
         made = make(REFERENCES[name])
-        Path(__file__).with_name(f"{name}.json").write_text(as_text(made))
+        (REFERENCES_FOLDER / f"{name}.json").write_text(as_text(made))
         print(name, made["sampler"])
 
 

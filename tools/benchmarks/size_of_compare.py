@@ -1,4 +1,4 @@
-"""How often `nb.compare` says NO to right draws, and to wrong ones; `python tests/benchmarks/size_of_compare.py`.
+"""How often `nb.compare` says NO to right draws, and to wrong ones; `python tools/benchmarks/size_of_compare.py`.
 
 Draws are four chains of a thousand. Every parameter is an autoregressive series in its exact distribution, with the
 effective number of draws that is asked for, so that the draws are right; the defects spoil them. Every run has new
@@ -23,7 +23,7 @@ from scipy.special import ndtri
 
 import bayesnb as nb
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 import correlated
 
 RATES = 0.05, 0.001
