@@ -1,0 +1,322 @@
+"""Laws that every family obeys, each written once, through public names.
+
+The chain begins with SciPy's density of a cell given parameters. The evidence follows by the chain rule from
+predictions, predictions by an average over draws of the parameters, and leave-one-out by refits.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from written import WRITTEN, known
+
+import bayesnb as nb
+
+CLOSED = [case for case in WRITTEN if case.closed]
+
+
+def of(cases):
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
+
+
+every_family = of(WRITTEN)
+closed_form = of(CLOSED)
+
+
+def nodes(case):
+    """Rows to integrate over one column, the other is missing, or over both of a joint family; and their weights."""
+    points, weight = case.nodes
+    if case.joint:
+        return pd.DataFrame(points, columns=["u", "v"]), weight
+    return pd.DataFrame({"u": points, "v": np.full(len(points), np.nan)}), weight
+
+
+def parameters(posterior, c, j):
+    """Of class c and column j, or of all columns where j is a slice."""
+    found = {}
+    for site, value in posterior.mean().items():
+        block, _, name = site.partition("_")
+        if block == "x":
+            found[name] = value[c, j]
+        elif block == "uv"[j]:
+            found[name] = value[c]
+    return found
+
+
+def density(case, posterior, X):
+    """Log densities by SciPy, with the class probabilities, shape (rows, classes)."""
+    x = X.to_numpy(float)
+    log_density = np.zeros((len(x), 2))
+    for c in (0, 1):
+        if case.joint:
+            log_density[:, c] = case.log_density(x, **parameters(posterior, c, slice(None)))
+            continue
+        for j in (0, 1):
+            there = ~np.isnan(x[:, j])
+            log_density[there, c] += case.log_density(x[there, j], **parameters(posterior, c, j))
+    return log_density + np.log(posterior.class_probs())
+
+
+@every_family
+def test_the_density_given_parameters_is_scipys(case):
+    X, _ = case.table(holes=True)
+    posterior = known(case)
+    np.testing.assert_allclose(posterior.log_joint(X), density(case, posterior, X), rtol=1e-9, atol=1e-12)
+
+
+@every_family
+def test_densities_integrate_to_one(case):
+    posterior = known(case)
+    X, weight = nodes(case)
+    with np.errstate(over="ignore"):
+        total = weight @ np.exp(posterior.log_joint(X))
+    np.testing.assert_allclose(total, posterior.class_probs(), rtol=1e-5)
+
+
+@closed_form
+def test_predictive_densities_integrate_to_one(case):
+    X, y = case.table()
+    posterior = nb.fit(case.model(case.default), X, y)
+    X, weight = nodes(case)
+    total = weight @ np.exp(posterior.log_joint(X))
+    np.testing.assert_allclose(total, posterior.class_probs(), rtol=2e-3)
+
+
+@of([case for case in WRITTEN if not case.joint])
+def test_the_information_given_parameters_is_an_integral(case):
+    posterior = known(case)
+    X, weight = nodes(case)
+    log_density = density(case, posterior, X) - np.log(posterior.class_probs())
+    of_class = posterior.class_probs()
+    with np.errstate(invalid="ignore"):
+        ratio = log_density - logsumexp(log_density, axis=1, b=of_class, keepdims=True)
+        expected = np.nansum(weight[:, None] * of_class * np.exp(log_density) * ratio)
+    found = nb.mutual_information(posterior, num_draws=2)["at_posterior_mean"]["u"]
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+@every_family
+def test_simulated_cells_follow_the_density(case):
+    """Averages of bounded functions of the cells, against integrals."""
+    posterior = known(case)
+    rows, weight = nodes(case)
+    size = {"total_count": 6} if case.default.cell == "count vector" else {}
+    X, y = posterior.simulate(6000, key=3, **size)
+    log_density = density(case, posterior, rows) - np.log(posterior.class_probs())
+    columns = ["u", "v"] if case.joint else ["u"]
+    for c, label in enumerate(posterior.classes):
+        cells = pd.DataFrame(X, columns=["u", "v"])[columns][y == label].to_numpy(float)
+        points, mass = rows[columns].to_numpy(), weight * np.exp(log_density[:, c])
+        centre, spread = np.median(cells, axis=0), cells.std(axis=0) + 0.1
+        for g in (np.tanh, np.sin, lambda z: np.sin(2.3 * z), lambda z: np.abs(z) < 0.5, lambda z: z == z.round()):
+            of_cells, of_points = (g((z - centre) / spread).prod(axis=1) for z in (cells, points))
+            expected, error = mass @ of_points, of_cells.std() / np.sqrt(len(cells))
+            assert abs(of_cells.mean() - expected) < 4.5 * error + 1e-4
+
+
+def fits(case, rows=24, holes=True, **options):
+    """A table, and a fit for each of the priors: defaults that may follow the data, and numbers."""
+    X, y = case.table(rows, holes)
+    return X, y, [nb.fit(case.model(family, **options), X, y) for family in case.priors]
+
+
+@closed_form
+def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case):
+    X, y, posteriors = fits(case, 12)
+    for whole in posteriors:
+        part, total = nb.fit(whole.model, X[:4], y[:4]), 0.0
+        first = part.log_evidence
+        for i in range(4, 12):
+            total += part.log_joint(X[i : i + 1])[0, list(part.classes).index(y[i])]
+            part = part.update(X[i : i + 1], y[i : i + 1])
+        assert first + total == pytest.approx(whole.log_evidence, rel=1e-10)
+
+
+@closed_form
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_left_out_rows_equal_refits(case, weighted):
+    X, y = case.table(14, holes=True)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, 14) if weighted else np.ones(14)
+    for family in case.priors:
+        posterior = nb.fit(case.model(family), X, y, sample_weight=weight)
+        found = nb.loo(posterior, X, y, sample_weight=weight).elpd_i.to_numpy()
+        for i in range(0, 14, 3):
+            others = np.arange(14) != i
+            rest = nb.fit(posterior.problem.model, X[others], y[others], sample_weight=weight[others])
+            log_proba = rest.predict_log_proba(X[i : i + 1])[0]
+            assert found[i] == pytest.approx(log_proba[list(rest.classes).index(y[i])], rel=1e-8)
+
+
+@closed_form
+def test_weights_are_copies(case):
+    X, y = case.table(holes=True)
+    times = np.random.default_rng(2).integers(1, 4, 24)
+    for family in case.priors:
+        weighted = nb.fit(case.model(family), X, y, sample_weight=times)
+        copied = nb.fit(case.model(family), X.loc[X.index.repeat(times)], np.repeat(y, times))
+        np.testing.assert_allclose(weighted.log_joint(X), copied.log_joint(X), rtol=1e-10)
+        assert weighted.log_evidence == pytest.approx(copied.log_evidence, rel=1e-10)
+
+
+@closed_form
+def test_order_and_container_do_not_matter(case):
+    X, y = case.table(holes=True)
+    polars = pytest.importorskip("polars")
+    order = np.random.default_rng(2).permutation(24)
+    for family in case.priors:
+        posterior = nb.fit(case.model(family), X, y)
+        shuffled = nb.fit(case.model(family), X.iloc[order], y[order])
+        other = nb.fit(case.model(family), polars.DataFrame(X.to_dict("list")), list(y))
+        for posterior_too in (shuffled, other):
+            np.testing.assert_allclose(posterior_too.log_joint(X), posterior.log_joint(X), rtol=1e-10)
+            assert posterior_too.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-10)
+        np.testing.assert_allclose(posterior.log_joint(X.iloc[order]), posterior.log_joint(X)[order], rtol=1e-12)
+
+
+@closed_form
+def test_updates_batches_and_forgetting_equal_one_fit(case):
+    X, y, posteriors = fits(case)
+    for whole in posteriors:
+        model = whole.model
+        parts = nb.fit(model, X[:10], y[:10]).update(X[10:], y[10:])
+        batches = nb.fit_batches(model, [(X[:7], y[:7]), (X[7:], y[7:])])
+        more = nb.fit(model, pd.concat([X, X[:4]]), [*y, *y[:4]]).forget(X[:4], y[:4])
+        for other in (parts, batches, more):
+            np.testing.assert_allclose(other.log_joint(X), whole.log_joint(X), rtol=1e-9)
+            assert other.log_evidence == pytest.approx(whole.log_evidence, rel=1e-9)
+
+
+@closed_form
+def test_a_file_keeps_the_posterior(case, tmp_path):
+    X, y, posteriors = fits(case)
+    for posterior in posteriors:
+        posterior.save(tmp_path / "model.nc")
+        loaded = nb.load(tmp_path / "model.nc")
+        np.testing.assert_array_equal(loaded.log_joint(X), posterior.log_joint(X))
+        assert loaded.log_evidence == posterior.log_evidence
+        assert repr(loaded.model) == repr(posterior.model)
+        np.testing.assert_array_equal(loaded.update(X, y).log_joint(X), posterior.update(X, y).log_joint(X))
+
+
+@of([case for case in CLOSED if case.missing])
+def test_a_missing_cell_says_nothing(case):
+    X, y, posteriors = fits(case)
+    for family, whole in zip(case.priors, posteriors, strict=True):
+        alone = {name: nb.fit(case.model(family), X[[name]], y) for name in X}
+        log_joint = sum(one.log_joint(X[[name]]) for name, one in alone.items())
+        np.testing.assert_allclose(log_joint - np.log(whole.class_probs()), whole.log_joint(X), rtol=1e-9)
+        for name, one in alone.items():
+            seen = X[name].notna()
+            rest = nb.fit(one.model, X.loc[seen, [name]], y[seen], classes=["a", "b"])
+            new = X[[name]].assign(**{name: X.loc[seen, name].iloc[0]})
+            np.testing.assert_allclose(
+                one.log_joint(new) - np.log(one.class_probs()),
+                rest.log_joint(new) - np.log(rest.class_probs()),
+                rtol=1e-9,
+            )
+
+
+@of([case for case in CLOSED if case.name != "polya tree"])  # its prior couples the classes
+def test_evidence_of_features_and_averages_equal_two_fits(case):
+    """With and without classes, each feature on its own."""
+    X, y = case.table(holes=True)
+    for family in case.priors:
+        posterior = nb.fit(case.model(family, class_probs=[0.5, 0.5]), X, y)
+        evidence, averaged = nb.feature_evidence(posterior, 0.3), posterior.averaged(0.3)
+        shared = nb.fit(posterior.model, X, ["a"] * 24, classes=["a", "b"])
+        total = np.log(0.5) * np.ones((24, 2))
+        features = [["u", "v"]] if case.joint else [["u"], ["v"]]
+        for columns, name in zip(features, evidence.index, strict=True):
+            of_class, of_all = (of_columns(case, fit, X, columns) for fit in (posterior, shared))
+            factor = evidence.loc[name, "log_bayes_factor"]
+            log_in, log_out = (
+                -np.logaddexp(0, -factor - np.log(0.3 / 0.7)),
+                -np.logaddexp(0, factor + np.log(0.3 / 0.7)),
+            )
+            total += np.logaddexp(log_in + of_class, log_out + of_all[:, :1])
+        np.testing.assert_allclose(averaged.log_joint(X), total, rtol=1e-9)
+        assert evidence["log_bayes_factor"].sum() == pytest.approx(
+            posterior.log_evidence - shared.log_evidence, rel=1e-9, abs=1e-9
+        )
+
+
+def of_columns(case, posterior, X, columns):
+    """Log predictive densities of some columns."""
+    if case.joint:
+        return posterior.log_joint(X) - np.log(0.5)
+    others = X.assign(**{name: np.nan for name in X if name not in columns})
+    return posterior.log_joint(others) - np.log(0.5)
+
+
+@of([case for case in CLOSED if case.scales])
+def test_the_unit_changes_no_prediction(case):
+    X, y, (posterior, *_) = fits(case)
+    for unit in (1e-6, 1e6):
+        other = nb.fit(case.model(case.default), X * unit, y)
+        np.testing.assert_allclose(other.predict_proba(X * unit), posterior.predict_proba(X), rtol=1e-7)
+
+
+@of([case for case in WRITTEN if case.likeliest])
+def test_the_maximum_of_the_likelihood_has_no_likelier_neighbour(case):
+    X, y = case.table(40)
+    best = nb.fit(case.model(case.default), X, y, nb.MLE())
+
+    def log_likelihood(posterior):
+        with np.errstate(divide="ignore"):
+            return density(case, posterior, X)[np.arange(40), (y == "b").astype(int)].sum()
+
+    rng, top = np.random.default_rng(1), log_likelihood(best)
+    for _ in range(20):
+        near = {site: near_by(site, value, rng) for site, value in best.mean().items()}
+        probs = near.pop("class_prob")
+        other = nb.from_parameters(best.model, classes=["a", "b"], class_probs=probs, parameters=near)
+        assert log_likelihood(other) < top
+
+
+def near_by(site, value, rng):
+    noise = 1 + 1e-3 * rng.normal(size=np.shape(value))
+    if site.endswith("covariance"):
+        return value * (noise + noise.swapaxes(-1, -2)) / 2
+    moved = np.asarray(value) * noise
+    if site == "class_prob" or (site.endswith("_prob") and np.allclose(np.sum(value, axis=-1), 1.0)):
+        return moved / moved.sum(axis=-1, keepdims=True)
+    return np.clip(moved, 0.0, 1.0) if site.endswith("prob") else moved
+
+
+@closed_form
+def test_predictions_are_averages_over_draws(case):
+    """Draws follow the posterior: the average of their densities is the predictive density, in standard errors."""
+    X, y, posteriors = fits(case, holes=False)
+    for posterior in posteriors:
+        draws, parts = posterior.draws(num_chains=20, num_draws=200, key=1), []
+        for chain in range(20):
+            part = {site: value[chain] for site, value in draws.items()}
+            parts.append(np.exp(nb.from_samples(posterior.model, part, X=X, y=y).log_joint(X[:6])))
+        error = np.std(parts, axis=0, ddof=1) / np.sqrt(20)
+        z = (np.mean(parts, axis=0) - np.exp(posterior.log_joint(X[:6]))) / error
+        assert np.abs(z).max() < 6  # of 12 numbers with 19 degrees of freedom
+
+
+@of([case for case in WRITTEN if case.bad])
+def test_cells_outside_the_support_are_named(case):
+    cell, words = case.bad
+    X, y = case.table()
+    posterior = known(case)
+    X.iloc[3, 1] = cell
+    for call in (
+        lambda: nb.fit(case.model(case.default), X, y, None if case.closed else nb.MAP()),
+        lambda: posterior.predict(X),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"column 'v', row 3: {words}")):
+            call()
+
+
+@pytest.mark.slow
+@of([case for case in CLOSED if case.sampled])
+def test_nuts_agrees(case):
+    X, y, posteriors = fits(case, 60)
+    exact = posteriors[-1]
+    sampled = nb.fit(exact.model, X, y, nb.NUTS(num_warmup=400, num_samples=500, num_chains=4), key=0)
+    assert nb.compare(exact, sampled).agree
