@@ -16,7 +16,6 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
-from bayesnb.checks import builtin as agreement
 from bayesnb.checks import same_densities as densities
 from bayesnb.checks import same_draws as marginals
 from bayesnb.checks import statistics as replicates
@@ -370,13 +369,6 @@ def _rows_without_a_label(rng):
     return model.count((x,), membership), Unlabelled((x,), np.ones(600)).count(model, membership)
 
 
-def _agreeing_rows(rng):
-    X, y = rng.integers(0, 2, (40, 5)), np.arange(40) % 3
-    model = nb.fit(nb.Categorical(), X, y).model
-    data = replicates.encode(model, X, y)
-    return agreement.agreement(model, data, rng).values(data)
-
-
 def _number_of_replicates(rng):
     exact = nb.fit(nb.Gaussian(), rng.normal(size=(30, 2)), np.arange(30) % 3)
     return [np.shape(one.class_prob) for one in replicates.draws(exact, 7, rng)]
@@ -391,7 +383,6 @@ IN_PIECES = {
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
     "bayesnb.families.words.PIECE_CELLS": _long_documents,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
-    "bayesnb.checks.builtin.ROWS_AT_A_TIME": _agreeing_rows,
     "bayesnb.checks.statistics.DRAW_BYTES": _number_of_replicates,
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -19,10 +19,8 @@ from bayesnb.checks.statistics import (
     LMomentWeights,
     Rows,
     Statistic,
-    blocks_where,
     dense,
     departures,
-    ratio,
     share_at_least,
 )
 from bayesnb.model.blocks import Block
@@ -31,64 +29,10 @@ from bayesnb.model.bound import BoundModel
 __all__ = ["read_statistics", "statistics_of"]
 
 # --------------------------------------------------------------------------------------------------
-# Shares of zeros and burstiness of words, by class
+# Frequencies of classes; means, variances and shares of zeros of columns, and burstiness of words, by class
 # --------------------------------------------------------------------------------------------------
 
 TRY_BURSTS = "try nb.DirichletMultinomial() if words come in bursts, else drop or join words"
-
-
-def zero_share_of_words(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Share of zeros in each block of words, by class."""
-    blocks = blocks_where(model, _holds_words)
-    if not blocks:
-        return None
-
-    def values(rows: Rows) -> np.ndarray:
-        sizes = rows.labels.sizes
-        found = []
-        for i, block in blocks:
-            x = rows.cells[i]
-            words = x.count_nonzero(axis=1) if scipy.sparse.issparse(x) else np.count_nonzero(x, axis=1)
-            filled = np.bincount(rows.labels.codes, weights=words, minlength=len(sizes))
-            found.append(1 - ratio(filled, sizes * float(len(block.columns))))
-        return np.concatenate(found)
-
-    labels = [f"zero_share[{block.name}, {label}]" for _, block in blocks for label in data.labels.classes]
-    return Statistic(labels, values, TRY_BURSTS)
-
-
-def burstiness(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Variance over mean of a word's count, averaged over the words that occur in the class."""
-    blocks = blocks_where(model, _holds_words)
-    if not blocks:
-        return None
-
-    def values(rows: Rows) -> np.ndarray:
-        return np.concatenate([_mean_dispersion(rows.cells[i], rows.labels) for i, _ in blocks])
-
-    labels = [f"burstiness[{block.name}, {label}]" for _, block in blocks for label in data.labels.classes]
-    return Statistic(labels, values, TRY_BURSTS)
-
-
-def _holds_words(block: Block) -> bool:
-    return block.has_totals
-
-
-def _mean_dispersion(x: Any, labels: Labels) -> np.ndarray:
-    membership = labels.membership
-    n = labels.sizes[:, None].astype(np.float64)
-    squared = x.multiply(x) if scipy.sparse.issparse(x) else x**2
-    mean = ratio(x.T @ membership, n.T).T
-    variance = ratio((squared.T @ membership).T - n * np.nan_to_num(mean) ** 2, n - 1 + np.zeros_like(mean))
-    occurs = (mean > 0) & np.isfinite(variance)
-    index = ratio(variance, np.where(occurs, mean, 0.0))
-    return ratio(np.where(occurs, index, 0.0).sum(axis=1), occurs.sum(axis=1))
-
-
-# --------------------------------------------------------------------------------------------------
-# Frequencies of classes, and means, variances and shares of zeros of columns by class
-# --------------------------------------------------------------------------------------------------
-
 TRY_ANOTHER_PRIOR = "try another prior, or another family for the column"
 OTHER_FAMILIES = {
     "Histogram": "nb.Histogram() for measurements of any shape",
@@ -114,16 +58,63 @@ def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> 
     )
 
 
-def mean(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Mean of each column of numbers, by class."""
-    blocks = blocks_where(model, lambda block: block.family.cell == "number")
-    return of_columns("mean", blocks, data, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)
+def by_class(
+    name: str,
+    applies: Callable[[Block], bool],
+    of_block: Callable[[Any, Labels], np.ndarray],
+    next_step: Callable[[Block], str],
+    *,
+    fitted: Callable[[Block], bool] = lambda block: False,
+) -> Build:
+    """A statistic of every column, or of every block of count vectors, in every class.
+
+    Parameters
+    ----------
+    name : str
+    applies : callable
+        Whether the statistic is about a block.
+    of_block : callable
+        Gives numbers (classes, columns), or (classes,) of count vectors, from the cells of a block and the labels.
+    next_step : callable
+        What to do about a block if the statistic is extreme.
+    fitted : callable
+        Whether the family of a block fits the statistic; as for `Line`.
+    """
+
+    def build(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+        blocks = [(i, block) for i, block in enumerate(model.blocks) if applies(block)]
+        lines = [
+            (block, f"{name}[{part}, {label}]")
+            for _, block in blocks
+            for part in ([block.name] if block.has_totals else block.labels)
+            for label in data.labels.classes
+        ]
+        if not lines:
+            return None
+        return Statistic(
+            [label for _, label in lines],
+            lambda rows: np.concatenate([of_block(rows.cells[i], rows.labels).T.ravel() for i, _ in blocks]),
+            [next_step(block) for block, _ in lines],
+            fitted=[fitted(block) for block, _ in lines],
+        )
+
+    return build
 
 
-def variance(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Variance of each column of numbers other than 0/1, by class."""
-    blocks = blocks_where(model, lambda block: block.family.cell == "number" and not block.is_binary)
-    return of_columns("variance", blocks, data, _variances, try_another_family, fitted=_has_free_variance)
+def _holds_words(block: Block) -> bool:
+    return block.has_totals
+
+
+def _holds_numbers(block: Block) -> bool:
+    return block.family.cell == "number"
+
+
+def _holds_counts(block: Block) -> bool:
+    return _holds_numbers(block) and block.family.support is constraints.nonnegative_integer
+
+
+def _varies(block: Block) -> bool:
+    return _holds_numbers(block) and not block.is_binary
 
 
 def _has_free_variance(block: Block) -> bool:
@@ -131,69 +122,44 @@ def _has_free_variance(block: Block) -> bool:
     return len(block.family.parameter_names()) > 1 or bool(block.family.parameter_axes)
 
 
-def zero_share(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Share of zeros of each column of counts, by class."""
-    blocks = blocks_where(model, _holds_counts)
-    return of_columns("zero_share", blocks, data, _zero_shares, try_another_family)
+def ratio(total: Any, n: Any) -> np.ndarray:
+    """Quotient, NaN if the denominator is zero."""
+    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
 
 
-def _holds_counts(block: Block) -> bool:
-    return block.family.cell == "number" and block.family.support is constraints.nonnegative_integer
-
-
-def of_columns(
-    name: str,
-    blocks: Sequence[tuple[int, Block]],
-    data: Rows,
-    of_block: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    next_step: Callable[[Block], str],
-    *,
-    fitted: Callable[[Block], bool] = lambda block: False,
-) -> Statistic | None:
-    """A statistic of every column in every class.
-
-    Parameters
-    ----------
-    name : str
-    blocks : sequence of (int, Block)
-    data : Rows
-    of_block : callable
-        Gives an array (classes, columns) from the cells of a block and the membership (rows, classes).
-    next_step : callable
-        What to do if a column of a block is extreme.
-    fitted : callable
-        Whether the family of a block fits the statistic; as for `Line`.
-    """
-    if not blocks:
-        return None
-
-    def values(rows: Rows) -> np.ndarray:
-        return np.concatenate([of_block(dense(rows.cells[i]), rows.labels.membership).T.ravel() for i, _ in blocks])
-
-    places = [(block, column, label) for _, block in blocks for column in block.labels for label in data.labels.classes]
-    labels = [f"{name}[{column}, {label}]" for _, column, label in places]
-    return Statistic(
-        labels,
-        values,
-        [next_step(block) for block, _, _ in places],
-        fitted=[fitted(block) for block, _, _ in places],
-    )
-
-
-def _means(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+def _means(cells: Any, labels: Labels) -> np.ndarray:
+    x = dense(cells)
     seen = ~np.isnan(x)
-    return ratio(membership.T @ np.where(seen, x, 0.0), membership.T @ seen)
+    return ratio(labels.membership.T @ np.where(seen, x, 0.0), labels.membership.T @ seen)
 
 
-def _variances(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
+def _variances(cells: Any, labels: Labels) -> np.ndarray:
+    x = dense(cells)
     seen = ~np.isnan(x)
-    centre = np.nan_to_num(_means(x, membership))
-    squares = np.where(seen, x - centre[membership.argmax(axis=1)], 0.0) ** 2
-    return ratio(membership.T @ squares, membership.T @ seen - 1.0)
+    squares = np.where(seen, x - np.nan_to_num(_means(x, labels))[labels.codes], 0.0) ** 2
+    return ratio(labels.membership.T @ squares, labels.membership.T @ seen - 1.0)
 
 
-def _zero_shares(x: np.ndarray, membership: np.ndarray) -> np.ndarray:
-    return ratio(membership.T @ (x == 0), membership.T @ ~np.isnan(x))
+def _zero_shares(cells: Any, labels: Labels) -> np.ndarray:
+    x = dense(cells)
+    return ratio(labels.membership.T @ (x == 0), labels.membership.T @ ~np.isnan(x))
+
+
+def _zero_shares_of_words(x: Any, labels: Labels) -> np.ndarray:
+    words = x.count_nonzero(axis=1) if scipy.sparse.issparse(x) else np.count_nonzero(x, axis=1)
+    return 1 - ratio(labels.membership.T @ words, labels.sizes * float(x.shape[1]))
+
+
+def _dispersion_of_words(x: Any, labels: Labels) -> np.ndarray:
+    """Variance over mean of a word's count, averaged over the words that occur in the class."""
+    membership = labels.membership
+    n = labels.sizes[:, None].astype(np.float64)
+    squared = x.multiply(x) if scipy.sparse.issparse(x) else x**2
+    mean = ratio(x.T @ membership, n.T).T
+    variance = ratio((squared.T @ membership).T - n * np.nan_to_num(mean) ** 2, n - 1 + np.zeros_like(mean))
+    occurs = (mean > 0) & np.isfinite(variance)
+    index = ratio(variance, np.where(occurs, mean, 0.0))
+    return ratio(np.where(occurs, index, 0.0).sum(axis=1), occurs.sum(axis=1))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -219,56 +185,29 @@ def try_another_shape(block: Block) -> str:
 
 def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """L-skewness, L-kurtosis and share of the commonest value of each column of measurements, by class."""
-    blocks = blocks_where(model, lambda block: block.is_measured)
+    blocks = [(i, block) for i, block in enumerate(model.blocks) if block.is_measured]
     if not blocks:
         return None
-    of_blocks = [_BlockShapes.of(i, data) for i, _ in blocks]
-    columns = [column for _, block in blocks for column in block.labels]
-    n = np.concatenate([of_block.n for of_block in of_blocks])
+    labels = data.labels
+    grids = [Grid.of(dense(data.cells[i])) for i, _ in blocks]
+    weights = [[LMomentWeights.of(np.isnan(dense(data.cells[i])[at])) for at in labels.members] for i, _ in blocks]
+
+    def values(rows: Rows) -> np.ndarray:
+        found = []
+        for (i, _), grid, by_class in zip(blocks, grids, weights, strict=True):
+            x = grid.round(dense(rows.cells[i]))
+            of_class = [w.shapes(x[at], grid.tied) for w, at in zip(by_class, labels.members, strict=True)]
+            found.append(np.stack(of_class, axis=1).ravel())
+        return np.concatenate(found)
+
+    n = np.concatenate([np.stack([w.n for w in by_class], axis=1) for by_class in weights])
     return _Shape(
-        [f"shape[{column}]" for column in columns],
-        lambda rows: np.concatenate([of_block.shapes(rows) for of_block in of_blocks]).ravel(),
+        [f"shape[{column}]" for _, block in blocks for column in block.labels],
+        values,
         [try_another_shape(block) for _, block in blocks for _ in block.labels],
-        data.labels.classes,
+        labels.classes,
         np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
-
-
-@dataclass(frozen=True)
-class _BlockShapes:
-    """The shapes of a block's columns, of the observed data and of replicates.
-
-    Attributes
-    ----------
-    place : int
-        Position of the block.
-    grid : Grid
-        To which replicates are rounded.
-    by_class : sequence of LMomentWeights
-    """
-
-    place: int
-    grid: Grid
-    by_class: Sequence[LMomentWeights]
-
-    @classmethod
-    def of(cls, place: int, data: Rows) -> Self:
-        x = dense(data.cells[place])
-        return cls(place, Grid.of(x), [LMomentWeights.of(np.isnan(x[at])) for at in data.labels.members])
-
-    @property
-    def n(self) -> np.ndarray:
-        """Observed cells, shape (columns, classes)."""
-        return np.stack([of_class.n for of_class in self.by_class], axis=1)
-
-    def shapes(self, rows: Rows) -> np.ndarray:
-        """The numbers that `SHAPES` names, shape (columns, classes, 3)."""
-        x = self.grid.round(dense(rows.cells[self.place]))
-        found = [
-            of_class.shapes(x[at], self.grid.tied)
-            for of_class, at in zip(self.by_class, rows.labels.members, strict=True)
-        ]
-        return np.stack(found, axis=1)
 
 
 @dataclass(frozen=True)
@@ -348,18 +287,12 @@ class _Feature:
     loc: float
     scale: float
 
-
-def _standardised(features: Sequence[_Feature], rows: Rows) -> np.ndarray:
-    """The features of all rows, shape (rows, features). The columns of a block are taken at once."""
-    z = np.empty((len(rows.labels.codes), len(features)))
-    for block in {feature.block for feature in features}:
-        places = [k for k, feature in enumerate(features) if feature.block == block]
-        x = rows.cells[block][:, [features[k].column for k in places]]
-        z[:, places] = x.toarray() if scipy.sparse.issparse(x) else x
-    for k, feature in enumerate(features):
-        if feature.category is not None:
-            z[:, k] = np.where(np.isnan(z[:, k]), np.nan, z[:, k] == feature.category)
-    return (z - [feature.loc for feature in features]) / [feature.scale for feature in features]
+    def of(self, rows: Rows) -> np.ndarray:
+        """The standardised numbers of all rows."""
+        x = column(rows.cells[self.block], self.column)
+        if self.category is not None:
+            x = np.where(np.isnan(x), np.nan, x == self.category)
+        return (x - self.loc) / self.scale
 
 
 def column(x: Any, j: int) -> np.ndarray:
@@ -377,8 +310,8 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
 
     def values(rows: Rows) -> np.ndarray:
-        z = _standardised(features, rows)
-        of_class = np.array([_mean_correlation(z[at], pairs) for at in rows.labels.members])
+        z = np.array([feature.of(rows) for feature in features]).reshape(len(features), -1)
+        of_class = np.array([_mean_correlation(z[:, at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
         overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
         return np.array([overall, *of_class])
@@ -416,14 +349,10 @@ def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) ->
 
 
 def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
-    """Mean absolute correlation of pairs of columns over the rows where both are observed; NaN if none is defined."""
-    if len(z) < 3 or not len(pairs):
+    """Mean absolute correlation of pairs of features (features, rows); NaN if none is defined."""
+    if z.shape[1] < 3 or not len(pairs):
         return np.nan
-    missing = np.isnan(z)
-    if missing.any():
-        n, covariance, variances = _moments_where_both_are_seen(z, ~missing, pairs)
-    else:
-        n, covariance, variances = _moments(z, pairs)
+    n, covariance, variances = _moments(z, pairs)
     # The columns are standardised. Smaller variances are rounding errors.
     defined = (n >= 3) & (variances > 1e-12).all(axis=0)
     if not defined.any():
@@ -431,28 +360,26 @@ def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
     return float(np.abs(covariance[defined] / np.sqrt(variances[:, defined].prod(axis=0))).mean())
 
 
-def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of columns."""
-    centred = z - z.mean(axis=0)
-    covariance = centred.T @ centred / len(z)
-    return len(z), covariance[*pairs.T], np.diag(covariance)[pairs.T]
+def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of features where both are seen."""
+    seen = ~np.isnan(z)
+    gaps = np.flatnonzero(~seen.all(axis=1))
+    centred = z - (np.where(seen, z, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))[:, None]
+    centred[~seen] = 0.0
+    squared, where = centred**2, seen[gaps].astype(np.float64).T
 
+    def sums(values: np.ndarray) -> np.ndarray:
+        """Sums of each feature over the rows where each other feature is seen, shape (features, features)."""
+        found = np.repeat(values.sum(axis=1, dtype=np.float64)[:, None], len(z), axis=1)
+        found[:, gaps] = values @ where
+        return found
 
-def _moments_where_both_are_seen(
-    z: np.ndarray, seen: np.ndarray, pairs: np.ndarray
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """As `_moments`, over the rows where both columns of a pair are seen."""
-    filled = np.where(seen, z, 0.0)
-    centred = np.where(seen, filled - filled.sum(axis=0) / np.maximum(seen.sum(axis=0), 1), 0.0)
-    # One product of matrices holds all sums.
-    parts = np.hstack([centred, centred**2, seen])
-    x, xx, one = np.split(parts.T @ parts, 3)
+    x, xx, one = sums(centred), sums(squared), sums(seen)
     first, second = pairs.T
-    of_first, of_second = 2 * z.shape[1] + pairs.T
-    n = np.maximum(one[first, of_second], 1.0)
-    means = np.stack([x[first, of_second], x[second, of_first]]) / n
-    squares = np.stack([xx[first, of_second], xx[second, of_first]]) / n
-    return n, x[first, second] / n - means.prod(axis=0), squares - means**2
+    n = np.maximum(one[first, second], 1.0)
+    means = np.stack([x[first, second], x[second, first]]) / n
+    squares = np.stack([xx[first, second], xx[second, first]]) / n
+    return n, (centred @ centred.T)[first, second] / n - means.prod(axis=0), squares - means**2
 
 
 # --------------------------------------------------------------------------------------------------
@@ -460,12 +387,13 @@ def _moments_where_both_are_seen(
 # --------------------------------------------------------------------------------------------------
 
 MAX_ROWS = 150
-"""Largest number of rows that are compared with all others."""
+"""Largest number of rows that are compared with others."""
+
+MAX_OTHERS = 2**12
+"""Largest number of rows that they are compared with; more would hardly change an average over so few rows."""
 
 MAX_DISCRETE = 200
 """Largest number of discrete features that are compared."""
-
-ROWS_AT_A_TIME = 2**14
 
 
 def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
@@ -483,20 +411,20 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
     # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
     weights = np.repeat(np.array([5, -4], dtype=np.float32), [offsets[-1], len(places)])
     size = len(data.labels.codes)
-    sample = np.sort(rng.choice(size, min(size, MAX_ROWS), replace=False))
+    others = rng.choice(size, min(size, MAX_OTHERS), replace=False)
+    codes, num_rows = data.labels.codes[others], min(size, MAX_ROWS)
+    same_class = codes[:num_rows, None] == codes
+    # Of the other rows of a class, each that is compared stands for so many.
+    taken = np.bincount(codes, minlength=len(data.labels.classes))
+    stands_for = ((data.labels.sizes - 1) / np.maximum(taken - 1, 1))[codes[:num_rows]]
 
     def values(rows: Rows) -> np.ndarray:
-        x = np.column_stack([column(rows.cells[i], j) for i, j in places])
+        x = np.column_stack([column(rows.cells[i], j)[others] for i, j in places])
         hot = _one_hot(x, offsets)
-        agreeing = 0
-        for members in rows.labels.members:
-            mine = hot[np.intersect1d(sample, members, assume_unique=True)] * weights
-            for start in range(0, len(members), ROWS_AT_A_TIME):
-                others = hot[members[start : start + ROWS_AT_A_TIME]]
-                agreeing += int(np.count_nonzero(mine @ others.T > 0))
+        agreeing = ((hot[:num_rows] * weights) @ hot.T > 0) & same_class
         # Each row with any observed cell agrees with itself.
-        itself = (~np.isnan(x[sample])).any(axis=1).sum()
-        return np.array([(agreeing - itself) / len(sample)])
+        itself = (~np.isnan(x[:num_rows])).any(axis=1)
+        return np.array([((agreeing.sum(axis=1) - itself) * stands_for).sum() / num_rows])
 
     return Statistic(["agreement"], values, MERGE_OR_DROP)
 
@@ -538,11 +466,26 @@ def _one_hot(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
     "class_frequency": ([class_frequency], "classes"),
-    "mean": ([mean], "columns of numbers"),
-    "variance": ([variance], "columns of numbers other than 0/1"),
+    "mean": (
+        [by_class("mean", _holds_numbers, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)],
+        "columns of numbers",
+    ),
+    "variance": (
+        [by_class("variance", _varies, _variances, try_another_family, fitted=_has_free_variance)],
+        "columns of numbers other than 0/1",
+    ),
     "shape": ([shape], "columns of measurements"),
-    "zero_share": ([zero_share, zero_share_of_words], "columns of counts or count vectors"),
-    "burstiness": ([burstiness], "count vectors"),
+    "zero_share": (
+        [
+            by_class("zero_share", _holds_counts, _zero_shares, try_another_family),
+            by_class("zero_share", _holds_words, _zero_shares_of_words, lambda block: TRY_BURSTS),
+        ],
+        "columns of counts or count vectors",
+    ),
+    "burstiness": (
+        [by_class("burstiness", _holds_words, _dispersion_of_words, lambda block: TRY_BURSTS)],
+        "count vectors",
+    ),
     "dependence": ([dependence], "two columns"),
     "agreement": ([agreement], "two 0/1 or categorical columns"),
 }

@@ -13,7 +13,7 @@ from arviz_stats import ELPDDataLOOKFold
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
-from bayesnb.core.running import as_key, random_generator, shows_progress, split, tqdm
+from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import encode_labels, learn_classes
 from bayesnb.data.read import split_labels
 from bayesnb.families.base import Family
@@ -201,7 +201,7 @@ def kfold(
     impossible = np.zeros(table.num_rows, dtype=bool)
     in_sample, _ = rows.score(fitted, np.arange(table.num_rows))
     asked, quiet = _without_progress(fitted.inference)
-    for f, name in enumerate(tqdm(names, desc="kfold", unit="fold", disable=not shows_progress(asked))):
+    for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         members = np.flatnonzero(fold == f)
         training = problem.take_away(rows.count(members))
         with gathered.of_fold(name):

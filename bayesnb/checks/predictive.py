@@ -11,10 +11,11 @@ from bayesnb.checks.builtin import read_statistics, statistics_of
 from bayesnb.checks.statistics import Line, Rows, draws, encode, replicate
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Points, Printed, four_digits, plus_minus_of
-from bayesnb.core.running import random_generator, shows_progress, tqdm
+from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.figures.forest import how_many, number_of_panels
 from bayesnb.figures.panels import TINY, grid_of_panels, muted, require_result, text_color
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import of_features
 
@@ -408,7 +409,7 @@ def check(
       300 pairs chosen at random; a categorical column enters as whether the cell holds its most frequent category.
       Without the class, the average over classes weighted by their rows.
     - ``agreement``: how many other rows of its class agree with a row on more than 80 % of the 0/1 and categorical
-      columns, averaged over at most 150 rows.
+      columns, averaged over at most 150 rows; of more than 4,096 rows, estimated from as many chosen at random.
 
     In print the smallest adjusted p-values are first, and ``class_frequency``, ``mean`` and ``variance`` are last
     unless they are extreme. The variance of a family with one parameter, such as `Poisson`, follows from its mean, and
@@ -444,17 +445,18 @@ def check(
     data = encode(posterior.model, X, y, sample_weight)
     for_choices, for_draws = random_generator(key).spawn(2)
     found = statistics_of(asked, posterior.model, data, X, y, sample_weight is not None, for_choices)
-    replicated = [np.empty((number, len(observed))) for _, observed in found]
-    drawn = draws(posterior, number, for_draws)
-    hidden = not shows_progress(progress)
-    for s, parameters in enumerate(tqdm(drawn, total=number, desc="check", unit="replicate", disable=hidden)):
-        rows = replicate(posterior.model, parameters, data, for_draws)
-        for (statistic, _), values in zip(found, replicated, strict=True):
-            values[s] = statistic.values(rows)
+    in_turn = map if any(map(callable, asked or ())) else in_order  # a user's function may not run in several threads
+
+    def values(drawn: tuple[ModelParameters, np.random.Generator]) -> list[np.ndarray]:
+        rows = replicate(posterior.model, drawn[0], data, drawn[1])
+        return [statistic.values(rows) for statistic, _ in found]
+
+    each = in_turn(values, zip(draws(posterior, number, for_draws), for_draws.spawn(number), strict=True))
+    replicated = list(progress_bar("check", "replicate", progress, items=each, total=number))
     lines = [
         line
-        for (statistic, observed), values in zip(found, replicated, strict=True)
-        for line in statistic.lines(observed, values)
+        for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
+        for line in statistic.lines(observed, np.array(of_statistic))
     ]
     return check_of(lines, number, _on_other_rows(posterior, data))
 

@@ -296,7 +296,7 @@ def run_battery(
     key : int or JAX key
         For the draws from the closed form and for simulated rows.
     progress : bool or None
-        Whether to show a progress bar; None as `shows_progress`.
+        Whether to show a progress bar; as for `progress_bar`.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import ecdf_difference, shown_p, uniform_band
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
-from bayesnb.core.running import as_key, random_generator, shows_progress, split_twice, tqdm
+from bayesnb.core.running import as_key, progress_bar, random_generator, split_twice
 from bayesnb.data.read import split_labels
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
@@ -529,8 +529,7 @@ def _simulations(
             raise ValueError(f"the prior of {site!r} draws {values[~np.isfinite(values)][0]}: give a narrower one")
     found: list[dict[str, np.ndarray]] = []
     problems: list[list[bool]] = []
-    hidden = not shows_progress(progress)
-    for k in tqdm(range(num_simulations), desc="SBC", unit="fit", disable=hidden):
+    for k in progress_bar("SBC", "fit", progress, items=range(num_simulations)):
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
         data_key, fit_key, draw_key = keys[k]
         rng = random_generator(data_key)

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import in_float64
@@ -32,13 +31,11 @@ __all__ = [
     "Line",
     "Rows",
     "Statistic",
-    "blocks_where",
     "dense",
     "departures",
     "draws",
     "encode",
     "of_function",
-    "ratio",
     "replicate",
     "share_at_least",
 ]
@@ -244,24 +241,27 @@ DRAW_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Labels:
-    """The observed labels, which all replicates share.
+    """The observed labels, which all replicates share, class by class.
 
     Attributes
     ----------
     codes : array of int, shape (rows,)
-        Position of each row's class.
+        Position of each row's class, sorted.
     classes : list of str
         Names of the classes.
+    order : array of int, shape (rows,)
+        Position that each row has in the table.
     """
 
     codes: np.ndarray
     classes: list[str]
+    order: np.ndarray
 
     @cached_property
-    def members(self) -> list[np.ndarray]:
-        """Positions of the rows of each class."""
-        order = np.argsort(self.codes, kind="stable")
-        return np.split(order, np.searchsorted(self.codes[order], np.arange(1, len(self.classes))))
+    def members(self) -> list[slice]:
+        """The rows of each class."""
+        ends = np.cumsum(self.sizes).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
     @cached_property
     def membership(self) -> np.ndarray:
@@ -276,14 +276,14 @@ class Labels:
 
 @dataclass(frozen=True)
 class Rows:
-    """A data set in encoded form.
+    """A data set in encoded form, its rows sorted by class.
 
     Attributes
     ----------
     labels : Labels
         The observed labels, in a replicate too.
     cells : tuple
-        Cells of each block, shape (rows, columns), dense or CSR.
+        Cells of each block, shape (rows, columns), CSR or an array whose columns are contiguous.
     class_counts : array of int, shape (classes,)
         Number of rows of each class; in a replicate, that of labels drawn anew.
     """
@@ -291,6 +291,17 @@ class Rows:
     labels: Labels
     cells: tuple[Any, ...]
     class_counts: np.ndarray
+
+    @cached_property
+    def missing(self) -> list[np.ndarray | None]:
+        """For each block which cells are missing, shape (rows, columns); None if none is."""
+        has_gaps = [np.isnan(x.data if scipy.sparse.issparse(x) else x).any() for x in self.cells]
+        return [np.isnan(dense(x)) if gaps else None for x, gaps in zip(self.cells, has_gaps, strict=True)]
+
+
+def dense(x: Any) -> np.ndarray:
+    """Cells as an array."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
 
 
 def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows:
@@ -304,19 +315,20 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows
     table = as_table(X)
     classes = model.schema.classes
     codes = encode_labels(y, table.num_rows, classes)
-    cells = model.read(table).whole()
-    if sample_weight is not None:
-        copies = _copies(sample_weight, table.num_rows)
-        codes, cells = codes[copies], tuple(x[copies] for x in cells)
-    for block, x in zip(model.blocks, cells, strict=True):
+    copies = np.arange(len(codes)) if sample_weight is None else _copies(sample_weight, table.num_rows)
+    by_class = np.argsort(codes[copies], kind="stable")
+    taken = copies[by_class]
+    cells = []
+    for block, x in zip(model.blocks, model.read(table).whole(), strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.has_totals and (entries != np.rint(entries)).any():
             raise ValueError(
                 f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
                 "distribution of counts draws: check the model of the counts themselves"
             )
-    labels = Labels(codes, [str(label) for label in classes.tolist()])
-    return Rows(labels, cells, labels.sizes)
+        cells.append(x[taken] if scipy.sparse.issparse(x) else np.asfortranarray(x[taken]))
+    labels = Labels(codes[taken], [str(label) for label in classes.tolist()], by_class)
+    return Rows(labels, tuple(cells), labels.sizes)
 
 
 def _copies(sample_weight: Any, num_rows: int) -> np.ndarray:
@@ -359,32 +371,38 @@ def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: n
     """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
     prob = np.asarray(parameters.class_prob, dtype=np.float64)
     class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())
-    cells = tuple(
-        _draw_cells(block, values, x, data.labels, rng)
-        for block, values, x in zip(model.blocks, parameters.blocks, data.cells, strict=True)
-    )
-    return Rows(data.labels, cells, class_counts)
+    each = zip(model.blocks, parameters.blocks, data.cells, data.missing, strict=True)
+    return Rows(data.labels, tuple(_draw_cells(*of_block, data.labels, rng) for of_block in each), class_counts)
 
 
-def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
+def _draw_cells(
+    block: Block,
+    values: Mapping[str, Any],
+    x: Any,
+    missing: np.ndarray | None,
+    labels: Labels,
+    rng: np.random.Generator,
+) -> Any:
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
     totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
-        words = block.family.draw_sparse(values, labels.members, totals, rng)
+        words = block.family.draw_sparse(values, [np.r_[rows] for rows in labels.members], totals, rng)
         if words is not None:
             return words
-    drawn = np.empty(x.shape)
-    for c, at in enumerate(labels.members):
-        if not len(at):
+    drawn = np.empty(x.shape, order="F")
+    for c, rows in enumerate(labels.members):
+        size = int(labels.sizes[c])
+        if not size:
             continue
-        number = _rounded_up(len(at))
         of_class = {name: np.asarray(value)[c] for name, value in values.items()}
         if totals is None:
-            found = draw(block.family.likelihood(**of_class), rng, (number,))
+            found = draw(block.family.likelihood(**of_class), rng, (_rounded_up(size),))
         else:
-            found = draw(block.family.likelihood(**of_class, total_count=np.resize(totals[at], number)), rng)
-        drawn[at] = found[: len(at)]
-    drawn[np.isnan(x.toarray() if scipy.sparse.issparse(x) else x)] = np.nan
+            total_count = np.resize(totals[rows], _rounded_up(size))
+            found = draw(block.family.likelihood(**of_class, total_count=total_count), rng)
+        drawn[rows] = found[:size]
+    if missing is not None:
+        drawn[missing] = np.nan
     return drawn
 
 
@@ -517,21 +535,6 @@ def _p_value(observed: float, replicated: np.ndarray) -> float:
     return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
 
 
-def blocks_where(model: BoundModel, chosen: Callable[[Block], bool]) -> list[tuple[int, Block]]:
-    """Positions and blocks that a statistic is about."""
-    return [(i, block) for i, block in enumerate(model.blocks) if chosen(block)]
-
-
-def ratio(total: Any, n: Any) -> np.ndarray:
-    """Quotient, NaN if the denominator is zero."""
-    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
-
-
-def dense(x: Any) -> np.ndarray:
-    """Cells as an array."""
-    return x.toarray() if scipy.sparse.issparse(x) else x
-
-
 # --------------------------------------------------------------------------------------------------
 # A user's function of a table and its labels, as a statistic
 # --------------------------------------------------------------------------------------------------
@@ -563,8 +566,13 @@ def of_function(
     name = getattr(function, "__name__", type(function).__name__)
     sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
     classes = model.schema.classes
+
+    def given(rows: Rows) -> tuple[Any, np.ndarray]:
+        codes = rows.labels.codes[np.argsort(rows.labels.order)]
+        return _table(model, rows, sparse=sparse, named=has_names), classes[codes]
+
     if copies is not None:
-        X, y = _table(model, copies, sparse=sparse, named=has_names), classes[copies.labels.codes]
+        X, y = given(copies)
     seen = _as_numbers(function(X, y), name)
     title, copy = name, 1
     while any(_label(title, part) in taken for part in seen):
@@ -572,9 +580,7 @@ def of_function(
         title = f"{name} ({copy})"
 
     def values(rows: Rows) -> np.ndarray:
-        found = _as_numbers(
-            function(_table(model, rows, sparse=sparse, named=has_names), classes[rows.labels.codes]), name
-        )
+        found = _as_numbers(function(*given(rows)), name)
         return np.array([found.get(part, np.nan) for part in seen])
 
     return Statistic([_label(title, part) for part in seen], values, FIND_THE_CAUSE), np.array(list(seen.values()))
@@ -597,43 +603,10 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
 
 
 def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
-    """Encoded rows as a table of the kind that the user gave: CSR array, array or data frame."""
+    """Encoded rows as a table of the kind that the user gave (CSR array, array or data frame), in its order."""
+    place = np.argsort(rows.labels.order)
     if sparse and not any(block.has_categories for block in model.blocks):
         positions = np.concatenate([block.columns for block in model.blocks])
-        cells = scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells], format="csr")
-        return scipy.sparse.csr_array(cells)[:, np.argsort(positions)]
-    cells = [dense(x) for x in rows.cells]
-    # Codes of categories have no code for a missing cell. Missing cells are therefore set in the decoded table.
-    coded = [np.nan_to_num(x) if block.has_categories else x for block, x in zip(model.blocks, cells, strict=True)]
-    missing = {
-        position: of_column
-        for block, x in zip(model.blocks, cells, strict=True)
-        if block.has_categories
-        for position, of_column in zip(block.columns, np.isnan(x).T, strict=True)
-        if of_column.any()
-    }
-    return _with_missing(model, to_table(replace(model.schema, named=named), model.blocks, coded), missing)
-
-
-def _with_missing(model: BoundModel, table: Any, missing: Mapping[int, np.ndarray]) -> Any:
-    """The table with missing cells.
-
-    Parameters
-    ----------
-    model : BoundModel
-    table : array or pandas.DataFrame
-    missing : mapping
-        For positions of columns in the schema whether each cell is missing, shape (rows,).
-    """
-    if not missing:
-        return table
-    if isinstance(table, pd.DataFrame):
-        for position, of_column in missing.items():
-            name = model.schema.columns[position]
-            table[name] = table[name].where(~of_column)
-        return table
-    used = sorted(position for block in model.blocks for position in block.columns)
-    table = table.astype(np.float64 if table.dtype.kind in "biuf" else object)
-    for position, of_column in missing.items():
-        table[of_column, used.index(position)] = np.nan
-    return table
+        cells = scipy.sparse.csr_array(scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells]))
+        return cells[place][:, np.argsort(positions)]
+    return to_table(replace(model.schema, named=named), model.blocks, [dense(x)[place] for x in rows.cells])

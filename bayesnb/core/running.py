@@ -3,11 +3,13 @@
 import contextvars
 import os
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
+from operator import length_hint
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,6 +18,7 @@ import jax
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 from threadpoolctl import ThreadpoolController
+from tqdm import std
 from tqdm.auto import tqdm
 
 __all__ = [
@@ -25,12 +28,11 @@ __all__ = [
     "in_order",
     "num_threads",
     "one_blas_thread",
+    "progress_bar",
     "random_generator",
-    "shows_progress",
     "split",
     "split_twice",
     "steps",
-    "tqdm",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -51,7 +53,7 @@ def num_threads() -> int:
 
 
 def in_order[T, R](
-    function: Callable[[T], R], items: Sequence[T], *, stop: Callable[[], object] = lambda: None
+    function: Callable[[T], R], items: Iterable[T], *, stop: Callable[[], object] = lambda: None
 ) -> Iterator[R]:
     """Apply a function to items in several threads, and yield the results in the order of the items.
 
@@ -70,10 +72,11 @@ def in_order[T, R](
     ------
     object
     """
-    if len(items) < 2:
+    number = length_hint(items, num_threads())
+    if number < 2:
         yield from map(function, items)
         return
-    workers = min(num_threads(), len(items))
+    workers = min(num_threads(), number)
     in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
 
     def run(item: T) -> R:
@@ -188,21 +191,65 @@ def _users_folder() -> Path:
 
 
 # --------------------------------------------------------------------------------------------------
-# Progress bars, and whether to show them
+# Progress: bars on a terminal and in a notebook, lines of text elsewhere
 # --------------------------------------------------------------------------------------------------
 
+FIRST_LINE, NEXT_LINE = 2.0, 10.0
+"""Seconds before the first line of text, and between lines."""
 
-def shows_progress(asked: bool | None) -> bool:
-    """Whether to show a progress bar: as the user asks; by default on a terminal and in a notebook without CI set."""
-    if asked is not None:
-        return asked
-    return "CI" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+class _Lines(std.tqdm):
+    """Progress as lines of text, for an output that is no terminal."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._due = time.monotonic() + FIRST_LINE
+        super().__init__(*args, **options)
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        if msg is not None or time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + NEXT_LINE
+        done, elapsed = self.n, self.format_dict["elapsed"]
+        line = f"{self.desc.removesuffix(': ')}: {done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}s"
+        line += f", {self.format_interval(elapsed)} so far"
+        if done and self.total:
+            line += f", about {self.format_interval(elapsed / done * (self.total - done))} left"
+        self.fp.write(f"{line}\n")
+        self.fp.flush()
+
+
+def progress_bar(
+    what: str, unit: str, asked: bool | None, *, items: Any = None, total: int | None = None, **options: Any
+) -> std.tqdm:
+    """A progress bar; lines of text where the output is neither a terminal nor a notebook.
+
+    Parameters
+    ----------
+    what : str
+        Text before the bar.
+    unit : str
+        What is counted.
+    asked : bool or None
+        Whether the user wants to see the progress. None shows it unless the environment variable ``CI`` is set, True
+        as a bar in any case.
+    items : iterable, optional
+        What the bar iterates over.
+    total : int, optional
+        Number of units; by default the length of the items.
+    **options
+        Further arguments of tqdm.
+    """
+    if asked is None:
+        asked = "CI" not in os.environ
+        if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+            return _Lines(items, desc=what, unit=unit, total=total, disable=not asked, **(options | {"leave": False}))
+    return tqdm(items, desc=what, unit=unit, total=total, disable=not asked, **options)
 
 
 @contextmanager
 def steps(what: str, number: int, asked: bool | None) -> Iterator[Callable[[str], None]]:
-    """A progress bar of steps that take different times; gives a function that names the step that begins."""
-    with tqdm(total=number, desc=what, unit="step", disable=not shows_progress(asked)) as bar:
+    """The progress of steps that take different times; gives a function that names the step that begins."""
+    with progress_bar(what, "step", asked, total=number) as bar:
         begun = 0
 
         def begin(step: str) -> None:

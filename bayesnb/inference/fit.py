@@ -387,8 +387,8 @@ def fit_batches(
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
-        variable CI is set.
+        Whether to show progress, by default unless the environment variable CI is set: a bar on a terminal, in a
+        notebook or if True is given, else lines of text, the first after two seconds and then every ten.
 
     Returns
     -------

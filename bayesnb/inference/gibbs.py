@@ -16,7 +16,7 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import warn, whole_number
-from bayesnb.core.running import added, in_order, random_generator, shows_progress, tqdm
+from bayesnb.core.running import added, in_order, progress_bar, random_generator
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.families.draw import draw
@@ -335,8 +335,8 @@ class Gibbs(Inference):
         Draws kept in each chain.
     num_chains : int, default 4
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
-        variable CI is set.
+        Whether to show progress, by default unless the environment variable CI is set: a bar on a terminal, in a
+        notebook or if True is given, else lines of text, the first after two seconds and then every ten.
 
     Warns
     -----
@@ -412,7 +412,7 @@ class Gibbs(Inference):
         statistics, sweep = self._sweeps(problem, hyperparameters, rng)
         kept, of_rows = [], []
         total = self.num_warmup + self.num_samples
-        with tqdm(total=total, desc="Gibbs", unit="sweep", disable=not shows_progress(self.progress)) as bar:
+        with progress_bar("Gibbs", "sweep", self.progress, total=total) as bar:
             for number in range(total):
                 hyperparameters.move(statistics, rng)
                 parameters = _draw_given(hyperparameters, statistics, rng)

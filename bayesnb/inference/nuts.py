@@ -23,7 +23,7 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import to_numpy
 from bayesnb.core.checking import warn, whole_number
-from bayesnb.core.running import as_key, in_order, random_generator, shows_progress, split, tqdm
+from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.gibbs import on_groupings
@@ -134,8 +134,8 @@ class NUTS(Inference):
     max_tree_depth : int, default 10
         A trajectory has at most 2 to this power, less one, steps.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal and in a notebook, and not where the environment
-        variable CI is set.
+        Whether to show progress, by default unless the environment variable CI is set: a bar on a terminal, in a
+        notebook or if True is given, else lines of text, the first after two seconds and then every ten.
 
     Warns
     -----
@@ -210,7 +210,7 @@ class NUTS(Inference):
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
         settings = self._settings(target)
-        bar = tqdm(desc="NUTS: compiling", unit="step", disable=not shows_progress(self.progress))
+        bar = progress_bar("NUTS: compiling", "step", self.progress)
         with bar, jax.enable_x64(True):
             arguments = target.arguments
             keys = split(chain_key, self.num_chains)
@@ -239,7 +239,7 @@ class NUTS(Inference):
             shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
             warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)
 
-    def _run(self, advance: Callable, states: list[Any], settings: "_Settings", bar: tqdm) -> Any:
+    def _run(self, advance: Callable, states: list[Any], settings: "_Settings", bar: Any) -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
         # Two threads that need the same function at once would both compile it. It is therefore compiled before they
         # start.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.running import shows_progress, tqdm
+from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Labels, learn_classes, read_labels
 from bayesnb.data.read import check_weights, split_labels, weighted_table
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen
@@ -107,15 +107,14 @@ def with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total
     Parameters
     ----------
     asked : bool or None
-        Whether to show the bar; see `shows_progress`.
+        Whether to show the bar; see `progress_bar`.
     what : str
         Text before the bar.
     batches : iterable of Batch
     total : int or None
         Number of rows of all batches, None if unknown.
     """
-    hidden = not shows_progress(asked)
-    with tqdm(total=total, desc=what, unit="row", unit_scale=True, disable=hidden, leave=True) as bar:
+    with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
         for batch in batches:
             yield batch
             bar.update(batch.num_rows)

@@ -201,14 +201,19 @@ def total_counts(total_count: Any, num_rows: int) -> np.ndarray:
 
 
 def to_table(schema: Schema, blocks: Sequence[Block], cells: Sequence[np.ndarray]) -> Any:
-    """Cells of all blocks as one table, with the columns and categories of the schema."""
+    """Cells of all blocks as one table, with the columns and categories of the schema; missing ones are NaN."""
     columns: dict[int, np.ndarray] = {}
     for block, x in zip(blocks, cells, strict=True):
         for j, position in enumerate(block.columns):
             if block.has_categories:
                 categories = np.empty(len(schema.categories[position]), dtype=object)
                 categories[:] = schema.categories[position]
-                columns[position] = np.array(categories[x[:, j].astype(np.intp)].tolist(), ndmin=1)
+                missing = np.isnan(x[:, j])
+                column = np.array(categories[np.where(missing, 0, x[:, j]).astype(np.intp)].tolist(), ndmin=1)
+                if missing.any():
+                    column = column.astype(np.float64 if column.dtype.kind in "biuf" else object)
+                    column[missing] = np.nan
+                columns[position] = column
             else:
                 columns[position] = x[:, j]
     ordered = {schema.columns[position]: columns[position] for position in sorted(columns)}

@@ -230,7 +230,7 @@ def test_independent_features_are_not_flagged():
     X = (rng.uniform(size=(300, 12)) < 0.2 + 0.3 * y[:, None]).astype(int)
     found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
     assert found.extreme == ()
-    X[:, 1] = np.where(rng.uniform(size=300) < 0.7, X[:, 0], X[:, 1])
+    X[:, 1:3] = np.where(rng.uniform(size=(300, 2)) < 0.7, X[:, :1], X[:, 1:3])
     found = check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
     assert {label.partition("[")[0] for label in found.extreme} == {"dependence"}
 
@@ -596,7 +596,7 @@ def test_dependence_where_cells_are_missing_is_the_correlation_of_the_pairs_that
     z[z[:, 1] > np.quantile(z[:, 1], 0.6), 0] = np.nan
     z[rng.uniform(size=z.shape) < 0.1] = np.nan
     pairs = np.array([[0, 1], [0, 2], [1, 2]])
-    n, covariance, variances = dependence._moments_where_both_are_seen(z, ~np.isnan(z), pairs)
+    n, covariance, variances = dependence._moments(z.T, pairs)
     for k, (i, j) in enumerate(pairs):
         both = z[~np.isnan(z[:, [i, j]]).any(axis=1)][:, [i, j]]
         assert n[k] == len(both)
@@ -616,6 +616,38 @@ def test_progress_is_shown_where_asked_for(progress, shown, capsys):
     bar = capsys.readouterr().err
     assert ("check: 100%" in bar) is shown
     assert ("9/9" in bar) is shown
+
+
+def test_progress_is_lines_with_an_estimate_where_there_is_no_terminal(monkeypatch, capsys):
+    posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
+    monkeypatch.setattr("bayesnb.core.running.FIRST_LINE", 0.0)
+    monkeypatch.setattr("bayesnb.core.running.NEXT_LINE", 0.0)
+    for ci, shown in ((False, True), (True, False)):
+        monkeypatch.setenv("CI", "1") if ci else monkeypatch.delenv("CI", raising=False)
+        check(posterior, [[1], [0]], ["a", "b"], num_replicates=2000)
+        lines = capsys.readouterr().err.splitlines()
+        assert (
+            any(
+                re.fullmatch(r"check: [\d,]+ of 2,000 replicates, \d\d:\d\d so far, about \d\d:\d\d left", line)
+                for line in lines
+            )
+            is shown
+        )
+
+
+def test_agreement_with_some_rows_estimates_that_with_all(monkeypatch):
+    """A class of 30 equal rows, of which each stands for the others that are not compared."""
+    X, y = np.ones((50, 3), dtype=int), np.repeat(["a", "b"], [30, 20])
+    X[30:] = np.arange(20)[:, None] % 2
+    posterior = nb.fit(nb.Categorical(), X, y)
+    data = encode(posterior.model, X, y)
+    of_all = agreement.agreement(posterior.model, data, np.random.default_rng(0)).values(data)
+    np.testing.assert_allclose(of_all, (30 * 29 + 20 * 9) / 50)
+    monkeypatch.setattr(agreement, "MAX_OTHERS", 20)
+    monkeypatch.setattr(agreement, "MAX_ROWS", 20)
+    few = [agreement.agreement(posterior.model, data, np.random.default_rng(key)).values(data)[0] for key in range(200)]
+    assert np.mean(few) == pytest.approx(of_all[0], abs=4 * np.std(few) / np.sqrt(200))
+    assert np.std(few) > 0
 
 
 def test_few_replicates_are_told_and_forty_nine_are_enough():
@@ -736,4 +768,4 @@ def test_more_classes_cause_no_more_extreme_lines():
 @pytest.mark.parametrize(("rows", "expected"), [(2, np.nan), (3, 1.0)])
 def test_three_rows_have_a_correlation(rows, expected):
     z = np.repeat(np.array([[-1.0], [0.5], [2.0]])[:rows], 2, axis=1)
-    assert _mean_correlation(z, np.array([[0, 1]])) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert _mean_correlation(z.T, np.array([[0, 1]])) == pytest.approx(expected, rel=1e-12, nan_ok=True)
